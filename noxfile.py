@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import nox
 
@@ -38,10 +39,10 @@ def _pythons() -> list[str]:
     return here if running in here else [*here, running]
 
 
-def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> None:
-    """Install a wheel of ripwrap, as a user gets it, and some dependency groups."""
+def _install(session: nox.Session, *groups: str, extras: str = "bin,cli", packages: Sequence[str] = ()) -> None:
+    """Install a wheel of ripwrap, as a user gets it, some dependency groups, and other packages."""
     needed = [package for group in groups for package in nox.project.dependency_groups(GROUPS, group)]
-    session.install(f".[{extras}]", *needed)
+    session.install(f".[{extras}]", *needed, *packages)
 
 
 PYTHONS = _pythons()
@@ -66,10 +67,9 @@ def tests(session: nox.Session) -> None:
     The first Python runs all tests with every rg of the matrix. The last one runs the quick tests and those marked
     `python`. The others run the quick tests.
     """
-    _install(session, "test", extras="bin,cli,deflate64")
-    # zipfile-deflate64 has no wheels and takes long to build. Without it, one test is skipped.
-    if shutil.which("cc"):
-        session.install("zipfile-deflate64")
+    # zipfile-deflate64 has no wheels and takes long to build. Without it, one test is skipped, which is slow.
+    built = ["zipfile-deflate64"] if session.python == PYTHONS[0] and shutil.which("cc") else []
+    _install(session, "test", extras="bin,cli,deflate64", packages=built)
     if session.python == PYTHONS[0]:
         _test(session, "")
     elif session.python == PYTHONS[-1]:
@@ -84,7 +84,7 @@ def lowest(session: nox.Session) -> None:
     project = GROUPS["project"]
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
-    session.install(".[bin,cli]", *pins, "zipfile-deflate64", *nox.project.dependency_groups(GROUPS, "test"))
+    session.install(".[bin,cli]", *pins, *nox.project.dependency_groups(GROUPS, "test"))
     _test(session, "13.0.0", *QUICK)
 
 
@@ -101,8 +101,8 @@ def windows(session: nox.Session) -> None:
 
 @nox.session
 def extras(session: nox.Session) -> None:
-    """Run the tests that need optional packages: MCP, data frames, the extras of the index; no agent frameworks."""
-    _install(session, "test", "examples", extras="bin,cli,mcp,google,index")
+    """Run the tests that need optional packages: MCP, data frames, documents, fsspec and the index; no frameworks."""
+    _install(session, "test", "examples", "filesystems", extras="bin,cli,documents,mcp,google,index")
     without = ["--ignore=tests/frameworks", "-m", "extra"]
     session.run("pytest", *PARALLEL, *without, *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
 
@@ -144,6 +144,13 @@ def cluster(session: nox.Session) -> None:
 
 
 @nox.session
+def stores(session: nox.Session) -> None:
+    """Search a bucket of moto's server, which speaks S3, on this machine."""
+    _install(session, "test", "stores", extras="bin,cli,fsspec")
+    session.run("pytest", "tests/stores", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of two pages."""
     _install(session, "docs", extras="bin,cli,mcp")
@@ -172,7 +179,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Run mypy and pyright, and check that the whole public interface is typed."""
-    _install(session, "typing", extras="bin,cli,mcp,index")
+    _install(session, "typing", extras="bin,cli,documents,mcp,index")
     session.run("mypy")
     session.run("mypy", "--platform=win32", "src")
     session.run("pyright")

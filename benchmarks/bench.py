@@ -54,7 +54,7 @@ class Bench:
         return {case.name: self.run_case(case, folder / case.under) for case in corpus.cases()}
 
     def run_small(self) -> Runs:
-        """Run the cases that need no corpus: many searches of a small folder, and imports."""
+        """Run the cases that need no corpus: many searches of a small directory, and imports."""
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as name:  # outside this repository, whose ignore files would apply
             for number in range(3):
@@ -161,7 +161,7 @@ def _cpu() -> str:
 def main() -> None:
     """Run the benchmark, write the figures, the plot and the page, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    python, output = "Python of an environment with the other libraries", "folder for the figures"
+    python, output = "Python of an environment with the other libraries", "directory for the figures"
     parser.add_argument("--peers", required=True, type=os.path.abspath, metavar="PYTHON", help=python)
     parser.add_argument("--large", action="store_true", help="also search Debian's Linux sources (1.5 GB)")
     parser.add_argument("--rounds", type=int, default=5, help="maximum number of rounds [default: 5]")

@@ -60,7 +60,7 @@ class Corpus:
     part: str = "."
 
     def cases(self) -> tuple[Case, ...]:
-        """Return the cases to measure in this folder."""
+        """Return the cases to measure in this directory."""
         return (
             Case("sparse", "search", (*SUBPROCESS, *PEERS), {"pattern": self.sparse}),
             Case("dense", "search", (*SUBPROCESS, *PEERS), {"pattern": self.dense}),
@@ -89,7 +89,7 @@ TITLES = {
     "files": "`files()`",
     "tree": "`tree()`, limited to {limit}",
     "whole tree": "`tree()`, complete",
-    "tiny": f"{TIMES} searches of a folder with three files",
+    "tiny": f"{TIMES} searches of a directory with three files",
     "import": "an import, in a new interpreter",
 }
 

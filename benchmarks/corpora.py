@@ -1,4 +1,4 @@
-"""Folders to search: the standard library, and the Linux sources of Debian, which are fetched once and stored."""
+"""Directories to search: the standard library, and the Linux sources of Debian, which are fetched once and stored."""
 
 import shutil
 import subprocess

@@ -71,7 +71,7 @@ def _digits(budget: Budget) -> int:
 
 
 def load(folder: Path) -> list[Measured]:
-    """Load the figures that `bench.py` has stored in a folder, for each measured corpus."""
+    """Load the figures that `bench.py` has stored in a directory, for each measured corpus."""
     stored = [(corpus, folder / name) for corpus, name in FILES.items() if (folder / name).exists()]
     loaded = [(corpus, json.loads(path.read_text())) for corpus, path in stored]
     return [Measured(corpus, data["about"], data["runs"], data.get("instructions", {})) for corpus, data in loaded]
@@ -206,7 +206,7 @@ def _case(measured: Measured, name: str) -> Case:
 
 
 def write(folder: Path) -> None:
-    """Write the plot into the folder, and the page beside it."""
+    """Write the plot into the directory, and the page beside it."""
     _plot(load(folder), folder / PLOT)
     folder.with_suffix(".md").write_text(page(folder))
 
@@ -240,7 +240,7 @@ def _plot(everything: list[Measured], path: Path) -> None:
 
 
 def main() -> None:
-    """Write the plot and the page from the figures in a folder."""
+    """Write the plot and the page from the figures in a directory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
     write(parser.parse_args().folder)

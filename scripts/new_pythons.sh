@@ -17,7 +17,7 @@ if ! command -v mmdebstrap >/dev/null; then
     apt-get update -qq && apt-get install -y -qq --no-install-recommends mmdebstrap
 fi
 if [ ! -e "$chroot/complete" ]; then
-    packages=python3.14,python3.14-venv,python3.15,python3.15-venv,python3.15-dev,pypy3,pypy3-venv,ca-certificates,git,gcc,libc6-dev
+    packages=python3.14,python3.14-venv,python3.15,python3.15-venv,python3.15-dev,pypy3,pypy3-venv,ca-certificates,git,gcc,libc6-dev,openssh-client,openssh-server
     # A mirror may have an old snapshot, whose Release file has expired.
     make() {
         timeout 1200 mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --variant=apt \
@@ -39,10 +39,12 @@ into() { # TARGET OPTIONS…
     mount "${@:2}" "$chroot$1"
     mounted+=("$chroot$1")
 }
+into / --bind "$chroot" # a mount of its own, by which a journal of changes knows the file system
 into /proc -t proc proc
 into /dev/pts -t devpts devpts -o newinstance,ptmxmode=0666
 rm -rf "$chroot/work" && mkdir "$chroot/work"
 git -C "$root" archive HEAD | tar -x -C "$chroot/work"
+[ ! -d "$root/.rg" ] || cp -rL "$root/.rg" "$chroot/work/.rg" # rgs of the tests: sid has no old ones
 
 inside() { timeout "${SECONDS_LIMIT:-5400}" chroot "$chroot" env -u PYTHONPATH -u PIP_FIND_LINKS HOME=/root PATH=/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE= RIPWRAP_RGS=15.2.0 bash -ec "cd /work && $1" -- "${@:2}"; }

@@ -35,6 +35,7 @@ RENAMED = {
     "run_stream": "run_stream_blocking",
     "run_inside": "run_inside_blocking",
     "run_items": "run_items_blocking",
+    "run_scan": "run_scan_blocking",
     "run_grep_in": "run_grep_in_blocking",
     "run_grep_revision": "run_grep_revision_blocking",
     "run_revision_listing": "run_revision_listing_blocking",
@@ -43,7 +44,7 @@ RENAMED = {
 WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases of docstrings that differ."""
 
-TIMED = {"AsyncRunner", "run_stream", "run_inside", "run_items", "run_revision_listing", "_runner"}
+TIMED = {"AsyncRunner", "run_stream", "run_inside", "run_items", "run_revision_listing", "run_scan", "_runner"}
 """Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""
 
 RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")
@@ -51,7 +52,7 @@ RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")
 
 TIMEOUT_ARGUMENT = "timeout: float | None = None"
 TIMEOUT_LINE = "timeout: Seconds for the call, without the wait for a slot; `None` is no limit."
-TIMEOUT_ERROR = "TimeoutError: It took more than `timeout` seconds."
+TIMEOUT_ERROR = "TimeoutError: The call took more than `timeout` seconds."
 ALWAYS = {
     "check_timeout": "ripwrap.options",
     "run_blocking": "ripwrap._ripgrep.runner",
@@ -139,6 +140,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Index",
+    "ReplacePlan",
     "Repositories",
     "Workspace",
     "count",
@@ -147,19 +149,23 @@ __all__ = [
     "expand",
     "file_types",
     "files",
+    "files_matching",
     "files_with_matches",
     "files_without_match",
     "grep",
     "grep_in",
     "install",
     "rank",
+    "replace",
     "resolve",
+    "scan",
     "search",
     "search_history",
     "search_in",
     "search_messages",
     "tree",
     "tree_text",
+    "undo",
     "why",
 ]
 
@@ -193,6 +199,8 @@ TARGETS = (
         sources={
             "ripwrap._operations.search": ["search", "search_messages"],
             "ripwrap._operations.grep": ["grep"],
+            "ripwrap._operations.scan": ["scan"],
+            "ripwrap._operations.combine": ["files_matching"],
             "ripwrap._operations.streams": ["search_in", "grep_in"],
             "ripwrap._operations.history": ["search_history"],
             "ripwrap._operations.counts": [
@@ -206,13 +214,14 @@ TARGETS = (
             "ripwrap._operations.coverage": ["coverage", "why"],
             "ripwrap._operations.files": ["files"],
             "ripwrap._operations.rank": ["rank"],
+            "ripwrap._operations.replace": ["ReplacePlan", "replace", "undo"],
             "ripwrap._operations.tree": ["tree", "tree_text", "_yield_entries"],
             "ripwrap.binary.resolver": ["resolve", "install"],
         },
         words={
             ", iterable or async iterable.": ".",
             "An iterable that is not async is read in a worker thread. ripwrap": "ripwrap",
-            "The time\n            that `items` takes to make an item counts.": (
+            "The time that `items` takes to make an item is included.": (
                 "The call\n            does not end while `items` makes an item."
             ),
             "The work is done in a worker thread; a cancelled call ends a download.": "",
@@ -236,10 +245,10 @@ TARGETS = (
         untimed=frozenset({"aclose"}),
         timeout_line="timeout: Seconds for the call, including all waits; `None` is no limit.",
         words={
-            "By default there is none, and nothing leaves the machine.": (
-                "By default there is none, and nothing leaves the\n    machine.\n\n"
+            "By default, there is no embedder, and nothing leaves the machine.": (
+                "By default, there is no embedder, and nothing leaves\n    the machine.\n\n"
                 "    Each method takes a `timeout` in seconds, after which it raises `TimeoutError`. An embedder runs"
-                " in an event\n    loop of its own, in a thread that ends with the call."
+                " in its own\n    event loop, in a thread that ends with the call."
             ),
             "If it is cancelled, it stops": "If it is interrupted, it stops",
             "Function that is called in a worker thread, one call at a time: at the start, after every few files, after"
@@ -277,8 +286,8 @@ TARGETS = (
         sources={"ripwrap.workspace.core": ["Tool", "Workspace"]},
         timeout=False,  # a workspace has one for all its tools
         words={
-            "calls of other tasks that use an index have ended, even if it is cancelled.": (
-                "calls of other threads that use an index have ended."
+            "It waits until other tasks no longer use an index, even if it is cancelled.": (
+                "It waits until other threads no longer use an index."
             )
         },
         bodies={"aclose": "self._tools.close()"},

@@ -166,10 +166,11 @@ def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
 
 @pytest.fixture(scope="session", autouse=True)
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Folder that replaces the user's cache in this process, so that tests write nothing into the latter."""
+    """Folder that replaces the user's cache and state in this process, so that tests write nothing into the latter."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
         patch.setenv("RIPWRAP_CACHE_DIR", str(folder))
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))  # journals of replacements
         yield folder
 
 

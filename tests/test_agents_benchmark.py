@@ -32,6 +32,7 @@ from retrieval.agents.questions import (
 from retrieval.agents.run import coverage_table, measure_folder, report, token_table
 from retrieval.queries import Corpus, Query, UnavailableError, find_definition
 from ripwrap.sync import Workspace
+from support.paths import native
 
 ROOT = Path(__file__).parents[1]
 SHOP = {
@@ -39,6 +40,7 @@ SHOP = {
     "shop/jar.py": "def open_jar(jar):\n    # the cookie\n    return jar\n",
     "a.py": "".join(f"cookie = {number}\n" for number in range(120)),
 }
+JAR, TILL = native("shop/jar.py"), native("shop/till.py")
 ROWS = [
     Row("a/b.py", 9, "    before", 0),
     Row("a/b.py", 10, "    x = 1", 5),
@@ -124,25 +126,25 @@ def test_hits_with_most_words_and_definitions_come_first() -> None:
 
 def test_shown_lines_are_found_in_answers_of_all_tools(shop: Path) -> None:
     workspace = Workspace(shop)
-    read = workspace.read_file("shop/jar.py", 2, 3)
+    read = workspace.read_file(JAR, 2, 3)
     assert [*shown_lines(read)] == [
-        ShownLine("shop/jar.py", 2, "    # the cookie"),
-        ShownLine("shop/jar.py", 3, "    return jar"),
+        ShownLine(JAR, 2, "    # the cookie"),
+        ShownLine(JAR, 3, "    return jar"),
     ]
     found = [*shown_lines(workspace.grep_content("cookie", "shop", context_lines=1))]
     assert [(line.path, line.number, line.is_match) for line in found] == [
-        ("shop/jar.py", 1, False),
-        ("shop/jar.py", 2, True),
-        ("shop/jar.py", 3, False),
-        ("shop/till.py", 5, False),
-        ("shop/till.py", 6, True),
+        (JAR, 1, False),
+        (JAR, 2, True),
+        (JAR, 3, False),
+        (TILL, 5, False),
+        (TILL, 6, True),
     ]
     ranked = {(line.path, line.number) for line in shown_lines(workspace.codebase_search("open the jar"))}
-    assert {("shop/jar.py", number) for number in (1, 2, 3)} <= ranked
+    assert {(JAR, number) for number in (1, 2, 3)} <= ranked
     grown = {
         (line.path, line.number) for line in shown_lines(workspace.grep_content("cookie jar", expand="definition"))
     }
-    assert grown == {("shop/till.py", 5), ("shop/till.py", 6)}
+    assert grown == {(TILL, 5), (TILL, 6)}
 
 
 def test_agent_reads_around_matches_and_skips_lines_that_it_has_read(shop: Path) -> None:
@@ -150,8 +152,8 @@ def test_agent_reads_around_matches_and_skips_lines_that_it_has_read(shop: Path)
     read = [answer for answer in answers if "\n\n(Lines " in answer or "\n\n(All " in answer]
     lines = [[(line.path, line.number) for line in shown_lines(answer)] for answer in read]
     assert [(one[0], one[-1][1]) for one in lines] == [
-        (("shop/till.py", 1), 6),
-        (("shop/jar.py", 1), 3),
+        ((TILL, 1), 6),
+        ((JAR, 1), 3),
         (("a.py", 1), 81),
         (("a.py", 82), 120),
     ]
@@ -254,12 +256,12 @@ def test_other_formats_get_the_lines_that_an_answer_has(shop: Path) -> None:
     workspace = Workspace(shop)
     rows = rows_of(workspace.grep_content_result("COOKIE", "shop", context_lines=1, case_insensitive=True))
     assert rows == [
-        Row("shop/jar.py", 1, "def open_jar(jar):", 0),
-        Row("shop/jar.py", 2, "    # the cookie", 11),
-        Row("shop/jar.py", 3, "    return jar", 0),
-        Row("shop/till.py", 5, "    def close(self):", 0),
-        Row("shop/till.py", 6, "        return 'cookie jar'", 17),
+        Row(JAR, 1, "def open_jar(jar):", 0),
+        Row(JAR, 2, "    # the cookie", 11),
+        Row(JAR, 3, "    return jar", 0),
+        Row(TILL, 5, "    def close(self):", 0),
+        Row(TILL, 6, "        return 'cookie jar'", 17),
     ]
-    assert entries_of(workspace.tree_result("shop")) == [Entry("shop/jar.py", False), Entry("shop/till.py", False)]
-    assert [entry.path for entry in entries_of(workspace.ls_result())][:2] == ["shop", "shop/jar.py"]
-    assert lines_of(workspace.read_file_result("shop/jar.py", 2, 2)) == [Row("shop/jar.py", 2, "    # the cookie", 1)]
+    assert entries_of(workspace.tree_result("shop")) == [Entry(JAR, False), Entry(TILL, False)]
+    assert [entry.path for entry in entries_of(workspace.ls_result())][:2] == ["shop", JAR]
+    assert lines_of(workspace.read_file_result(JAR, 2, 2)) == [Row(JAR, 2, "    # the cookie", 1)]

@@ -60,7 +60,7 @@ NOT_RUN = {
     "from-grep-tools.md": 2,  # needs python-ripgrep and rgapi
     "from-ripgrepy.md": 1,  # needs ripgrepy
     "from-rpygrep.md": 1,  # needs rpygrep
-    "items.md": 1,  # needs a repository; `_operations/test_revisions.py` has its calls
+    "items.md": 2,  # need a repository and a bucket; `_operations/test_revisions.py` and `stores` have their calls
     "remote.md": 2,  # needs another machine
     "notebooks.md": 4,  # needs a kernel; `examples/test_pages.py` runs these
     "trio.md": 2,  # files for pytest; the test below runs them

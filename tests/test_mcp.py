@@ -450,7 +450,7 @@ async def test_server_without_folders_searches_the_clients_roots(
     async with Client(mcp.server(), mode=mode, list_roots_callback=roots) as client:
         assert "é.py" in answer(await client.call_tool(**GREP))
         left_out = [record.getMessage() for record in caplog.records if record.name == "ripwrap"]
-        assert [message.split("'s root ")[1].split(" is left out")[0] for message in left_out] == list(roots.uris[1:])
+        assert [message.split("'s root ")[1].split(" is not used")[0] for message in left_out] == list(roots.uris[1:])
         assert "é.py" in answer(await client.call_tool("ls", {}))
         assert roots.asked == (1 if mode == "legacy" else 2)
 
@@ -551,6 +551,26 @@ def test_server_does_not_warn_if_rg_can_be_downloaded(
     monkeypatch.delenv("RIPWRAP_OFFLINE")
     warn_without_rg(None)
     assert caplog.records == []
+
+
+@pytest.mark.anyio
+async def test_tool_that_changes_files_is_listed_only_with_write(
+    folder_of_code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    given = {"pattern": "needle", "replacement": "pin", "path": "src/a.py", "apply": True}
+    async with Client(mcp.server(folder_of_code)) as client:
+        assert "replace_content" not in [tool.name for tool in (await client.list_tools()).tools]
+        with pytest.raises(MCPError):
+            await client.call_tool("replace_content", given)
+    async with Client(mcp.server(folder_of_code, write=True)) as client:
+        *_, tool = (await client.list_tools()).tools
+        assert (tool.name, tool.title) == ("replace_content", "Replace in files")
+        assert tool.annotations == types.ToolAnnotations(
+            read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
+        )
+        assert "written" in answer(await client.call_tool("replace_content", given))
+    assert (folder_of_code / "src/a.py").read_text() == "import x\npin = 1\n"
 
 
 @pytest.mark.anyio
@@ -1126,7 +1146,7 @@ def test_signal_ends_an_idle_command(number: signal.Signals, folder: Path) -> No
     [
         (["--root", "gone"], "gone"),
         (["--http"], "--root DIR"),
-        (["--deny", "!x"], "deny cannot bring files back"),
+        (["--deny", "!x"], "deny cannot include files again"),
         (["--show-denied", "all"], "--show-denied must be hide, count or name, got all"),
         (["--http", "--root", ".", "--port", "65536"], "65535"),
         (["--http", "--root", ".", "--host", "192.0.2.1"], "192.0.2.1"),

@@ -99,6 +99,7 @@ def test_json_of_invalid_utf8_has_rgs_form() -> None:
         "line_number": None,
         "absolute_offset": 0,
         "submatches": [],
+        "location": None,
         "type": "match",
     }
 

@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -25,6 +24,7 @@ from ripwrap._display.html import MAX_HTML
 from ripwrap.binary import RgBinary
 from ripwrap.models import FileCount, TreeEntry
 from support import rgs
+from support.git import require_git
 
 Plant = Callable[..., Path]
 SCHEMAS = Path(__file__).parent / "data" / "schemas.json"
@@ -33,8 +33,7 @@ rg15 = rgs.provide("15.2.0")
 
 def apply_diff(folder: Path, diff: bytes) -> None:
     """Apply a diff with git, which is strict."""
-    if os.name == "nt" and shutil.which("git") is None:
-        pytest.skip("git is not installed")
+    require_git()
     argv = ["git", "apply", "-p1", "-"]
     done = subprocess.run(argv, cwd=folder, input=diff, capture_output=True, check=False)
     assert done.returncode == 0, (done.stderr.decode(), diff)
@@ -358,7 +357,9 @@ def test_json_of_a_result_has_the_properties_of_its_schema(plant: Plant) -> None
     written = json.loads(sync.grep("x", cwd=plant({"f": "x\n"}), rg=rg15).model_dump_json())
     assert set(written) == set(schema["properties"]) == set(schema["required"])
     match = Match.model_json_schema(mode="serialization")
-    assert {"path", "lines", "line_number", "absolute_offset", "submatches", "type"} == set(match["properties"])
+    assert {"path", "lines", "line_number", "absolute_offset", "submatches", "type", "location"} == set(
+        match["properties"]
+    )
 
 
 if __name__ == "__main__":

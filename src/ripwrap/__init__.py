@@ -31,9 +31,9 @@ Names with an underscore are private.
     index, remote
     _operations
     _ripgrep, _ranking
-    binary, results, sources, _code, _ignore
+    binary, results, edits, sources, _code, _ignore
     _display
-    models, options, errors, _text, _subprocess, _safe_open, _concurrency, _windows
+    models, options, errors, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency, _windows
 """
 
 import logging
@@ -44,25 +44,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ripwrap import binary, sync
+    from ripwrap._operations.combine import files_matching
     from ripwrap._operations.counts import count, count_matches, file_types, files_with_matches, files_without_match
     from ripwrap._operations.coverage import coverage, why
     from ripwrap._operations.expand import expand
     from ripwrap._operations.files import files
+    from ripwrap._operations.gitleaks import load_rules
     from ripwrap._operations.grep import grep
     from ripwrap._operations.history import search_history
     from ripwrap._operations.rank import rank
+    from ripwrap._operations.replace import ReplacePlan, replace, undo
+    from ripwrap._operations.reports import Baseline, sarif
+    from ripwrap._operations.rules import Allowlist, Rule
+    from ripwrap._operations.scan import scan
     from ripwrap._operations.search import search, search_messages
     from ripwrap._operations.streams import grep_in, search_in
     from ripwrap._operations.tree import tree, tree_text
+    from ripwrap._overlay import overlay
     from ripwrap._ripgrep.limiter import limit_processes
     from ripwrap.binary import RgBinary
     from ripwrap.binary.resolver import Rg
+    from ripwrap.edits import AppliedEdits, Edit, EditPlan, FileEdits, Hunk
     from ripwrap.errors import (
         AccessDeniedError,
         BinaryError,
         BinaryNotFoundError,
         CapabilityError,
         ChecksumMismatchError,
+        ConflictError,
         DecodeError,
         DownloadFailedError,
         EmbeddingError,
@@ -78,16 +87,20 @@ if TYPE_CHECKING:
     )
     from ripwrap.models import (
         Begin,
+        CapturedMatch,
+        Captures,
         Commit,
         Context,
         Elapsed,
         End,
         FileCount,
         HistoryMatch,
+        Location,
         Match,
         Message,
         PathError,
         Range,
+        ScanMatch,
         Stats,
         Submatch,
         Summary,
@@ -123,22 +136,31 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccessDeniedError",
+    "Allowlist",
+    "AppliedEdits",
+    "Baseline",
     "Begin",
     "BinaryError",
     "BinaryNotFoundError",
     "CapabilityError",
+    "CapturedMatch",
+    "Captures",
     "ChecksumMismatchError",
     "Commit",
+    "ConflictError",
     "Context",
     "Coverage",
     "DecodeError",
     "DownloadFailedError",
+    "Edit",
+    "EditPlan",
     "Elapsed",
     "EmbeddingError",
     "End",
     "Expansion",
     "ExtractionFailedError",
     "FileCount",
+    "FileEdits",
     "FileMatches",
     "FileOptions",
     "GlobError",
@@ -146,6 +168,8 @@ __all__ = [
     "GrepResult",
     "Hint",
     "HistoryMatch",
+    "Hunk",
+    "Location",
     "Match",
     "Message",
     "NumberedLine",
@@ -155,6 +179,7 @@ __all__ = [
     "RankedChunk",
     "Reason",
     "RemoteError",
+    "ReplacePlan",
     "Repositories",
     "RepositoriesRanking",
     "RepositoriesResult",
@@ -168,6 +193,8 @@ __all__ = [
     "RootFile",
     "RootMatch",
     "RootMatches",
+    "Rule",
+    "ScanMatch",
     "SearchError",
     "SearchOptions",
     "SkippedFiles",
@@ -188,12 +215,18 @@ __all__ = [
     "expand",
     "file_types",
     "files",
+    "files_matching",
     "files_with_matches",
     "files_without_match",
     "grep",
     "grep_in",
     "limit_processes",
+    "load_rules",
+    "overlay",
     "rank",
+    "replace",
+    "sarif",
+    "scan",
     "search",
     "search_history",
     "search_in",
@@ -201,6 +234,7 @@ __all__ = [
     "sync",
     "tree",
     "tree_text",
+    "undo",
     "why",
 ]
 
@@ -208,6 +242,7 @@ __all__ = [
 # same).
 _SUBMODULES = (
     "binary",
+    "edits",
     "errors",
     "index",
     "models",
@@ -215,13 +250,21 @@ _SUBMODULES = (
     "remote",
     "repositories",
     "results",
+    "sources",
     "sync",
     "workspace",
 )
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
+    "overlay": "_overlay",
     "files": "_operations.files",
     "expand": "_operations.expand",
+    "scan": "_operations.scan",
+    "Rule": "_operations.rules",
+    "Allowlist": "_operations.rules",
+    "load_rules": "_operations.gitleaks",
+    "Baseline": "_operations.reports",
+    "sarif": "_operations.reports",
     "search": "_operations.search",
     "search_messages": "_operations.search",
     "search_in": "_operations.streams",
@@ -230,6 +273,7 @@ _MODULE_OF = {
     "count": "_operations.counts",
     "count_matches": "_operations.counts",
     "file_types": "_operations.counts",
+    "files_matching": "_operations.combine",
     "files_with_matches": "_operations.counts",
     "files_without_match": "_operations.counts",
     "tree": "_operations.tree",
@@ -238,13 +282,22 @@ _MODULE_OF = {
     "coverage": "_operations.coverage",
     "why": "_operations.coverage",
     "rank": "_operations.rank",
+    "ReplacePlan": "_operations.replace",
+    "replace": "_operations.replace",
+    "undo": "_operations.replace",
     "RgBinary": "binary",
     "Rg": "binary.resolver",
+    "AppliedEdits": "edits",
+    "Edit": "edits",
+    "EditPlan": "edits",
+    "FileEdits": "edits",
+    "Hunk": "edits",
     "AccessDeniedError": "errors",
     "BinaryError": "errors",
     "BinaryNotFoundError": "errors",
     "CapabilityError": "errors",
     "ChecksumMismatchError": "errors",
+    "ConflictError": "errors",
     "DecodeError": "errors",
     "DownloadFailedError": "errors",
     "EmbeddingError": "errors",
@@ -258,16 +311,20 @@ _MODULE_OF = {
     "UnknownTypeError": "errors",
     "UnsupportedPlatformError": "errors",
     "Begin": "models",
+    "CapturedMatch": "models",
+    "Captures": "models",
     "Commit": "models",
     "Context": "models",
     "Elapsed": "models",
     "End": "models",
     "FileCount": "models",
     "HistoryMatch": "models",
+    "Location": "models",
     "Match": "models",
     "Message": "models",
     "PathError": "models",
     "Range": "models",
+    "ScanMatch": "models",
     "Stats": "models",
     "Submatch": "models",
     "Summary": "models",

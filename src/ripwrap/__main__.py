@@ -42,8 +42,8 @@ def main() -> None:
 def _end() -> NoReturn:
     """End the process after Ctrl-C.
 
-    A thread may never end, and the interpreter would wait for it. So wait for each thread at most `THREAD_GRACE`
-    seconds, then end the process without the interpreter's own cleanup.
+    The interpreter waits for all threads before it ends, and a thread may never end. So this function waits at most
+    `THREAD_GRACE` seconds for each thread, and then ends the process without the interpreter's cleanup.
     """
     signal.signal(signal.SIGINT, _give_up)
     for thread in threading.enumerate():

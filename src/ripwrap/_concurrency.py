@@ -1,4 +1,4 @@
-"""Run blocking work in a worker thread that is told if its task is cancelled; wait for locks and for files in use."""
+"""Run blocking work in a worker thread, which learns if its task is cancelled; wait for locks and for files in use."""
 
 import inspect
 import itertools
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Cancellation(threading.Event):
-    """Event of a worker thread, set if the task that waits for the thread is cancelled; the thread's work then ends.
+    """Event that tells a worker thread to end its work; it is set when the task that waits for the thread is cancelled.
 
     Attributes:
         has_child: True while the thread is in a `child()` block.
@@ -48,7 +48,7 @@ class Cancellation(threading.Event):
 
 
 CANCELLED: ContextVar[Cancellation] = ContextVar("ripwrap_cancelled", default=Cancellation())  # noqa: B039
-"""The `Cancellation` of this thread's work; outside of worker threads, one that is never set."""
+"""The `Cancellation` of this thread's work. Outside of worker threads, it is a `Cancellation` that is never set."""
 
 CHILD_SECONDS = 1.0
 """Maximum number of seconds that a cancelled task waits for its worker thread to end a child process."""
@@ -65,7 +65,7 @@ _LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_threads")
 
 
 def warn_deprecated(message: str) -> None:
-    """Warn of a deprecated name; the warning points at the nearest caller outside of ripwrap and of the event loop.
+    """Warn of a deprecated name. The warning points at the nearest caller that is not in ripwrap or in the event loop.
 
     A coroutine that `asyncio.run()` runs is called by frames of asyncio. Python shows a `DeprecationWarning` only if it
     points at `__main__` or at a test (https://docs.python.org/3/library/warnings.html#default-warning-filter).
@@ -79,11 +79,10 @@ def warn_deprecated(message: str) -> None:
 async def in_thread(call: Callable[[], T]) -> T:
     """Run a call in a worker thread.
 
-    If the task is cancelled, it sets the `CANCELLED` event of the thread. It then waits only for the thread's child
-    process, not for the thread.
+    If the task is cancelled, the task sets the `CANCELLED` event of the thread. It then waits only for the thread's
+    child process, not for the thread.
 
-    At most `MAX_THREADS` calls run at a time, so that a call that waits its turn can use results that earlier calls
-    have cached.
+    At most `MAX_THREADS` calls run at a time. A later call can then use results that an earlier call has cached.
     """
     limiter = _LIMITER.get(None)
     if limiter is None:
@@ -104,6 +103,41 @@ async def in_thread(call: Callable[[], T]) -> T:
             cancelled.set()
             await _wait_for_child(cancelled)
             raise
+
+
+async def in_thread_to_end(call: Callable[[], T]) -> T:
+    """Run a call in a worker thread, and wait for its end even if the task is cancelled.
+
+    Cancellation sets the `CANCELLED` event of the thread. The task is cancelled after the call has returned or raised.
+    """
+    cancelled = Cancellation()
+    outcome: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        CANCELLED.set(cancelled)  # in the thread's own context
+        try:
+            outcome.append(call())
+        except BaseException as error:  # noqa: BLE001 - raised below, without the group of the task group
+            errors.append(error)
+
+    async def shielded(ended: anyio.Event) -> None:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(run, limiter=anyio.CapacityLimiter(1))
+        ended.set()
+
+    # The thread runs in a task of its own, because a second cancellation of an asyncio task interrupts even a shielded
+    # wait. The task group then waits for its tasks all the same.
+    async with anyio.create_task_group() as tasks:
+        ended = anyio.Event()
+        tasks.start_soon(shielded, ended)
+        try:
+            await ended.wait()
+        finally:
+            cancelled.set()
+    if errors:
+        raise errors[0]
+    return outcome[0]
 
 
 async def _wait_for_child(cancelled: Cancellation) -> None:
@@ -138,8 +172,8 @@ class ProcessLock:
 
         Args:
             path: The file.
-            if_writable: Act as if the lock was acquired if its file cannot be written: then the files that the lock
-                protects cannot be written either.
+            if_writable: If the lock's file cannot be written, act as if the lock was acquired. In that case, the files
+                that the lock protects cannot be written either.
         """
         from filelock import FileLock  # not at the top, because `import ripwrap` does not need it
 
@@ -170,7 +204,7 @@ class ProcessLock:
 
 @contextmanager
 def hold_lock(lock: Lock, check: Callable[[], object]) -> Generator[None]:
-    """Hold a lock; while waiting for it, call `check` repeatedly, which may raise an exception to end the wait."""
+    """Hold a lock. While waiting for it, call `check` repeatedly; an exception from `check` ends the wait."""
     while not lock.acquire(timeout=LOCK_POLL_INTERVAL):
         check()
     try:
@@ -188,7 +222,7 @@ async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
         wait: Wait for the lock if it is held elsewhere.
 
     Yields:
-        True if the lock is held; `False` is possible only without `wait`.
+        True if the lock is held. It can be False only if `wait` is False.
     """
     while not (held := lock.acquire(timeout=0)) and wait:  # noqa: ASYNC110 - other processes set no event
         await anyio.sleep(LOCK_POLL_INTERVAL)

@@ -1,8 +1,8 @@
-"""Open a file that rg listed, safely even if the file has been replaced since.
+"""Open a file that rg listed; this is safe even if the file was replaced after rg had listed it.
 
-Where rg does not follow links, no part of the path is followed if it is a link: each directory is opened relative to
-the directory above it (`openat`). A system without `openat` (Windows) follows links. Opening a pipe does not block, and
-only regular files are opened.
+If rg does not follow links, no link in the path is followed: each directory is opened relative to the directory above
+it (`openat`). On Windows, which has no `openat`, links are followed. Only regular files are opened, and a pipe in place
+of the file does not block.
 """
 
 import errno
@@ -10,13 +10,17 @@ import os
 import stat
 from collections.abc import Sequence
 
+from ripwrap._overlay import active_overlay
+
 _FILE_FLAGS: int = sum(getattr(os, flag, 0) for flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 _FOLDER_FLAGS: int = sum(getattr(os, flag, 0) for flag in ("O_PATH", "O_DIRECTORY", "O_CLOEXEC"))
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _CAN_OPEN_BELOW = bool(_NO_FOLLOW) and os.open in os.supports_dir_fd
 
 _REPLACED_ERRNOS = {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EMLINK}
-"""Errors for a link, for a file in place of a directory, and for a socket; FreeBSD has EMLINK for a link (open(2))."""
+"""Error numbers for a link, for a file in place of a directory, and for a socket. FreeBSD reports EMLINK for a link
+(open(2)).
+"""
 
 
 def open_regular_file(
@@ -27,19 +31,25 @@ def open_regular_file(
     roots: Sequence[str] = (os.curdir,),
     folder_flags: int = _FOLDER_FLAGS,
 ) -> int:
-    """Open a regular file and return its descriptor.
+    """Open a regular file, or its text in an overlay, and return the descriptor.
 
     Args:
         folder: Directory that rg ran in.
         path: Path of the file, as rg printed it.
         follow: True if rg followed links.
-        roots: Paths that rg was told to search; links in these are always followed, as rg does.
-        folder_flags: Flags to open a directory of the path with; a parameter because macOS has no `O_PATH`.
+        roots: Paths that rg was told to search. Links in these paths are always followed, as by rg.
+        folder_flags: Flags for opening a directory of the path; a parameter because macOS has no `O_PATH`.
 
     Raises:
         FileNotFoundError: The file is gone, or is no longer a regular file.
         OSError: The file cannot be opened.
     """
+    texts = active_overlay()
+    full = os.path.join(folder, path)
+    if texts is not None and (follow or path in roots or not os.path.islink(full)):
+        found = texts.open(full)
+        if found is not None:
+            return found
     try:
         if follow or not _CAN_OPEN_BELOW:
             found = os.open(os.path.join(folder, path), _FILE_FLAGS)
@@ -56,7 +66,7 @@ def open_regular_file(
 
 
 def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
-    """Split a path into the root that it is in and the rest."""
+    """Split a path into its root and the rest."""
     if path in roots:
         return path, ""
     above = [name for name in roots if path.startswith(f"{name.rstrip(os.sep)}{os.sep}")]

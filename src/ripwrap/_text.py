@@ -1,8 +1,8 @@
 """Represent text and paths that may not be UTF-8 as `str`, keep their exact bytes, and write them to JSON as rg does.
 
-rg writes a text as `{"text": …}`, or as `{"bytes": base64}` if it is not UTF-8 (rg-facts 13). Both annotations below
-accept a string or a `{"bytes": …}` object. In JSON they write the string, or the object if the string would lose bytes.
-Pydantic's own string type refuses the surrogates of `os.fsdecode` (PEP 383).
+rg writes a text as `{"text": …}`, or as `{"bytes": base64}` if it is not UTF-8 (rg-facts 13). The annotations `Text`
+and `FsPath` accept a string or a `{"bytes": …}` object. In JSON, they write the string, or the object if the string
+would lose bytes. They are needed because Pydantic's own string type refuses the surrogates of `os.fsdecode` (PEP 383).
 """
 
 import base64
@@ -20,7 +20,7 @@ BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.
 
 
 def byte_order_mark(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark at the beginning of bytes, and their encoding; without a mark, it is UTF-8."""
+    """Return the byte order mark at the beginning of bytes, and the encoding; without a mark, the encoding is UTF-8."""
     return next(((mark, encoding) for mark, encoding in BOMS if raw.startswith(mark)), (b"", "utf-8"))
 
 
@@ -75,7 +75,7 @@ def text_of(raw: bytes) -> str:
 
 
 def cut_text(text: str, max_chars: int) -> str:
-    """Cut a text to at most `max_chars` characters, the last of which is `…` if the text was longer."""
+    """Cut a text to at most `max_chars` characters. If the text was longer, its last character is `…`."""
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 

@@ -22,8 +22,8 @@ https://learn.microsoft.com/dotnet/standard/io/file-path-formats
 """
 
 COMMAND_TOO_LONG = 206
-"""Error code of CreateProcess if the command line is too long (ERROR_FILENAME_EXCED_RANGE); a `FileNotFoundError` in
-Python.
+"""Error code of CreateProcess if the command line is too long (ERROR_FILENAME_EXCED_RANGE). Python raises
+`FileNotFoundError` for it.
 """
 
 NAME_SURROGATE_TAG = 0x20000000
@@ -49,7 +49,7 @@ def is_batch_file(path: str) -> bool:
 
 
 def path_entries(path: str) -> list[str]:
-    """Return the directories in a PATH of Windows, where a directory with a semicolon is in quotes."""
+    """Return the directories in a PATH of Windows. In it, a directory name with a semicolon is in quotes."""
     return [entry.replace('"', "") for entry in re.findall(r'(?:[^;"]|"[^"]*(?:"|$))+', path)]
 
 
@@ -64,10 +64,10 @@ def explain_exit(returncode: int) -> str:
 
 
 def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
-    r"""Return True if a path, by its text, names a device, or a place on another computer outside of `roots`.
+    r"""Return True if a path names a device, or a file on another computer outside of `roots`; only its text is read.
 
-    Windows sends the user's credentials to the host of `\\host\share` when any function looks at such a path. So check
-    a path before it is used.
+    When any function opens or checks `\\host\share`, Windows sends the user's credentials to that host. So call this
+    function before a path is used.
     """
     if _DEVICE_PATH.match(path):
         return True
@@ -78,7 +78,7 @@ def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
 
 
 def why_misleading(path: str, roots: Sequence[str] = ()) -> str | None:
-    """Return the reason why Windows would resolve a path to an unexpected file, or `None` if it would not.
+    """Return the reason why Windows would resolve a path to an unexpected file; `None` for a path without this problem.
 
     Args:
         path: Absolute path, or path relative to a root.

@@ -1,4 +1,4 @@
-"""Errors that ripwrap raises on purpose.
+"""Classes of the errors that ripwrap itself raises.
 
     RipwrapError                     hints: steps that help, as data
     ├── BinaryError                  rg cannot be found, installed or started
@@ -15,17 +15,18 @@
     │   └── RemoteError              a host cannot be reached, or does not run rg
     ├── DecodeError                  a record in rg's output is malformed  (also ValueError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
+    ├── ConflictError                paths, reason, journal: files are not as they were; nothing was written
     └── AccessDeniedError            path, roots, denied_by: the agent tools may not use a path (also PermissionError)
 
 Other errors have the classes of Python and pydantic. A bad option raises pydantic's `ValidationError`. A missing `cwd`
 raises `FileNotFoundError`, and so does `paths` if none of them exists. A `cwd` that is a file raises
-`NotADirectoryError`, a NUL in a pattern or path `ValueError`, and a search that reaches its `timeout` `TimeoutError`.
-`BinaryNotFoundError` is deliberately not a `FileNotFoundError`: one `except` clause must not catch both a missing `cwd`
-and a missing rg.
+`NotADirectoryError`. A NUL in a pattern or path raises `ValueError`. A search that reaches its `timeout` raises
+`TimeoutError`. `BinaryNotFoundError` is deliberately not a `FileNotFoundError`: an `except` clause for a missing `cwd`
+must not also catch a missing rg.
 
-A message is a `HintedText`, in which each option, function and package is a `Hint`. In Python, a hint prints as
-`fixed_strings=True`. The command line and the agent tools print the same message with `spell_error()`, which writes
-each hint in their own syntax, such as `--fixed-strings`.
+A message is a `HintedText`, in which each option, function and package is a `Hint`. In Python, a hint is printed as
+`fixed_strings=True`. The command line and the agent tools print the same message with `spell_error()`. It writes each
+hint in their syntax, such as `--fixed-strings`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
 EmbedReason: TypeAlias = Literal["setup", "refused", "rejected", "unavailable", "garbage"]
+ConflictReason: TypeAlias = Literal["changed", "hard_links", "unfinished"]
 HintKind: TypeAlias = Literal["pass", "omit", "correct", "call", "install"]
 
 
@@ -169,7 +171,7 @@ class BinaryNotFoundError(BinaryError):
 
 
 class UnsupportedPlatformError(BinaryError):
-    """No release of rg runs on this platform; the message names it and the supported ones."""
+    """No release of rg runs on this platform; the message names this platform and the supported platforms."""
 
 
 class DownloadFailedError(BinaryError):
@@ -237,10 +239,19 @@ class PatternError(SearchError, ValueError):
     Attributes:
         pattern: The pattern with the error; `None` if there are several and rg does not say which.
         offset: Position of the error, in characters from the start of `pattern`; `None` if rg does not give it.
+        rule: Name of the rule of a scan that has the pattern; `None` outside of a scan.
     """
 
     pattern: str | None = None
     offset: int | None = None
+    rule: str | None = None
+
+    def about_rule(self, rule: str) -> "PatternError":
+        """Return the error with the name of a rule of a scan."""
+        message = HintedText(f"rule {rule!r}: ", self.args[0])
+        error = PatternError(message, argv=self.argv, returncode=self.returncode, stderr=self.stderr)
+        error.pattern, error.offset, error.rule, error.hint = self.pattern, self.offset, rule, self.hint
+        return error
 
 
 class GlobError(SearchError, ValueError):
@@ -264,7 +275,7 @@ class CapabilityError(SearchError):
 class RemoteError(SearchError):
     """A host of `ripwrap.remote` cannot be reached, refuses the login, or does not run rg.
 
-    `argv` is the local command line, `returncode` the exit code of ssh or docker, and `stderr` what it has written.
+    `argv` is the local command line, `returncode` is the exit code of ssh or docker, and `stderr` is its error output.
     """
 
 
@@ -281,7 +292,7 @@ class DecodeError(RipwrapError, ValueError):
 
 
 class EmbeddingError(RipwrapError):
-    """Texts could not be embedded: there is no such embedder, it does not answer, or its answer cannot be used.
+    """Texts could not be embedded: the embedder is unknown, it does not answer, or its answer cannot be used.
 
     Attributes:
         provider: Name of the provider, as it was given.
@@ -307,6 +318,26 @@ class EmbeddingError(RipwrapError):
         self.reason: EmbedReason = reason
         self.status = status
         self.retry_after = retry_after
+
+
+class ConflictError(RipwrapError):
+    """Files are not as they were when they were searched or changed; no file was written.
+
+    Attributes:
+        paths: Paths of these files.
+        reason: 'changed': their contents differ, or they are gone. 'hard_links': they have several names, and a
+            replacement would give one of these a file of its own. 'unfinished': an interrupted replacement has changed
+            some of them, and `ripwrap.undo(journal)` completes it.
+        journal: Path of the journal; empty if there is none.
+    """
+
+    def __init__(
+        self, message: str, *, paths: Sequence[str] = (), reason: ConflictReason = "changed", journal: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.paths: tuple[str, ...] = tuple(paths)
+        self.reason: ConflictReason = reason
+        self.journal = journal
 
 
 class AccessDeniedError(RipwrapError, PermissionError):

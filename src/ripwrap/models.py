@@ -5,6 +5,8 @@
 """
 
 import errno
+import hashlib
+import os
 from codecs import getincrementaldecoder
 from collections.abc import Callable
 from datetime import datetime
@@ -30,12 +32,12 @@ class Range(NamedTuple):
 
 
 def _unwrapped(name: str, **extra: Any) -> Any:
-    """Return a field that accepts both rg's `{name: {"text": …}}` and the `{name: …}` of the model's own JSON."""
+    """Return a field that accepts rg's form `{name: {"text": …}}` and the form `{name: …}` of the model's JSON."""
     return Field(validation_alias=AliasChoices(AliasPath(name, "text"), name), **extra)
 
 
 class _Model(BaseModel, frozen=True):
-    """Base of the models: frozen; unknown fields are ignored, because a later rg may add some."""
+    """Base class of the models. They are frozen, and ignore unknown fields, because a later rg may add fields."""
 
 
 class Submatch(_Model, frozen=True):
@@ -55,7 +57,7 @@ class Submatch(_Model, frozen=True):
 
     @property
     def raw_match(self) -> bytes:
-        """Bytes that matched, as they are in the file, or in UTF-8 if rg transcoded the file (rg-facts 15)."""
+        """Bytes that matched: those of the file, or in UTF-8 if rg transcoded the file (rg-facts 15)."""
         return raw_bytes(self.match)
 
 
@@ -63,7 +65,7 @@ class _Lines(_Model, frozen=True):
     """Base of `Match` and `Context`.
 
     Attributes:
-        path: Path of the file, relative to `cwd` unless an absolute path was asked for; `None` if rg names no file.
+        path: Path of the file, relative to `cwd` unless the caller gave an absolute path; `None` if rg names no file.
         lines: Line with its terminator, or several lines with `multiline`; U+FFFD where it is not UTF-8.
         line_number: Number of the first line, from 1; `None` if rg does not count lines.
         absolute_offset: Offset of `lines` in bytes from the start of the (decoded) file.
@@ -127,9 +129,10 @@ class _Lines(_Model, frozen=True):
         )
 
     def _places(self, length: Callable[[str], int]) -> dict[int, tuple[int, int, int]]:
-        """Map each offset of a submatch to (units before it, line ends before it, units since the last line end).
+        """Map each offset of a submatch to three numbers.
 
-        Units are characters, or UTF-16 code units, depending on `length`.
+        The numbers are: units before the offset, line ends before it, and units since the last line end. Units are
+        characters, or UTF-16 code units, depending on `length`.
         """
         # One pass: a minified line may have a hundred thousand submatches.
         decoder = getincrementaldecoder("utf-8")("replace")
@@ -185,10 +188,54 @@ class Begin(_Model, frozen=True):
     path: FsPath | None = _unwrapped("path")
 
 
+class Location(_Model, frozen=True):
+    """Part of a notebook or document; lines are counted from its beginning. Only the fields that apply are set.
+
+    Attributes:
+        page: Number of the page of a PDF, from 1.
+        sheet: Name of the sheet of a spreadsheet, whose rows are the lines.
+        paragraph: Number of the paragraph of a text document, from 1; empty paragraphs count.
+        cell: Number of the cell of a notebook, from 1.
+        cell_type: Type of the cell, such as `code` or `markdown`.
+        output: True for the output of the cell.
+        part: Name of any other part, such as `slide 3`, for formats that an adapter adds.
+    """
+
+    page: int | None = None
+    sheet: Text | None = None
+    paragraph: int | None = None
+    cell: int | None = None
+    cell_type: Text | None = None
+    output: bool = False
+    part: Text | None = None
+
+    def __str__(self) -> str:
+        """Return the end of the path of a match in this part: `page 3`, `sheet Prices`, `cell 7 output`."""
+        numbered = (("page", self.page), ("sheet", self.sheet), ("paragraph", self.paragraph), ("cell", self.cell))
+        named = [f"{name} {value}" for name, value in numbered if value is not None]
+        return " ".join((*named, *filter(None, [self.part]), *(["output"] if self.output else [])))
+
+
 class Match(_Lines, frozen=True):
-    """Matching line, or with `multiline` consecutive lines that match together."""
+    """Matching line, or with `multiline` consecutive lines that match together.
+
+    Attributes:
+        location: Page, sheet, paragraph or cell of the match, in a search inside of notebooks and documents; `path`
+            then ends in it, as in `report.pdf!/page 3`. `None` for the line of a file.
+    """
 
     type: Literal["match"] = "match"
+    location: Location | None = None
+
+    @property
+    def groups(self) -> tuple[str | None, ...]:
+        """Text of each group of the first submatch, `None` if it is unset; empty without `captures`."""
+        return ()
+
+    @property
+    def named(self) -> dict[str, str | None]:
+        """Text of each named group of the first submatch, `None` if it is unset; empty without `captures`."""
+        return {}
 
     def replaced(self) -> str:
         """Return the line after `replace`; a submatch without a replacement stays unchanged."""
@@ -203,6 +250,62 @@ class Match(_Lines, frozen=True):
         return b"".join((*pieces, raw[done:]))
 
 
+class Captures(_Model, frozen=True):
+    """Groups of a submatch.
+
+    Attributes:
+        groups: Text of each group, in the order of their numbers; `None` if the group is unset.
+        named: Text of each named group.
+    """
+
+    groups: tuple[Text | None, ...] = ()
+    named: dict[str, Text | None] = {}
+
+
+class CapturedMatch(Match, frozen=True):
+    """Match with its groups, as `search(captures=True)` yields it.
+
+    An empty group is `""`, and a group that took no part in the match is `None`. rg does not tell these apart. ripwrap
+    does, by the syntax of the pattern, except in a part that can match empty text and is optional by an alternation or
+    a lazy operator, such as `b|(a*)`. There an empty group is `None`.
+
+    Attributes:
+        captures: Groups of each submatch.
+    """
+
+    captures: tuple[Captures, ...] = ()
+
+    @property
+    def groups(self) -> tuple[str | None, ...]:
+        """Text of each group of the first submatch, `None` if it is unset; empty if there is no submatch."""
+        return self.captures[0].groups if self.captures else ()
+
+    @property
+    def named(self) -> dict[str, str | None]:
+        """Text of each named group of the first submatch, `None` if it is unset; empty if there is no submatch."""
+        return self.captures[0].named if self.captures else {}
+
+
+class ScanMatch(CapturedMatch, frozen=True):
+    """Text that a rule of `scan()` matched: a match with one submatch.
+
+    Attributes:
+        rule: Name of the rule.
+    """
+
+    rule: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the rule, the path and the matched text, in hexadecimal; it stays when the lines move."""
+        parts = (
+            self.rule.encode(),
+            os.fsencode(self.path or "").replace(os.sep.encode(), b"/"),
+            self.submatches[0].raw_match,
+        )
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
 class Context(_Lines, frozen=True):
     """Line near a match; its `submatches` are empty unless `invert_match` is set."""
 
@@ -214,9 +317,9 @@ class End(_Model, frozen=True):
 
     Attributes:
         path: Path of the file.
-        binary_offset: Offset of the first NUL byte, if rg took the file for binary. rg stops searching there, unless
-            `paths` names the file or `binary` is set. In a memory map (`mmap`, or a few files in `paths`), rg looks for
-            NUL only at the start of the file and in matching lines (rg-facts 20).
+        binary_offset: Offset of the first NUL byte, if the file is binary for rg. rg stops searching at this offset,
+            unless `paths` names the file or `binary` is set. In a memory map (`mmap`, or a few files in `paths`), rg
+            looks for NUL only at the start of the file and in matching lines (rg-facts 20).
         stats: Counts for this file.
     """
 
@@ -234,11 +337,12 @@ class PathError(_Model, frozen=True):
     """Path that rg could not read, or could read only in part; rg continued with the other paths.
 
     Attributes:
-        path: Path that could not be read; `None` if rg names none. rg writes U+FFFD for bytes that are not UTF-8, and
-            a path with U+FFFD cannot be opened.
-        kind: `denied` (no permission), `missing` (no such path, or removed meanwhile, or a broken link in `paths`),
-            `broken_link` (a symbolic link without a target, in a directory that is searched), `loop` (of symbolic
-            links), `too_long` (lines longer than 20 MiB in rg's JSON are left out), or `other`.
+        path: Path that could not be read; `None` if rg names no path. rg writes U+FFFD for bytes that are not UTF-8,
+            and a path with U+FFFD cannot be opened.
+        kind: `denied` (no permission), `missing` (the path does not exist, was removed meanwhile, or is a broken link
+            in `paths`), `broken_link` (a symbolic link without a target, in a searched directory), `loop` (a loop of
+            symbolic links), `too_long` (the file has lines of more than 20 MiB in rg's JSON, which are left out), or
+            `other`.
         message: Message of rg; for `too_long`, a description of the lines that ripwrap left out.
     """
 
@@ -286,10 +390,10 @@ class Commit(_Model, frozen=True):
     """Commit of git.
 
     Attributes:
-        id: Its id in hexadecimal digits.
-        author: Name of its author.
-        date: Time at which it was committed, with the offset of its time zone.
-        subject: First line of its message.
+        id: Id of the commit in hexadecimal digits.
+        author: Name of the author.
+        date: Time of the commit, with the offset of its time zone.
+        subject: First line of the commit message.
     """
 
     id: str
@@ -299,13 +403,15 @@ class Commit(_Model, frozen=True):
 
 
 class HistoryMatch(Match, frozen=True):
-    """Match in a content that a history of git has; `path` is the newest path that a search selects.
+    """Match in a version of a file, from a git history.
+
+    A version may have had several paths. `path` is the newest of them that the globs and types of the search allow.
 
     Attributes:
-        blob: Id of the content.
-        paths: Paths that had the content, the newest first.
-        first: Oldest of the searched commits that introduced it.
-        last: Newest commit that had it; `None` if its commit could not be read.
+        blob: Id of the version (a blob of git).
+        paths: Paths that had this version, the newest first.
+        first: Oldest of the searched commits that introduced this version.
+        last: Newest commit that had this version; `None` if that commit could not be read.
     """
 
     blob: str
@@ -335,7 +441,7 @@ class TreeEntry(_Model, frozen=True):
         name: Last part of the path, or `[N truncated]`.
         depth: Number of directories between the entry and the root.
         is_dir: True for a directory.
-        truncated: For a `[N truncated]` line, number of direct children of `path` that are left out; else 0.
+        truncated: For a `[N truncated]` line, the number of direct children of `path` that are left out; otherwise 0.
     """
 
     path: FsPath

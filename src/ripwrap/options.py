@@ -1,8 +1,9 @@
 """The options of `files()` and `search()`: TypedDicts whose keys are rg's long flags in snake_case, each declared once.
 
 `max_count=3` is `--max-count=3`, `glob=["*.py", "!test_*"]` is `--glob=*.py --glob=!test_*`, `ignore_case=True` is
-`--ignore-case`. A `False` leaves the flag out. Where two options contradict each other, the one declared later here
-wins, as the later flag does in rg. Values are not converted to the declared types: `max_count="3"` is an error.
+`--ignore-case`. A `False` leaves the flag out. If two options contradict each other, the option that is declared later
+in this module wins. In rg, the later flag wins. Values are not converted to the declared types: `max_count="3"` is an
+error.
 """
 
 import difflib
@@ -42,13 +43,13 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """Arguments, each with its other names in the library, in rg and in other tools.
 
-The agent tools accept every name of a row. For an unknown name, the library suggests the name in the same row that its
-own function has.
+The agent tools accept every name of a row. For an unknown name, the library suggests the name in the same row that the
+called function has.
 """
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """Return the known argument that an unknown name means or resembles; empty if there is none."""
+    """Return the known argument that is an alias of an unknown name, or is similar to it; empty if there is none."""
     for key, others in ALIASES.items():
         row = (key, *others)
         if name in row and (meant := next((one for one in row if one in known), "")):
@@ -73,7 +74,7 @@ class Flag:
         short: Letter of the flag in rg, if it has one.
         value: Placeholder of its value in help texts; `bool` and `Literal` options have none.
         default: True if ripwrap passes the flag when the caller does not set the option; for `bool` options only.
-        ours: True if the option is ripwrap's own, and rg has no flag of that name.
+        ours: True if only ripwrap has the option; rg has no flag of that name.
         negated: True if `False` passes the negated flag, such as `--no-mmap`; without the option, rg decides.
         since: First version of rg that has the flag; empty if all supported versions have it.
     """
@@ -93,8 +94,8 @@ MAX_THREADS = 1024
 take all memory.
 """
 EXCLUDED = (".git", ".ripgrep/")
-"""Globs of files that are left out unless `include_git` is set. Versions of rg after 15.2 have an index in `.ripgrep/`
-(ripgrep#1497).
+"""Globs of files that are not searched unless `include_git` is set. Versions of rg after 15.2 store an index in
+`.ripgrep/` (ripgrep#1497).
 """
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]

@@ -66,10 +66,10 @@ class FileMatches(BaseModel, frozen=True):
     """Matches of one file.
 
     Attributes:
-        path: Path of the file, relative to `GrepResult.root` unless an absolute path was asked for.
+        path: Path of the file, relative to `GrepResult.root` unless the caller gave an absolute path.
         matches: Matches on the page, by line.
         total_matches: Number of matches in the file.
-        binary_offset: Offset of the first NUL byte, if rg took the file for binary; see `End.binary_offset`.
+        binary_offset: Offset of the first NUL byte, if the file is binary for rg; see `End.binary_offset`.
     """
 
     path: FsPath
@@ -88,8 +88,8 @@ class FileMatches(BaseModel, frozen=True):
         """Return the changes that `replace` would make to the lines on the page, as a unified diff.
 
         Apply it in `root` with `git apply -p1` or `patch -p1`. They need lines of context, which `grep()` has by
-        default, and refuse paths through symbolic links (`follow=False` leaves those out). For a file that is not
-        UTF-8, use `raw_diff()`. A diff may not apply to a file that rg transcoded or that has a byte order mark.
+        default. They refuse paths through symbolic links, so search with `follow=False`. For a file that is not UTF-8,
+        use `raw_diff()`. A diff may not apply to a file that rg transcoded or that has a byte order mark.
 
         Raises:
             ValueError: There are no line numbers, because of `no_line_number`, or lines end with NUL, because of
@@ -113,18 +113,18 @@ class Reason(BaseModel, frozen=True):
         kind: `searched`; or `ignored` (by an ignore file), `hidden`, `glob` (`glob` or `iglob`, or a directory of git
             or of rg's index), `type` (`type` or `type_not`), `binary` (rg stops at its first NUL byte), `too_large`
             (`max_filesize`), `link` (a symbolic link, with `follow=False`), `special` (a FIFO, socket or device),
-            `max_depth`, `one_file_system`, `unreadable`, or `outside` of the searched paths. In a `Coverage` also
-            `other`: rg did not list it, and no rule that ripwrap knows leaves it out.
+            `max_depth`, `one_file_system`, `unreadable`, or `outside` (not below a searched path). In a `Coverage`, it
+            may also be `other`: rg did not list the file, and ripwrap knows no rule that excludes it.
         matched: Path to which the reason applies: `path`, or a directory above it.
-        file: Ignore file with the rule; `None` if the reason is no ignore file. Relative to `cwd` if it is below `cwd`,
-            else absolute.
+        file: Path of the ignore file with the rule, relative to `cwd` if it is below `cwd`, otherwise absolute. `None`
+            if the reason is not an ignore file.
         line: Number of the line in `file`, from 1.
         glob: Glob on that line, or in `glob` or `iglob`; `None` if there is none.
         offset: Offset of the first NUL byte in the file, in bytes; `None` if the file is not `binary`, or is UTF-16.
         detail: More about the reason, such as the size of the file or the error of the system; empty if `kind` is
             enough.
-        hints: Options to pass or to leave out so that the file is searched; empty if it is searched already, or if no
-            option helps.
+        hints: Options to pass or to leave out, so that the file is searched. Empty if the file is already searched, or
+            if no option helps.
     """
 
     path: FsPath
@@ -162,7 +162,7 @@ class Reason(BaseModel, frozen=True):
         return f"{text} ({self.detail})" if self.detail else text
 
     def _ways(self) -> Iterator[str | Hint]:
-        """Yield the parts of a clause that says with which options the file is searched."""
+        """Yield the end of the message: which options to pass or to leave out, so that rg searches the file."""
         passed = _with_commas([hint for hint in self.hints if hint.kind != "omit"])
         omitted = _with_commas([hint for hint in self.hints if hint.kind == "omit"])
         if passed and not omitted:
@@ -179,7 +179,7 @@ def _with_commas(hints: list[Hint]) -> list[str | Hint]:
 
 
 class SkippedFiles(BaseModel, frozen=True):
-    """Files that a search left out for one kind of reason.
+    """Files that a search did not read, all for the same kind of reason.
 
     Attributes:
         kind: Kind of reason; see `Reason`.
@@ -193,10 +193,10 @@ class SkippedFiles(BaseModel, frozen=True):
 
 
 class Coverage(BaseModel, frozen=True):
-    """Files that a search read, and those that it left out.
+    """Numbers of the files that a search read, and of the files that it did not read.
 
     The counts add up to the number of files below the searched paths. Each entry that is not a directory counts as a
-    file, also in hidden and ignored directories. With `follow`, files behind links count, too. Files in a directory
+    file, even in hidden and ignored directories. With `follow`, files behind links also count. Files in a directory
     that cannot be read do not count; `GrepResult.errors` names the directory.
 
     Attributes:
@@ -216,7 +216,7 @@ class Coverage(BaseModel, frozen=True):
         return sum(group.files for group in self.skipped)
 
     def files(self, kind: SkipKind) -> int:
-        """Return the number of files that were left out for a kind of reason."""
+        """Return the number of files that were not searched for a kind of reason."""
         return next((group.files for group in self.skipped if group.kind == kind), 0)
 
     def __str__(self) -> str:
@@ -237,7 +237,7 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
     A match is a record of rg's JSON: a matching line, or with `multiline` consecutive lines that match together.
 
     Attributes:
-        root: Directory that was searched, as an absolute path. On a host (`on=`), the path that was asked for there.
+        root: Directory that was searched, as an absolute path. On a host (`on=`), the path that the caller gave.
         query: Pattern, or patterns.
         files: Files with matches on this page, in the order of `rg --sort=path`.
         total_matches: Number of matches; a lower bound if not `exact`.
@@ -248,11 +248,11 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
         stop_reason: Reason why the page ends: `end` of all matches, `limit`, `max_files`, or `timeout`.
         errors: Paths that rg could not read, in the order of `files`.
         dropped_records: Number of records that were left out, and not counted, because each is larger than 20 MiB.
-        message: Summary of the above in a sentence or two, for a person or an agent.
+        message: Summary of the result in one or two sentences, for a person or an agent.
         candidates: Number of files that rg searched because the index found that they may have a match; `None` without
             an index.
         files_total: Number of files in the index; `None` without an index.
-        coverage: Files that were searched, and those that were left out; `None` unless `coverage=True` was passed.
+        coverage: Numbers of files that were searched and were not searched; `None` unless `coverage=True` was passed.
     """
 
     root: FsPath
@@ -314,12 +314,12 @@ class RankedChunk(BaseModel, frozen=True):
     """Result of `rank()`: a few lines of a file, and the reasons for their score.
 
     Attributes:
-        path: Path of the file, relative to `cwd` unless an absolute path was asked for.
+        path: Path of the file, relative to `cwd` unless the caller gave an absolute path.
         start_line: Number of the first line, from 1.
         end_line: Number of the last line.
         symbol: Name of the definition around the most relevant line, e.g. `Shop.add`; `None` at the top level. If an
-            index splits files at definitions, it is the definition that contains the whole chunk, or one inside that
-            definition.
+            index splits files at definitions, it is the definition that contains the whole chunk, or a definition
+            inside of it.
         text: Lines of the chunk: at most 800 characters, or 2,000 for a definition. A single longer line is not cut.
         score: Value that results are sorted by; comparable within one answer only.
         reasons: Reasons for the score, for a person or an agent.
@@ -338,8 +338,8 @@ class NumberedLine(BaseModel, frozen=True):
     """Line of a file.
 
     Attributes:
-        number: Its number, from 1.
-        text: Its text without the line terminator.
+        number: Number of the line, from 1.
+        text: Text of the line, without the line terminator.
     """
 
     number: int
@@ -349,8 +349,8 @@ class NumberedLine(BaseModel, frozen=True):
 class Expansion(BaseModel, frozen=True):
     """Lines around a match, as `expand()` returns them.
 
-    `str()` has the path, the lines with their numbers, and `[N more lines]` where lines are left out. `:` follows the
-    number of a line of the match, `-` that of another line.
+    `str()` has the path, the lines with their numbers, and `[N more lines]` in place of omitted lines. `:` follows the
+    number of a matching line, and `-` follows the number of another line.
 
     Attributes:
         path: Path of the file, as in the match.

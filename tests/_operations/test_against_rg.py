@@ -270,7 +270,8 @@ def as_rg(message: Any) -> dict[str, Any]:
         hit["match"] = text(hit["match"])
         replacement = hit.pop("replacement")
         hit.update({"replacement": text(replacement)} if replacement is not None else {})
-    data.pop("stats", None)
+    for key in ("stats", "location"):
+        data.pop(key, None)
     return {"type": kind, "data": data}
 
 

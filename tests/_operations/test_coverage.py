@@ -423,7 +423,7 @@ def test_hints_are_spelled_by_front_ends(plant: Plant) -> None:
 
 def test_why_and_coverage_refuse_what_a_search_refuses(plant: Plant) -> None:
     root = plant({"a": ""})
-    with pytest.raises(FileNotFoundError, match="no such file or directory; correct path or cwd: 'gone'"):
+    with pytest.raises(FileNotFoundError, match="no such file or directory; check path or cwd: 'gone'"):
         sync.why("gone", cwd=root, rg=rg15)
     with pytest.raises(FileNotFoundError):
         sync.why("a", cwd=root / "gone", rg=rg15)

@@ -228,7 +228,7 @@ class TestHostileArchives:
 
 @pytest.mark.parametrize("inside", ["rar", ["zip", "7z"], [""]])
 def test_unknown_format_is_an_error(inside: Any) -> None:
-    with pytest.raises(ValueError, match="inside must be 'zip', 'tar', 'gz', 'bz2', 'xz' or 'zst', got"):
+    with pytest.raises(ValueError, match=r"inside must be 'zip', 'tar', .* or 'xlsx', got"):
         sync.search("x", inside=inside)
 
 

@@ -60,7 +60,7 @@ class TestMissingPaths:
     ) -> None:
         """Issue 19, line 4: a search of nothing but missing paths is an error, and not an answer without matches."""
         folder = plant({"a": "needle\n"})
-        with pytest.raises(FileNotFoundError, match="no such file or directory; correct paths or cwd") as caught:
+        with pytest.raises(FileNotFoundError, match="no such file or directory; check paths or cwd") as caught:
             run(backend, operation, cwd=folder, rg=rg, paths="gone")
         assert caught.value.filename == "gone"
         with pytest.raises(FileNotFoundError, match=r"none of the 3 paths exists \(gone, a[/\\]b, lost\)") as caught:

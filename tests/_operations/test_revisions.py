@@ -10,6 +10,7 @@ import pytest
 
 import ripwrap
 from ripwrap import SearchError, remote, sync
+from support.git import require_git
 
 pytestmark = pytest.mark.usefixtures("temporary", "leaks_nothing")
 
@@ -22,6 +23,7 @@ ENV = {
 
 
 def git(folder: Path, *arguments: str, days: int = 0) -> str:
+    require_git()
     dates = {f"GIT_{role}_DATE": f"2024-01-{days + 1:02}T12:00:00+01:00" for role in ("AUTHOR", "COMMITTER")}
     argv = ["git", "-c", "protocol.file.allow=always", "-C", str(folder), *arguments]
     done = subprocess.run(argv, env={**ENV, **dates}, check=True, capture_output=True, text=True)
@@ -132,12 +134,13 @@ class TestBadInput:
     def test_revision_that_does_not_exist_is_an_error(self, folder: Path, commit: Callable[..., str]) -> None:
         commit(TREE)
         for rev in ("nope", "HEAD~99", "main:a.py", "0" * 40):
-            with pytest.raises(ValueError, match="rev names no revision of the repository"):
+            with pytest.raises(ValueError, match="rev is not a revision of the repository"):
                 sync.grep("x", cwd=folder, rev=rev)
-            with pytest.raises(ValueError, match="rev names no revision of the repository"):
+            with pytest.raises(ValueError, match="rev is not a revision of the repository"):
                 list(sync.search_history("x", cwd=folder, rev=rev))
 
     def test_directory_without_a_repository_is_an_error(self, folder: Path) -> None:
+        require_git()
         with pytest.raises(ValueError, match="rev needs a git repository"):
             list(sync.files(cwd=folder, rev="HEAD"))
         with pytest.raises(FileNotFoundError):
@@ -147,6 +150,21 @@ class TestBadInput:
         monkeypatch.setenv("PATH", "/nowhere")
         with pytest.raises(SearchError, match=r"could not start git: .*install git"):
             sync.grep("x", cwd=folder, rev="HEAD", rg=rg)
+
+    @pytest.mark.posix
+    @pytest.mark.parametrize("path", ["", ".", "bin:.", ":/nowhere"])
+    def test_git_of_a_checkout_is_not_run(
+        self, folder: Path, path: str, monkeypatch: pytest.MonkeyPatch, rg: Any
+    ) -> None:
+        (folder / "bin").mkdir()
+        for program in (folder / "git", folder / "bin" / "git"):
+            program.write_text("#!/bin/sh\n: >ran\n")
+            program.chmod(0o755)
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("PATH", path)
+        with pytest.raises(SearchError, match="could not start git"):
+            sync.grep("x", cwd=folder, rev="HEAD", rg=rg)
+        assert not (folder / "ran").exists()
 
     def test_paths_are_those_of_the_revision(self, folder: Path, commit: Callable[..., str]) -> None:
         commit(TREE)
@@ -210,7 +228,7 @@ def test_objects_that_a_partial_clone_lacks_are_errors_beside_the_answer(
     assert [file.path for file in result] == ["small"]
     assert [(error.path, error.kind) for error in result.errors] == [("big", "missing")]
     assert [match.path for match in sync.search_history("needle", cwd=clone)] == ["small"]
-    assert "big: the repository lacks the object" in caplog.text
+    assert "big: the repository does not have the object" in caplog.text
 
 
 class TestHistory:

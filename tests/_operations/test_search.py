@@ -62,6 +62,7 @@ async def test_search_yields_matches_and_nothing_else(rg: RgBinary, plant: Plant
     (match,) = [match async for match in ripwrap.search("needle", cwd=folder, rg=rg, context=1)]
     assert match.model_dump(exclude={"submatches"}) == {
         "type": "match",
+        "location": None,
         "path": native("src/a.py"),
         "lines": "needle = 2  # needle\n",
         "line_number": 2,

@@ -24,7 +24,7 @@ SEARCHES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("async def", {}, []),
     (r"class \w+Error\b", {}, []),
     ("[^\\x00-\\x7f]{2,}", {}, []),
-    ("café|naïve|日本", {"ignore_case": True}, ["-i"]),
+    ("Löwis|naïve|日本", {"ignore_case": True}, ["-i"]),
     ("__init__.py", {"fixed_strings": True}, ["-F"]),
     ("yield", {"word_regexp": True, "type": "py"}, ["-w", "-tpy"]),
     ("\\s*return None", {"line_regexp": True, "context": 1}, ["-x", "-C1"]),
@@ -38,7 +38,7 @@ SEARCHES: list[tuple[str, dict[str, Any], list[str]]] = [
         {"invert_match": True, "iglob": ["*.TXT", "!site-packages"]},
         ["-v", "--iglob=*.TXT", "--iglob=!site-packages"],
     ),
-    ("#!.*python$", {"crlf": True, "max_depth": 2, "hidden": False}, ["--crlf", "--max-depth=2", "--no-hidden"]),
+    ("#!.*python[0-9.]*$", {"crlf": True, "max_depth": 2, "hidden": False}, ["--crlf", "--max-depth=2", "--no-hidden"]),
 ]
 
 Fields = tuple[Any, ...]

@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -12,12 +11,13 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ripwrap
 from _operations.test_against_rg import drawn, globs, patterns, types
 from ripwrap import GlobError, PatternError, SearchError, UnknownTypeError, sync
+from ripwrap._ripgrep import spool
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap.binary import RgBinary
 from support.effort import times
@@ -34,23 +34,23 @@ async def streamed(items: Items, then: Exception | None = None) -> AsyncIterator
         raise then
 
 
-pieces = st.sampled_from(
-    [
-        b"needle\n",
-        b"Needle",
-        b"\n",
-        b"other\r\n",
-        b"\0",
-        b"\xff",
-        "é needle\n".encode(),
-        b"\xef\xbb\xbf",
-        "needle\n".encode("utf-16"),
-        b" " * 999 + b"\n",
-        b"x\n" * 70_000,
-        b"needle",
-    ]
-)
-contents = st.lists(pieces, max_size=5).map(b"".join)
+PIECES = {
+    "needle": b"needle\n",
+    "Needle": b"Needle",
+    "empty line": b"\n",
+    "CRLF": b"other\r\n",
+    "NUL": b"\0",
+    "FF": b"\xff",
+    "é": "é needle\n".encode(),
+    "BOM": b"\xef\xbb\xbf",
+    "UTF-16": "needle\n".encode("utf-16"),
+    "spaces": b" " * 999 + b"\n",
+    "many lines": (b"x" + b" " * 98 + b"\n") * 1400,
+    "no newline": b"needle",
+}
+"""Parts of contents, by the names that a failure shows: Hypothesis refuses to show contents of a hundred kilobytes."""
+
+contents = st.lists(st.sampled_from(list(PIECES)), max_size=5)
 names = st.sampled_from(
     ["a.py", "b.c", "no-suffix", "sub/a.py", "sub/deep/é.txt", ".hidden", ".dir/x.py", "UP.TXT", ".git/config", "-dash"]
 )
@@ -74,14 +74,25 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 
 
 @pytest.mark.rg_matrix
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 @settings(max_examples=times(50, 2000), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(patterns, st.dictionaries(names, contents, max_size=6), drawn(OPTIONS))
+@given(patterns, st.dictionaries(names, contents, max_size=6), drawn(OPTIONS), st.sampled_from([1, 2, 64]))
 def test_answers_equal_those_about_files(
-    rg: RgBinary, tmp_path: Path, pattern: Any, files: dict[str, bytes], options: dict[str, Any]
+    rg: RgBinary,
+    tmp_path: Path,
+    pattern: Any,
+    files: dict[str, list[str]],
+    options: dict[str, Any],
+    batch_items: int,
 ) -> None:
-    items = sorted(files.items(), key=lambda item: path_order(item[0].encode()))
-    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+    # Only one file with a line or a NUL past 64 KiB: a long line enlarges the buffer of a thread of rg, which then
+    # takes the next file with a NUL for binary at once (docs/reference/rg-facts.md, 20). So rg's own answers differ.
+    assume(sum("many lines" in parts for parts in files.values()) <= 1)
+    written = {name: b"".join(map(PIECES.__getitem__, parts)) for name, parts in files.items()}
+    items = sorted(written.items(), key=lambda item: path_order(item[0].encode()))
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spool, "FIRST_BATCH_ITEMS", batch_items)  # a slow system searches small batches, too
+        patch.setattr(spool, "MAX_BATCH_ITEMS", batch_items)
         for name, content in items:
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,13 +100,15 @@ def test_answers_equal_those_about_files(
         on_files = {"cwd": folder, "rg": rg, "no_ignore": True, **options}
         try:
             expected = list(sync.search(pattern, sort="path", **on_files))
-            page: Any = sync.grep(pattern, **on_files)
+            page: Any = sync.grep(pattern, timeout=None, **on_files)  # its default of 10 s is too short under load
         except (SearchError, ValueError) as error:
             with pytest.raises(type(error), match=re.escape(str(error))):
                 list(sync.search_in(pattern, items, rg=rg, **options))
             return
-    assert list(sync.search_in(pattern, items, rg=rg, **options)) == expected
-    assert sync.grep_in(pattern, items, rg=rg, **options) == page.model_copy(update={"root": ""})
+        found = list(sync.search_in(pattern, items, rg=rg, **options))
+        page_in = sync.grep_in(pattern, items, timeout=None, rg=rg, **options)
+    assert found == expected
+    assert page_in == page.model_copy(update={"root": ""})
 
 
 def test_no_match_spans_two_items() -> None:
@@ -333,7 +346,10 @@ class TestLeaving:
         assert (result.stop_reason, result.exact) == ("timeout", False)
 
 
+@pytest.mark.posix
 def test_disk_that_is_full_is_one_clear_error() -> None:
+    import resource  # only POSIX has it
+
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, before[1]))  # a file over 64 KiB cannot be written
     try:
@@ -368,9 +384,12 @@ def test_forked_process_does_not_delete_the_files_of_a_search(temporary: Path) -
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_items_are_searched_in_bounded_memory(temporary: Path) -> None:
+@pytest.mark.stress
+def test_many_items_are_searched_in_bounded_memory(temporary: Path) -> None:
+    count = times(30_000, 100_000)
+
     def many() -> Iterator[tuple[str, str]]:
-        for number in range(100_000):
+        for number in range(count):
             yield f"dir/{number}.py", f"line\nneedle {number}\n"
 
     me = psutil.Process()
@@ -380,6 +399,6 @@ def test_a_hundred_thousand_items_are_searched_in_bounded_memory(temporary: Path
         assert match.text == f"needle {number}"
         if number % 10_000 == 0:
             held = max(held, sum(1 for _ in temporary.rglob("*")))
-    assert number == 99_999
+    assert number == count - 1
     assert held < 6 * 2100
-    assert me.memory_info().rss - before < 100 << 20
+    assert me.memory_info().rss - before < count << 10  # a KiB for each

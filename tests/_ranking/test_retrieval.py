@@ -171,6 +171,7 @@ def test_docstring_queries_search_modules_without_docstrings(tmp_path: Path) -> 
     }
 
 
+@pytest.mark.posix
 @pytest.mark.extra  # needs watchfiles
 def test_benchmark_of_a_large_tree_reports_figures_and_budgets(plant: Callable[..., Path]) -> None:
     """Issue 20, item 6."""

@@ -157,7 +157,7 @@ def test_stderr_is_kept_up_to_a_limit(stand_in: StandIn, folder: Path, api: str)
     errors = collect(api, stand_in("noisy()"), folder).errors
     assert (errors[0].path, errors[0].kind) == ("d", "denied")
     assert sum(len(fake_rg.PERMISSION_DENIED) for error in errors if error.path) <= MAX_STDERR
-    assert errors[-1].message == f"more errors are left out: rg wrote over {MAX_STDERR} bytes of them"
+    assert errors[-1].message == f"further errors are not shown: rg wrote more than {MAX_STDERR} bytes of errors"
 
 
 @pytest.mark.fact(11)

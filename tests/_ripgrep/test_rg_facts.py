@@ -4,7 +4,6 @@ The marker `fact(N)` names the number of a fact in docs/reference/rg-facts.md, h
 """
 
 import ast
-import fcntl
 import json
 import logging
 import os
@@ -13,7 +12,6 @@ import select
 import signal
 import subprocess
 import sys
-import termios
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -871,7 +869,10 @@ def test_rg_15_0_streams_matches_in_files_as_other_versions_do(rg_of_a_pipe: RgB
 
 
 def unread(pipe: IO[bytes]) -> int:
-    """Return the number of unread bytes in a pipe."""
+    """Return the number of unread bytes in a pipe; POSIX only."""
+    import fcntl
+    import termios
+
     waiting = bytearray(4)
     fcntl.ioctl(pipe, termios.FIONREAD, waiting)
     return int.from_bytes(waiting, sys.byteorder)

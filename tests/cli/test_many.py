@@ -1,6 +1,7 @@
 """`ripwrap search --repositories`: output, errors and exit codes."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.cli import on_terminal, output, run
+from support.paths import native
 
 Plant = Callable[..., Path]
 
@@ -20,18 +22,19 @@ def roots(plant: Plant) -> Path:
 
 def test_matches_have_paths_that_open_from_here(roots: Path) -> None:
     arguments = ("search", "x", "--repositories", "src/*")
-    assert output(*arguments, cwd=roots) == "src/a/f.py:1:x 1\nsrc/a/f.py:2:x 2\nsrc/b/g.py:1:x 3\n"
-    assert output(*arguments, "--per-root", "1", cwd=roots) == "src/a/f.py:1:x 1\nsrc/b/g.py:1:x 3\n"
-    assert output(*arguments, "--limit", "1", cwd=roots) == "src/a/f.py:1:x 1\n"
-    assert output(*arguments, "--exclude-root", "a", cwd=roots) == "src/b/g.py:1:x 3\n"
+    first, second, third = (native(line) for line in ("src/a/f.py:1:x 1\n", "src/a/f.py:2:x 2\n", "src/b/g.py:1:x 3\n"))
+    assert output(*arguments, cwd=roots) == first + second + third
+    assert output(*arguments, "--per-root", "1", cwd=roots) == first + third
+    assert output(*arguments, "--limit", "1", cwd=roots) == first
+    assert output(*arguments, "--exclude-root", "a", cwd=roots) == third
     assert output(*arguments, "--only-root", "a", "-g", "*.md", cwd=roots, code=1) == ""
-    assert output(*arguments, "--cwd", str(roots), "--only-root", "b", cwd=roots / "src") == "src/b/g.py:1:x 3\n"
+    assert output(*arguments, "--cwd", str(roots), "--only-root", "b", cwd=roots / "src") == third
     away = output("search", "x", "--repositories", str(roots / "src/*"), "--only-root", "b", cwd=roots / "src/c")
-    assert away == f"{roots}/src/b/g.py:1:x 3\n"
+    assert away == os.path.join(roots, third)
 
 
 def test_counts_are_of_whole_roots(roots: Path) -> None:
-    assert output("search", "-c", "x", "--repositories", "src/*", cwd=roots) == "src/a:2\nsrc/b:1\n"
+    assert output("search", "-c", "x", "--repositories", "src/*", cwd=roots) == native("src/a:2\nsrc/b:1\n")
 
 
 def test_json_has_the_name_of_the_root(roots: Path) -> None:
@@ -54,7 +57,7 @@ def test_terminal_shows_headings_and_a_progress_bar(roots: Path) -> None:
 
 def test_failed_root_is_named_and_the_others_are_printed(roots: Path) -> None:
     done = run("search", "x", "--repositories", "src/b", "--repositories", "gone", cwd=roots, code=2)
-    assert done.stdout == b"src/b/g.py:1:x 3\n"
+    assert done.stdout.decode() == native("src/b/g.py:1:x 3\n")
     assert done.stderr == b"ripwrap: gone: the directory does not exist\n"
 
 

@@ -1,7 +1,6 @@
 """`python -m ripwrap` as a program: its exit, closed streams, Ctrl-C, and missing packages."""
 
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -29,6 +28,8 @@ def test_program_without_stdout_says_so(plant: Plant) -> None:
 
 @pytest.mark.posix
 def test_program_on_a_terminal_prints_headings_and_colors(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pty  # only POSIX has it
+
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     leader, follower = pty.openpty()

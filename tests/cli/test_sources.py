@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from _operations.test_inside import zipped
 from _operations.test_revisions import git
 from support.cli import output, run
 
@@ -49,7 +50,7 @@ def test_history_names_the_commit_of_each_match(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--rev", "nope"], "--rev names no revision of the repository"),
+        (["--rev", "nope"], "--rev is not a revision of the repository"),
         (["--rev=-x"], "--rev must be a revision of git"),
         (["--rev", "HEAD", "-c"], "--count does not apply to --rev"),
         (["--history", "--coverage"], "--coverage does not apply to --history"),
@@ -60,3 +61,43 @@ def test_history_names_the_commit_of_each_match(repository: Path) -> None:
 )
 def test_flags_that_contradict_each_other_are_errors(repository: Path, arguments: list[str], text: str) -> None:
     assert text in run("search", "needle", *arguments, cwd=repository, code=2).stderr.decode()
+
+
+class TestInside:
+    @pytest.fixture
+    def folder(self, plant: Callable[..., Path]) -> Path:
+        notebook = json.dumps({"cells": [{"cell_type": "code", "source": "one\nneedle\nthree"}]})
+        return plant(
+            {"a.txt": "needle\n", "n.ipynb": notebook, "f.zip": zipped({"x.py": b"needle\n"}), "b.zip": b"junk"}
+        )
+
+    def test_lines_have_the_path_of_the_member_or_part(self, folder: Path) -> None:
+        found = run("search", "needle", "--inside", "zip, ipynb", "-C1", cwd=folder, code=2)
+        lines = found.stdout.decode().splitlines()
+        assert lines == [
+            "a.txt:1:needle",
+            "f.zip!/x.py:1:needle",
+            "n.ipynb!/cell 1-1-one",
+            "n.ipynb!/cell 1:2:needle",
+            "n.ipynb!/cell 1-3-three",
+        ]
+        assert "b.zip: broken" in found.stderr.decode()
+        assert output("search", "needle", "--inside=ipynb", "-tpy", cwd=folder, code=1) == ""
+
+    def test_json_has_the_location(self, folder: Path) -> None:
+        lines = output("search", "needle", "--inside=ipynb", "--json", "-g*.ipynb", cwd=folder).splitlines()
+        match = next(one for one in map(json.loads, lines) if one["type"] == "match")
+        assert (match["location"]["cell"], match["location"]["cell_type"]) == (1, "code")
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (["--inside=rar"], "--inside must be 'zip'"),
+            (["--inside=zip", "-c"], "--count does not apply to --inside"),
+            (["--inside=zip", "--rev=HEAD"], "--inside does not apply to --rev"),
+            (["--inside=zip", "--on=ssh:box"], "--on does not apply to --inside"),
+            (["--inside=zip", "-"], "--inside does not apply to -"),
+        ],
+    )
+    def test_flags_that_do_not_go_together_are_errors(self, folder: Path, arguments: list[str], text: str) -> None:
+        assert text in run("search", "needle", *arguments, cwd=folder, code=2).stderr.decode()

@@ -252,9 +252,9 @@ def test_exit_without_shutdown_returns_1_and_leaves_no_rg(
 
 
 def is_search(child: psutil.Process) -> bool:
-    """Return False for the rg that is asked for its version, which ends at once."""
+    """Return True for an rg that searches; not for one that is asked for its version, and not before its exec()."""
     with suppress(psutil.Error):
-        return "--version" not in child.cmdline()
+        return "--line-buffered" in child.cmdline()
     return False
 
 

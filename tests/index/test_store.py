@@ -196,6 +196,7 @@ async def test_refresh_lists_again_if_another_process_wrote_meanwhile(
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.anyio
 async def test_truncated_database_is_rebuilt(kept: Index, plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
     plant(many(30))
@@ -203,7 +204,7 @@ async def test_truncated_database_is_rebuilt(kept: Index, plant: Plant, caplog: 
     await kept.aclose()
     whole = (kept.location / NAME).read_bytes()
     chance = random.Random(4)
-    for at in [0, 1, 99, 100, 4096, *(chance.randrange(len(whole)) for _ in range(15))]:
+    for at in [0, 1, 99, 100, 4096, *(chance.randrange(len(whole)) for _ in range(times(5, 15)))]:
         (kept.location / NAME).write_bytes(whole[:at])
         assert await paths(kept) == expected
         assert (await kept.check()).ok
@@ -212,6 +213,7 @@ async def test_truncated_database_is_rebuilt(kept: Index, plant: Plant, caplog: 
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.timeout(300)
 @pytest.mark.anyio
 async def test_damaged_page_is_detected_and_changes_no_result(kept: Index, plant: Plant) -> None:
@@ -219,7 +221,7 @@ async def test_damaged_page_is_detected_and_changes_no_result(kept: Index, plant
     expected = await paths(kept)
     await kept.aclose()
     whole = (kept.location / NAME).read_bytes()
-    for page in range(len(whole) // 4096):
+    for page in range(0, len(whole) // 4096, times(3, 1)):
         junk = whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :]
         (kept.location / NAME).write_bytes(junk)
         assert not (await kept.check()).ok
@@ -785,7 +787,7 @@ async def test_each_process_rebuilds_a_project_index_without_a_cache(
     root = plant({"a": "cookies\n"})
     (own_cache.parent / "cache").write_text("no folder")
     assert await search_project(root) == (False, "cookies", True)
-    assert "cannot store who made it: " in caplog.text
+    assert "cannot write its mark for the index in " in caplog.text
     change(root, LIE)
     assert await search_project(root) == (True, "a lie", True)
     code = """
@@ -923,7 +925,7 @@ async def test_read_only_database_is_never_rebuilt(
         assert await paths(kept, refresh=False) == {"a.py", "b.md"}
         await kept.aclose()
     assert modes == ["rwc", "ro", "ro&immutable=1"] * 2
-    assert caplog.text.count("results may be old") == 1
+    assert caplog.text.count("is read-only; changes by other processes") == 1
     monkeypatch.undo()
     change = "UPDATE meta SET value = '99' WHERE key = '{}'"
     for key, said in (

@@ -26,6 +26,7 @@ from ripwrap.binary import RgBinary
 from ripwrap.index import Index, RefreshResult
 from ripwrap.index.storage.files import NAME
 from support.counting import CountingRg
+from support.git import require_git
 from support.opening import refused
 from support.waiting import until
 
@@ -89,6 +90,7 @@ def counts(done: RefreshResult) -> tuple[int, int, int]:
 
 
 def git(root: Path, *arguments: str) -> None:
+    require_git()
     identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
     subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
 

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from ripwrap import sync
+from ripwrap._code.treesitter.chunker import chunker_version, syntax_chunks
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._subprocess.worker import StartError, WorkerProcess
 from ripwrap.index import Index, Progress, RefreshResult
@@ -50,12 +51,16 @@ ODD: dict[str | bytes, str | bytes] = {
 
 
 def build(
-    root: Path, location: Path, processes: int, progress: Callable[[Progress], object] | None = None
+    root: Path,
+    location: Path,
+    processes: int,
+    progress: Callable[[Progress], object] | None = None,
+    chunker: Chunker = CHUNKER,
 ) -> RefreshResult:
-    """Refresh an index with processes, however small the folder."""
+    """Refresh an index with processes, however small the directory."""
     paths = sorted(os.path.relpath(os.path.join(at, name), root) for at, _, names in os.walk(root) for name in names)
-    store = Store(location, {"chunker": WINDOW_VERSION})
-    view, splitter = View(str(root), "main", '["--"]'), Splitter(CHUNKER, processes, least=0)
+    store = Store(location, {"chunker": chunker.version})
+    view, splitter = View(str(root), "main", '["--"]'), Splitter(chunker, processes, least=0)
     try:
         done = store.run(
             lambda database: refresh(database, store.postings, view, paths, splitter, None, progress, insist=True)
@@ -113,6 +118,18 @@ def test_index_is_the_same_with_processes(odd: Path, tmp_path: Path) -> None:
     assert seen and workers() == []
 
 
+@pytest.mark.extra
+@pytest.mark.slow
+def test_index_of_definitions_is_the_same_with_processes(odd: Path, tmp_path: Path) -> None:
+    pytest.importorskip("semble_grammars")
+    syntax = Chunker(chunker_version(), syntax_chunks)
+    build(odd, tmp_path / "alone", 0, chunker=syntax)
+    build(odd, tmp_path / "shared", 2, chunker=syntax)
+    alone = content(tmp_path / "alone")
+    assert content(tmp_path / "shared") == alone
+    assert any("Basket" in str(row) for row in alone[0]["chunk"])
+
+
 @pytest.mark.slow
 def test_known_content_is_read_and_not_split(odd: Path, tmp_path: Path) -> None:
     first = split_file(str(odd), Request("a.py", ()), follow=False, chunker=CHUNKER)
@@ -166,7 +183,7 @@ def test_system_without_processes_builds_the_same_index(
     build(odd, tmp_path / "shared", 2)
     assert content(tmp_path / "shared") == content(tmp_path / "alone")
     assert not (tmp_path / "started").exists()
-    logged = [message for message in caplog.messages if "without further processes" in message]
+    logged = [message for message in caplog.messages if "split in this process only" in message]
     assert len(logged) == (broken == "missing")
 
 

@@ -240,7 +240,7 @@ def test_errors_of_patterns_are_those_of_a_local_search(container: Container, th
 @pytest.mark.slow
 def test_missing_path_is_an_error_and_one_of_two_is_data(container: Container, there: str, plant: Plant) -> None:
     plant({"a": "needle\n"})
-    with pytest.raises(FileNotFoundError, match="no such file or directory; correct paths or cwd"):
+    with pytest.raises(FileNotFoundError, match="no such file or directory; check paths or cwd"):
         list(sync.search("needle", on=container, rg=there, paths=["./b"]))
     result = sync.grep("needle", on=container, rg=there, paths=["a", "b"])
     assert [(error.path, error.kind) for error in result.errors] == [("b", "missing")]

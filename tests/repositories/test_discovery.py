@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ripwrap.repositories import Repositories, Root
+from support.paths import native
 
 
 @pytest.fixture
@@ -29,9 +30,10 @@ def test_glob_finds_directories_in_path_order(tree: Path) -> None:
 
 def test_equal_names_get_parts_of_their_paths_in_any_order(tree: Path) -> None:
     paths = [tree / "a/x", tree / "a/y", tree / "b/x", tree / "c/b/x"]
+    given = ["a/x", "y", f"{tree.name}/b/x", "c/b/x"]
     for some in itertools.permutations(paths):
         found = {root.path: root.name for root in Repositories(*some)}
-        assert [found[str(path)] for path in paths] == ["a/x", "y", f"{tree.name}/b/x", "c/b/x"]
+        assert [found[str(path)] for path in paths] == [native(name) for name in given]
 
 
 def test_same_directory_counts_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +52,8 @@ def test_missing_directory_stays_a_root(tree: Path) -> None:
 
 
 def test_only_and_exclude_match_names_and_paths(tree: Path) -> None:
-    assert names(f"{tree}/*/*", only="*x") == ["a/x", "b/x"]
+    assert names(f"{tree}/*/*", only="*x") == [native("a/x"), native("b/x")]
+    assert names(f"{tree}/*/*", only="a/*", exclude=str(tree / "b" / "*")) == [native("a/x")]
     assert names(f"{tree}/a/*", exclude=["y"]) == ["x"]
     assert names(f"{tree}/a/*", only=[f"{tree}/a/y"]) == ["y"]
     with pytest.raises(ValueError, match=r"only=\['z'\] and exclude=\[\] leave none of 2 roots"):
@@ -59,7 +62,7 @@ def test_only_and_exclude_match_names_and_paths(tree: Path) -> None:
 
 def test_given_root_keeps_its_name(tree: Path) -> None:
     mine = Root(name="x", path=str(tree / "c"))
-    assert names(mine, tree / "a/x") == ["x", "a/x"]
+    assert names(mine, tree / "a/x") == ["x", native("a/x")]
     with pytest.raises(ValueError, match="two roots have the name 'x'; give each root another name"):
         Repositories(mine, Root(name="x", path=str(tree / "b")))
 
@@ -99,21 +102,19 @@ def test_file_has_paths_and_globs_relative_to_its_folder(tree: Path, monkeypatch
     found = Repositories.from_file(tree / "list.txt", exclude="y").roots
     assert [root.path for root in found] == [str(tree / name) for name in ("b", "c", "a/x")]
     (tree / "empty").write_text("# none\n")
-    with pytest.raises(ValueError, match="empty names no root; write the path of a directory on each line"):
+    with pytest.raises(ValueError, match="empty has no root; write the path of a directory on each line"):
         Repositories.from_file(tree / "empty")
     with pytest.raises(FileNotFoundError):
         Repositories.from_file(tree / "gone")
 
 
-@pytest.mark.posix
 def test_git_repositories_are_named_by_their_paths(tree: Path) -> None:
     for name in ("a/x", "b/x", "c"):
         (tree / name / ".git").mkdir()
     (tree / "a/x/inside/.git").mkdir(parents=True)
     (tree / "worktree").mkdir()
-    (tree / "worktree/.git").write_text("gitdir: …\n")
-    (tree / "link").symlink_to(tree / "c")
-    assert [root.name for root in Repositories.below(tree)] == ["a/x", "b/x", "c", "worktree"]
+    (tree / "worktree/.git").write_text("gitdir: …\n", "utf-8")
+    assert [root.name for root in Repositories.below(tree)] == [native("a/x"), native("b/x"), "c", "worktree"]
     assert [root.name for root in Repositories.below(tree, max_depth=1)] == ["c", "worktree"]
     assert [root.name for root in Repositories.below(tree / "c")] == ["c"]
     assert [root.name for root in Repositories.below(tree, exclude="*/x")] == ["c", "worktree"]
@@ -121,6 +122,13 @@ def test_git_repositories_are_named_by_their_paths(tree: Path) -> None:
         Repositories.below(tree / ".hidden")
     with pytest.raises(FileNotFoundError):
         Repositories.below(tree / "gone")
+
+
+@pytest.mark.posix
+def test_links_to_git_repositories_are_not_followed(tree: Path) -> None:
+    (tree / "c/.git").mkdir()
+    (tree / "link").symlink_to(tree / "c")
+    assert [root.name for root in Repositories.below(tree)] == ["c"]
 
 
 def test_roots_can_be_counted_and_iterated(tree: Path) -> None:

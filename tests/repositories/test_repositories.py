@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+import os
 import pickle
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
@@ -30,6 +31,7 @@ from ripwrap.binary import RgBinary
 from ripwrap.repositories.lease import Lease
 from ripwrap.repositories.requests import Found, Page, SearchRequest, Task
 from ripwrap.repositories.scheduler import BUFFER, Plan, arrivals_blocking
+from support.paths import native
 
 Plant = Callable[..., Path]
 
@@ -143,7 +145,7 @@ def test_grep_takes_matches_round_robin(make: Callable[..., Driver], roots: Path
     page = make().grep("TODO", limit=3, context=0)
     assert [len(one) for one in page] == [1, 2]
     assert page.truncated and page.exact and page.total_matches == 4
-    assert str(page) == (
+    assert str(page) == native(
         "bank/account.py:3:        return 2  # TODO: interest\n"
         "shop/cart.py:1:# TODO: taxes\n"
         "shop/cart.py:3:    def total(self):  # TODO: discounts\n"
@@ -177,7 +179,7 @@ def test_rank_equals_rank_over_the_directory_of_the_roots(
 
 
 def prefixed(chunks: Iterable[Any]) -> list[RankedChunk]:
-    return [RankedChunk(**{**dict(one), "path": f"{one.root}/{one.path}"}) for one in chunks]
+    return [RankedChunk(**{**dict(one), "path": os.path.join(one.root, one.path)}) for one in chunks]
 
 
 def test_rank_without_results_is_empty(make: Callable[..., Driver]) -> None:

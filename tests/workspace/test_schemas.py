@@ -57,20 +57,20 @@ def test_tools_work_without_docstrings(tmp_path: Path) -> None:
 @pytest.mark.parametrize("check", PLAIN)
 def test_plain_schema_follows_the_rules_of_a_provider(check: Callable[..., None], tool: str) -> None:
     """Issue 19, line 21."""
-    check(tool, schemas(index=True, anchors=True)[tool][1])
+    check(tool, schemas(index=True, anchors=True, write=True)[tool][1])
 
 
 @each_tool
 @pytest.mark.parametrize("check", STRICT)
 def test_strict_schema_follows_the_rules_of_a_provider(check: Callable[..., None], tool: str) -> None:
     """Issue 19, line 21: OpenAI's strict mode and autogen refuse arguments that are not required."""
-    check(tool, schemas(index=True, anchors=True, strict=True)[tool][1])
+    check(tool, schemas(index=True, anchors=True, write=True, strict=True)[tool][1])
 
 
 @each_tool
 def test_strict_schema_differs_from_the_plain_one_in_its_arguments_alone(tool: str) -> None:
-    description, arguments, answer = schemas(index=True, anchors=True)[tool]
-    strict_description, strict, strict_answer = schemas(index=True, anchors=True, strict=True)[tool]
+    description, arguments, answer = schemas(index=True, anchors=True, write=True)[tool]
+    strict_description, strict, strict_answer = schemas(index=True, anchors=True, write=True, strict=True)[tool]
     assert (strict_description, strict_answer) == (description, answer)
     assert [*strict["properties"]] == [*arguments["properties"]]
     for name, about in strict["properties"].items():
@@ -80,7 +80,7 @@ def test_strict_schema_differs_from_the_plain_one_in_its_arguments_alone(tool: s
 @each_tool
 def test_null_for_an_optional_argument_of_the_strict_schema_means_its_default(tool: str) -> None:
     """Issue 19, line 21."""
-    strict = schemas(index=True, anchors=True, strict=True)[tool][1]
+    strict = schemas(index=True, anchors=True, write=True, strict=True)[tool][1]
     values = {name: None if "anyOf" in about else "x" for name, about in strict["properties"].items()}
     jsonschema.Draft202012Validator(strict).validate(values)
     required = {name: value for name, value in values.items() if value is not None}

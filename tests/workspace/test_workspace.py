@@ -406,7 +406,7 @@ def test_find_files_sorts_newest_first(rg: RgBinary, plant: Plant) -> None:
     for age, name in enumerate(("b", "c/d", "a")):
         os.utime(root / name, (1_000_000 - age, 1_000_000 - age))
     asked = sync.Workspace(root, rg=rg)
-    assert asked.find_files(sort="newest", limit=2) == (
+    assert asked.find_files(sort="newest", limit=2) == native(
         "b\nc/d\n\n(Showing 1 to 2 of 3 files. offset=2 gives the next; a narrower pattern or path gives fewer.)"
     )
     assert asked.find_files(sort="newest", offset=2) == "a\n\n(Showing 3 to 3 of 3 files.)"
@@ -677,7 +677,7 @@ def test_missing_rg_is_a_warning_only_if_a_tool_needs_it(
 
     with caplog.at_level("DEBUG", "ripwrap"):
         assert warned(asked.ls()) == (False, 0)
-        assert any("ls works without rg" in record.message for record in caplog.records)
+        assert any("ls lists files without rg" in record.message for record in caplog.records)
         assert warned(asked.find_files(entry_type="directory")) == (False, 0)
         assert warned(asked.tree()) == (True, 1)
         assert warned(asked.grep_content("x")) == (True, 1)

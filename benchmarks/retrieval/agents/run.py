@@ -45,7 +45,7 @@ def measure_policy(folder: Folder, name: str, budget: int) -> list[Lines]:
 def coverage_table(coverage: Coverage) -> str:
     """Return the means of each folder and of all questions as a Markdown table."""
     columns = "".join(f" | lines in {budget:,} | tokens | calls" for budget in BUDGETS)
-    rows = [f"| folder | tools{columns} |", f"|---|---|{'---:|' * 3 * len(BUDGETS)}"]
+    rows = [f"| directory | tools{columns} |", f"|---|---|{'---:|' * 3 * len(BUDGETS)}"]
     for folder, policies in {**coverage, _ALL: _joined(coverage)}.items():
         for policy, budgets in policies.items():
             cells = [folder, policy]
@@ -88,7 +88,11 @@ def report(folders_measured: Sequence[Folder], coverage: Coverage, tokens: str) 
     return "\n\n".join(
         [
             "## Relevant lines",
-            fill(f"rg {version}. Folders, and the number of relevant lines: {sizes}.", _WIDTH, break_on_hyphens=False),
+            fill(
+                f"rg {version}. Directories, with numbers of relevant lines: {sizes}.",
+                _WIDTH,
+                break_on_hyphens=False,
+            ),
             coverage_table(coverage),
             "## Tokens of answers",
             fill(

@@ -1,1 +1,1 @@
-"""Split source text into definitions and chunks; nothing here opens a file."""
+"""Split source text into definitions and chunks; no I/O."""

@@ -12,8 +12,9 @@ from ripwrap._code.patterns.scanner import DIRECTIVE, scan_lines
 
 _HEAD_COST = 2
 _TAIL_COST = 4
-"""Weights of three distances of a line in a span: to the first line of the span, to its last line, and (weight 1) to
-the match. The cost of a line is the least of its weighted distances; `kept_lines()` keeps the lines that cost least.
+"""Weights for the distance of a line to the first line of a span and to its last line; the distance to the match has
+weight 1. The cost of a line is the smallest of the three weighted distances. `kept_lines()` keeps the lines with the
+lowest cost.
 """
 
 _FUNCTION_WORDS = r"def(?:p|macro)?|fn|fun|func|function|sub|subroutine|proc|procedure"
@@ -23,7 +24,7 @@ _TYPE_WORDS = (
 )
 _KEYWORD = rf"\b(?:({_FUNCTION_WORDS})|({_TYPE_WORDS}))\b"
 _KINDS = {"html": "heading", "markdown": "heading", "rst": "heading", "ini": "table", "toml": "table", "yaml": "key"}
-"""Kind of the sections in each format of documents."""
+"""Kind of section for each document format."""
 
 _CREATE = re.compile(
     r"\s*CREATE\b[\w\s]*?\b(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|INDEX|TYPE|SCHEMA|DATABASE|SEQUENCE|ROLE|USER"
@@ -35,9 +36,9 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 _OPENER_ONLY = re.compile(r"\s*[({\[]\s*$")
 _BRACKET_CLOSER = re.compile(r"\s*[)\]}]")
 _CLOSER = re.compile(r"\s*(?:[)\]}]|(?:end|fi|done|esac)\b(?!\s*[=(\w]))")
-"""Line that ends a block, in a language that ends blocks by a word such as `end`."""
+"""Pattern for a line that ends a block with a bracket or with a word such as `end`."""
 _SIGNATURE_END = re.compile(r"\s*[)\]]")
-"""Last line of a signature over several lines; the body of the definition may begin below it."""
+"""Pattern for the last line of a signature over several lines; the body of the definition may begin below it."""
 
 
 class LineSpan(NamedTuple):
@@ -52,7 +53,7 @@ class LineSpan(NamedTuple):
     last: int
 
     def __contains__(self, number: object) -> bool:
-        """Return True if the span has the line of this number."""
+        """Return True if the line with this number is in the span."""
         return isinstance(number, int) and self.first <= number <= self.last
 
     def overlaps(self, other: "LineSpan") -> bool:
@@ -65,14 +66,16 @@ class LineSpan(NamedTuple):
 
 
 def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> tuple[Section, LineSpan] | None:
-    """Return the definition that encloses a span, and its lines with its decorators; None at the top level.
+    """Return the definition that encloses a span, and the lines of the definition with its decorators.
 
-    The first line of the span that is in a definition decides, by its innermost definition.
+    Return None if the span is at the top level. If several definitions have lines of the span, return the innermost
+    definition at the first line of the span that is in a definition.
 
     Args:
         outline: Outline of the file, which knows its definitions.
         span: Lines to find the definition of.
-        name: Name of a definition that is preferred if it encloses a line of the span.
+        name: Name of the preferred definition. If a definition of this name encloses a line of the span, it is
+            returned.
     """
     found: Section | None = None
     for number in range(span.first, span.last + 1):
@@ -92,8 +95,8 @@ def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> 
 def definition_kind(path: str, section: Section) -> str:
     """Return the kind of a definition, read from the line that defines it.
 
-    The kind is `function`, the keyword of the language (`class`, `struct`, `interface`), or in a document `heading`,
-    `table` or `key`. It is empty if the line has no known keyword.
+    The kind is `function` or a keyword of the language, such as `class`, `struct` or `interface`. In a document, it is
+    `heading`, `table` or `key`. It is empty if the line has no known keyword.
     """
     from ripwrap._code.patterns.languages import Document, language_patterns  # late: patterns of all languages
 
@@ -115,8 +118,8 @@ def definition_kind(path: str, section: Section) -> str:
 def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
     """Return the innermost block around some lines, with the line that opens it and the line that closes it.
 
-    A block is indented below a line, or is in brackets over several lines. A line that opens a block is in that block.
-    Outside of blocks, return the lines between the blank lines above and below.
+    A block is a group of lines indented below a line, or lines in a pair of brackets. The line that opens a block
+    belongs to it. Outside of blocks, return the lines between the blank lines above and below.
 
     Args:
         path: Path of the file; its name tells the language, whose comments and strings are skipped.
@@ -135,10 +138,11 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
 
 
 def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
-    """Return the numbers of the lines of a span to show: at most `max_lines`, and at least the first line of `place`.
+    """Choose at most `max_lines` lines of a span to show, and return their numbers.
 
-    `place` has the matching lines, which are kept first. Then lines around the place and the first and last lines of
-    the span are kept: half as many first lines as lines on each side of the place, and a quarter as many last lines.
+    The matching lines (`place`) are chosen first, at least the first of them. Then three groups of lines share the
+    rest: lines around the match, the first lines of the span, and its last lines. For every four lines on each side of
+    the match, two first lines and one last line are chosen.
     """
     count = span.last - span.first + 1
     if count <= max_lines:
@@ -171,13 +175,14 @@ def gaps_between(span: LineSpan, kept: Sequence[int]) -> list[LineSpan]:
 
 
 def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list[LineSpan]:
-    """Return for each place the lines around it that are shown with it, so that no line is shown twice.
+    """Return the lines to show with each match, so that no line is shown twice.
 
-    Windows that overlap or touch are joined. In such a window, the lines between two places are shown with the first.
+    Windows that overlap or touch are joined. In a joined window, the lines between two matches are shown with the first
+    match.
 
     Args:
         places: Spans of matching lines, in order; they do not overlap.
-        windows: For each place, a span of lines to show that includes the place.
+        windows: Lines to show for each match, with the match itself; in the same order.
     """
     # Windows are joined first, because a window may also include the places before and after its own.
     runs: list[LineSpan] = []
@@ -249,7 +254,7 @@ class _Blocks:
         return next((at for at in above if self._is_code(at) and self._indent(at) < indent), -1)
 
     def _whole(self, header: int) -> tuple[int, int]:
-        """Return the first and the last line of the block that a line opens by the indentation of the next lines."""
+        """Return the first and the last line of the block that a line opens, if the next lines are indented deeper."""
         begin, indent = header, self._indent(header)
         while _SIGNATURE_END.match(self._code[begin]) or _OPENER_ONLY.match(self._code[begin]):
             above = (at for at in range(begin - 1, -1, -1) if self._is_code(at) and self._indent(at) <= indent)
@@ -286,7 +291,7 @@ class _Blocks:
         return None
 
     def _with_header(self, index: int) -> int:
-        """Return the line that a block begins at: the line above if this line has only an opening bracket."""
+        """Return the first line of a block: the line above if the line `index` has only an opening bracket."""
         above = index - 1
         if index and _OPENER_ONLY.match(self._code[index]) and self._is_code(above):
             return above

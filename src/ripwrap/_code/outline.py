@@ -1,8 +1,8 @@
-"""Interface to find the definition that encloses a line; implemented with regular expressions and with tree-sitter.
+"""Interface to find the definition that encloses a line.
 
-`patterns.outline` implements `Outline` for every file, with the standard library only: `PatternOutline` reads a whole
-file, `NearbyOutline` only the lines around the requested ones. `treesitter.outline.SyntaxOutline` implements it for the
-languages of the extra `syntax`. Neither implementation imports the other.
+It has two implementations, which do not import each other. `patterns.outline` uses regular expressions and works for
+every file: `PatternOutline` reads a whole file, and `NearbyOutline` reads only the lines around the requested lines.
+`treesitter.outline.SyntaxOutline` uses tree-sitter and works for the languages of the extra `syntax`.
 """
 
 from typing import Protocol
@@ -10,7 +10,8 @@ from typing import Protocol
 from pydantic import BaseModel
 
 MAX_NAME_CHARS = 200
-"""Maximum number of characters of a section's name and text. If a qualified name is longer, only its last part is used.
+"""Maximum number of characters of a section's name, and of its text. If a qualified name is longer, only its last part
+is used.
 """
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 WINDOW_VERSION = "windows 2"
-"""Name and version of this chunker, which changes whenever the same text may give other chunks."""
+"""Name and version of this chunker; a new version may split the same text into other chunks."""
 
 MAX_CHUNK_CHARS = 800
 """Maximum number of characters of a chunk; a longer line is a chunk by itself.
 
-Ten results of this size fit into 2,000 tokens of 4 characters. Measured with sizes from 700 to 1,200, the NDCG@10 of a
-search differs by at most .007.
+Ten results of this size fit into 2,000 tokens of 4 characters. In measurements with sizes from 700 to 1,200, the
+NDCG@10 of a search differs by at most .007.
 """
 
 _MIN_CHUNK_CHARS = 300
@@ -34,8 +34,7 @@ class Chunk(NamedTuple):
         end: Offset after its last character.
         start_line: Number of its first line, from 1.
         end_line: Number of its last line.
-        symbol: Name of the definition that the chunk is, or is a part of; None outside of definitions, or if the file
-            was not parsed.
+        symbol: Name of the definition that has these lines; None outside of definitions, or if the file was not parsed.
     """
 
     start: int

@@ -16,7 +16,7 @@ def heading(path: str) -> Text:
 
 
 def numbered_lines(line: Match | Context) -> Iterator[Text]:
-    """Yield the lines of a message with their numbers, with the replacements of `replace` if it was given."""
+    """Yield the lines of a message with their numbers; with the option `replace`, also the replaced text."""
     text = _text(line)
     text.remove_suffix("\n")
     mark = ":" if isinstance(line, Match) else "-"
@@ -52,8 +52,17 @@ def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]
     return Group(*blocks, Text(message, "dim"))
 
 
+def colored_diff(diff: str) -> Text:
+    """Return the unified diff of one file in the colors of git."""
+    styles = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
+    lines = diff.removesuffix("\n").split("\n")
+    return Text("\n").join(
+        Text(line, "bold" if number < 2 else styles.get(line[:1], "")) for number, line in enumerate(lines)
+    )
+
+
 def tree(entries: Sequence[TreeEntry]) -> Text:
-    """Return the lines of a tree: directories in bold, lines that stand for omitted entries dimmed."""
+    """Return the lines of a tree. Directories are bold, and lines that count omitted entries are dimmed."""
     styled = (
         Text(shown(str(entry)), "bold blue" if entry.is_dir else "dim" if entry.truncated else "") for entry in entries
     )

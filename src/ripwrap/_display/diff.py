@@ -9,20 +9,21 @@ Change = tuple[bytes, bytes]
 """Lines before and after a change; both are equal for context."""
 
 
-def unified(path: str, lines: Iterable[Match | Context], sep: str = os.sep) -> bytes:
+def unified(path: str, lines: Iterable[Match | Context], sep: str = os.sep, *, nul_ends: bool = False) -> bytes:
     """Return a diff of the lines that replacements change, with the context in `lines`; empty if nothing changes.
 
     Args:
         path: Path of the file.
         lines: Lines with changes and their context.
         sep: Separator in `path`; the diff has slashes, as git writes and reads them on every system.
+        nul_ends: True if a line may end in NUL: all lines were split at newlines.
 
     Raises:
         ValueError: The lines have no numbers, or end in NUL.
     """
     hunks: list[bytes] = []
     shift = 0
-    for start, changes in _runs(lines):
+    for start, changes in _runs(lines, nul_ends=nul_ends):
         joined = _joined(changes)
         if all(old == new for old, new in joined):
             continue
@@ -36,7 +37,7 @@ def unified(path: str, lines: Iterable[Match | Context], sep: str = os.sep) -> b
     return b"".join((b"--- ", _name(b"a/", path), b"\n+++ ", _name(b"b/", path), b"\n", *hunks))
 
 
-def _runs(lines: Iterable[Match | Context]) -> Iterator[tuple[int, list[Change]]]:
+def _runs(lines: Iterable[Match | Context], *, nul_ends: bool) -> Iterator[tuple[int, list[Change]]]:
     """Yield runs of consecutive lines, each with the number of its first line."""
     run: list[Change] = []
     start = following = 0
@@ -48,7 +49,7 @@ def _runs(lines: Iterable[Match | Context]) -> Iterator[tuple[int, list[Change]]
             run = []
         if not run:
             start = line.line_number
-        if line.raw_lines.endswith(b"\0"):
+        if line.raw_lines.endswith(b"\0") and not nul_ends:
             raise ValueError("a diff needs lines that end with a newline; search without null_data")
         run.append((line.raw_lines, line.raw_replaced() if isinstance(line, Match) else line.raw_lines))
         following = line.line_number + len(_split(line.raw_lines))
@@ -86,7 +87,7 @@ def _split(lines: bytes) -> list[bytes]:
 
 
 def _place(start: int, count: int) -> bytes:
-    """Return the range of a hunk; a range without lines names the line before it (POSIX diff, unified format)."""
+    """Return the range of a hunk. If it has no lines, its number is that of the line before (POSIX, `diff -u`)."""
     return b"%d" % start if count == 1 else b"%d,%d" % (start if count else start - 1, count)
 
 

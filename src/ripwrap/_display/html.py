@@ -36,7 +36,7 @@ class Gaps:
 
 
 def html(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> str:
-    """Return a message, then the path and lines of each file; a note tells if the rest was too long."""
+    """Return a message, then the path and lines of each file. If the HTML is too long, a note replaces the rest."""
     pieces = [f"<div>{escape(message)}</div>"]
     left = MAX_HTML
     for path, lines in files:
@@ -99,7 +99,10 @@ def _tagged(tag: str, text: str) -> str:
 
 
 def html_tree(entries: Sequence[TreeEntry]) -> str:
-    """Return a tree: directories in bold, lines for omitted entries dimmed; a note tells if the rest was too long."""
+    """Return a tree. Directories are bold, and lines that count omitted entries are dimmed.
+
+    If the HTML is too long, a note replaces the rest.
+    """
     pieces: list[str] = []
     left = MAX_HTML
     for entry in entries:

@@ -13,8 +13,8 @@ def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
     """Return the path in git's setting `core.excludesFile`, or git's default; the file may not exist.
 
     The order is that of rg 15.2: `GIT_CONFIG_GLOBAL`, `~/.gitconfig`, `$XDG_CONFIG_HOME/git/config`,
-    `GIT_CONFIG_SYSTEM` or `/etc/gitconfig`, and then `$XDG_CONFIG_HOME/git/ignore`. Earlier versions do not read the
-    two environment variables of git and the system's configuration.
+    `GIT_CONFIG_SYSTEM` or `/etc/gitconfig`, and then `$XDG_CONFIG_HOME/git/ignore`. Earlier versions of rg do not read
+    `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
 
     Args:
         environment: Environment variables; `None` means those of the process.

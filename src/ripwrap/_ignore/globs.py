@@ -6,7 +6,7 @@
 - `{a,b}` are alternatives, and may be nested. They cannot be expanded into several patterns of git, because sixteen
 groups in a row would give 65,536 patterns.
 - `?` and a class match one byte, not one character, and a class may match a slash.
-- A pattern that matches a directory does not match the files in it, so another rule may bring these back.
+- A pattern that matches a directory does not match the files in it. So another rule may include these files.
 - A glob that does not parse is an error with rg's text; git skips it.
 - A regex for `*a*a*a*b` can take years, while globset uses an automaton. So `SteppingPattern` matches in bounded time.
 
@@ -21,8 +21,7 @@ from typing import TypeAlias
 from pathspec import Pattern, RegexPattern
 
 Tokens: TypeAlias = "list[str | tuple[Tokens, ...]]"
-"""Sequence of regexes that can match in only one way, of the four regexes below, which can match in many ways, and of
-alternatives.
+"""Sequence of regexes and alternatives. The four regexes below can match in many ways, any other regex in only one.
 """
 
 _STAR = r"[^/]*"
@@ -37,7 +36,7 @@ MAX_NESTED_GROUPS = 50
 
 
 class SteppingPattern(Pattern):
-    """Pattern that tracks the set of positions that a match can reach, because a regex would backtrack."""
+    """Pattern that is matched by tracking all positions that a match can reach; a regex would backtrack."""
 
     __slots__ = ("_flags", "_tokens")
 
@@ -209,12 +208,12 @@ def _escape(char: str) -> str:
 
 
 def _count_choices(tokens: Tokens) -> int:
-    """Return the number of tokens that can match in several ways, at which a regex might backtrack."""
+    """Return the number of tokens that can match in several ways; a regex may backtrack at each of them."""
     return sum(token in _REPEATS if isinstance(token, str) else 1 + sum(map(_count_choices, token)) for token in tokens)
 
 
 def _ends(tokens: Tokens, path: str, starts: set[int], flags: int) -> set[int]:
-    """Return the positions where a match can end that starts at one of `starts`."""
+    """Return the positions where a match can end if it starts at one of `starts`."""
     for token in tokens:
         if isinstance(token, tuple):
             starts = set[int]().union(*(_ends(branch, path, starts, flags) for branch in token))

@@ -17,10 +17,10 @@ KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 """Kinds of ignore files; the first kind that has a rule for a path decides."""
 
 _GIT_KINDS = 2
-"""Number of kinds, at the end of `KINDS`, that are files of git."""
+"""Number of kinds of git's ignore files; they are at the end of `KINDS`."""
 
 _REPOSITORY = (".git", ".jj")
-"""Names in the top directory of a repository of git, or of Jujutsu, which rg recognises from version 15 on."""
+"""Names that mark the top directory of a repository: of git, and of Jujutsu (from rg 15 on)."""
 
 _FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
 IGNORE_NAMES = (*_FIRST_PARTS, ".jj")
@@ -94,7 +94,7 @@ class Rule:
 
     @property
     def ignores(self) -> bool:
-        """True if the rule ignores the paths that it matches, False if it brings them back."""
+        """True if the rule ignores the paths that it matches, False if it includes them."""
         return bool(self.pattern.include)
 
 
@@ -138,7 +138,7 @@ class IgnoreStack:
         levels: Rules of the files of each kind, the deepest file first, each with the length of its directory's path.
         kinds: Kinds of files that are read.
         ignore_case: True if the case of ASCII letters is ignored.
-        require_git: True if git's ignore files apply only in a repository, and only those of the same repository.
+        require_git: True if git's ignore files apply only inside the repository that has them.
         in_repository: True if the directory is in a repository; known only with `require_git`.
     """
 
@@ -162,10 +162,10 @@ class IgnoreStack:
         return self.in_repository or not self.require_git
 
     def entered(self, root: str, folder: str, names: Container[str] = IGNORE_NAMES) -> "IgnoreStack":
-        """Return the stack with the ignore files in `folder` added; `names` are the names in it, if known.
+        """Return a stack that also has the ignore files in `folder`; `names` are the names in `folder`, if known.
 
-        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file that is a link out
-        of `root` is skipped; with an empty `root`, none is.
+        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file that is a link to a path
+        outside of `root` is skipped. If `root` is empty, no link is skipped.
         """
         stack = self
         if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):
@@ -182,7 +182,7 @@ class IgnoreStack:
         return replace(stack, levels=levels)
 
     def without_levels(self) -> "IgnoreStack":
-        """Return a stack without the rules of the levels above, as rg uses with `--no-ignore-parent`."""
+        """Return a stack without the rules of the directories above, as rg uses with `--no-ignore-parent`."""
         return replace(self, levels=((),) * len(KINDS))
 
     def match(self, path: str, *, is_folder: bool) -> Rule | None:
@@ -213,7 +213,7 @@ def _exists(root: str, folder: str, name: str) -> bool:
 
 
 def _exclude_file(folder: str) -> str:
-    """Return the path of a repository's exclude file; in a worktree, the file `.git` leads to it.
+    """Return the path of a repository's exclude file. In a worktree, the file `.git` has the path to its directory.
 
     rg follows the file `.git` only with `--require-git` (`resolve_git_commondir()` in ripgrep's
     `crates/ignore/src/dir.rs`).
@@ -247,9 +247,9 @@ def outer_rules(root: str, sub: str) -> str:
     - rg 13 reads no `.gitignore` and no exclude file above a nested repository; the rules here apply.
 
     The rules are valid only for this `sub`, because they contain the number of directories above it, not their names.
-    rg 13 and 14 cannot parse some of them (nested braces, an unclosed `[`), and report that as for any ignore file.
-    Rules above the root have no effect, but rg reads them if it reads any `.gitignore`. If a line of such a file does
-    not parse, rg reports its path and number, and exits with 2.
+    rg 13 and 14 cannot parse some rules (nested braces, an unclosed `[`), and report them as in any ignore file. Rules
+    above the root have no effect, but rg reads them if it reads any `.gitignore`. If a line of such a file does not
+    parse, rg reports its path and number, and exits with 2.
     """
     lines = (
         f"{'' if rule.pattern.include else '!'}/{'*/' * depth}{rule.glob}{'/' if rule.only_folders else ''}\n"

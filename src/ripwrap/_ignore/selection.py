@@ -1,4 +1,4 @@
-"""Decide, as rg does, which entries of a directory are searched, and name the rule that leaves an entry out.
+"""Decide, as rg does, which entries of a directory are searched; for other entries, name the rule that excludes them.
 
 The order of the checks is that of rg 15.2 (`generate_work()` in `crates/ignore/src/walk.rs`, `matched()` in `dir.rs`):
 links, globs, ignore files, types, hidden files, size, kind of file. A file or directory in `paths` itself is not
@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
 
 from ripwrap._ignore.git import global_ignore_file
@@ -28,7 +28,7 @@ CauseKind: TypeAlias = Literal[
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _HIDDEN_GLOB = "!.*"
 _MAX_FOLDERS = 10_000
-"""Directories of which a `NameSelection` remembers whether it selects them."""
+"""Maximum number of directories for which a `NameSelection` caches whether it selects them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Selection:
             cwd: Absolute path of the directory that rg runs in.
             options: Checked `FileOptions`.
             types: Globs of each file type that rg knows; needed only with the options `type` and `type_not`.
-            inside: Real path of a directory. Ignore files that are links out of it are not read. If empty, all are
-                read, as by rg.
+            inside: Real path of a directory. An ignore file that is a link to a path outside of it is not read. If
+                empty, all ignore files are read, as by rg.
 
         Raises:
             GlobError: A glob does not parse.
@@ -106,11 +106,16 @@ class Selection:
         self._chooses = any(rule.ignores for rule in self._globs.rules)
         self._types = list(_type_rules(options, types))
 
-    def root(self, path: str) -> Folder:
-        """Return the directory of a searched path; ignore files above it apply unless the options say otherwise."""
+    def root(self, path: str, *, is_new: bool = False) -> Folder:
+        """Return the directory of a searched path. The ignore files above it apply, unless an option turns them off.
+
+        Args:
+            path: Path.
+            is_new: True if the directory may be missing.
+        """
         path = "" if path == os.curdir else path
         full = os.path.join(self.cwd, path)
-        real, info = os.path.realpath(full), os.stat(full)
+        real, info = os.path.realpath(full), None if is_new and not os.path.lexists(full) else os.stat(full)
         stack = IgnoreStack(
             kinds=self._kinds,
             ignore_case=self._options.get("ignore_file_case_insensitive", False),
@@ -122,8 +127,8 @@ class Selection:
             stack = stack.entered(self._inside, parent)
         if no_parents:
             stack = stack.without_levels()
-        device = info.st_dev if self._given("one_file_system") else None
-        above = ((info.st_dev, info.st_ino),) if self.follow else ()
+        device = info.st_dev if info and self._given("one_file_system") else None
+        above = ((info.st_dev, info.st_ino),) if info and self.follow else ()
         return Folder(path, real, 0, stack.entered(self._inside, real), device, above)
 
     def enter(self, folder: Folder, name: str, names: Container[str] = IGNORE_NAMES) -> Folder:
@@ -137,7 +142,7 @@ class Selection:
         return Folder(path, real, folder.depth + 1, stack, folder.device, above)
 
     def check(self, folder: Folder, name: str) -> tuple[bool, Cause | None]:
-        """Return True if an entry is a directory, and the reason why rg leaves it out; `None` if rg searches it."""
+        """Return True if an entry is a directory, and the reason why rg excludes it (`None` if rg searches it)."""
         path = folder.join(name)
         try:
             info = os.lstat(os.path.join(self.cwd, path))
@@ -162,9 +167,9 @@ class Selection:
         return is_folder, cause
 
     def find_cause(self, searched: str, parts: Sequence[str]) -> tuple[str | None, Cause | None]:
-        """Return the path that is left out, and the cause.
+        """Return why a search does not read a file: the excluded directory above the file, and the cause.
 
-        The path is `None` if the entry of the last name is left out. Both are `None` if a search reads the file.
+        The directory is `None` if the file itself is excluded. Both are `None` if a search reads the file.
 
         Args:
             searched: Path that is searched.
@@ -181,6 +186,33 @@ class Selection:
             if number < len(parts):
                 folder = self.enter(folder, name)
         return None, None
+
+    def allows_new(self, searched: str, parts: Sequence[str]) -> bool:
+        """Return whether a search would read a file if it existed; directories above it may exist.
+
+        Args:
+            searched: Path of a directory that is searched; it may be missing.
+            parts: Names that lead from `searched` to the file.
+        """
+        folder = self.root(searched, is_new=True)
+        for number, name in enumerate(parts, 1):
+            path = folder.join(name)
+            if os.path.isdir(os.path.join(self.cwd, path)) and number < len(parts):
+                if self.check(folder, name)[1] is not None:
+                    return False
+                folder = self.enter(folder, name)
+                continue
+            is_folder = number < len(parts)
+            if folder.depth == self._max_depth or (is_folder and folder.depth + 1 == self._max_depth):
+                return False
+            text = match_text(self._relative(path))
+            ignoring = partial(self._ignoring, folder, name, text, is_folder=is_folder)
+            if self._by_names(name, text, ignoring, partial(name.startswith, "."), is_folder=is_folder) is not None:
+                return False
+            real = os.path.join(folder.real, name)
+            stack = folder.stack.entered(self._inside, real, ())
+            folder = Folder(path, real, folder.depth + 1, stack, folder.device, folder.above)
+        return True
 
     def allows_name(self, path: str, depth: int, *, is_folder: bool) -> bool:
         """Return whether globs, types, depth and options about hidden files allow a path; ignore files have no effect.
@@ -212,7 +244,7 @@ class Selection:
         *,
         is_folder: bool,
     ) -> Cause | None:
-        """Return the cause that a glob, an ignore file or a type gives, or that the entry is hidden.
+        """Return the cause if a glob, an ignore file or a type excludes an entry, or if it is hidden.
 
         Args:
             name: Name of the entry.
@@ -245,7 +277,7 @@ class Selection:
         return None if stat.S_ISREG(info.st_mode) else Cause("special")
 
     def _ignoring(self, folder: Folder, name: str, text: str, *, is_folder: bool) -> Rule | None:
-        """Return the ignore rule that decides; rules of files outside of the tree match `text`, a relative path."""
+        """Return the ignore rule that decides. Rules of ignore files outside of the tree are matched with `text`."""
         stack = folder.stack
         rule = stack.match(match_text(os.path.join(folder.real, name)), is_folder=is_folder)
         if rule is None and stack.git_counts:
@@ -255,7 +287,7 @@ class Selection:
         return rule
 
     def _by_type(self, name: str) -> Cause | bool | None:
-        """Return the cause if a file is left out because of its type, True if its type selects it, otherwise `None`."""
+        """Return the cause if a file is excluded because of its type, True if its type selects it, otherwise `None`."""
         text = byte_text(raw_bytes(name))
         for type_name, negated, rules in reversed(self._types):
             if rules.match(text, is_folder=False) is not None:
@@ -301,7 +333,7 @@ class Selection:
 
 
 class NameSelection:
-    """Choice of items by their names: as a `Selection` of files with these paths, without ignore files and sizes."""
+    """Choice of items by their names, which are treated as paths of files; there are no ignore files and no sizes."""
 
     def __init__(
         self, options: Mapping[str, Any], types: Mapping[str, Sequence[str]], roots: Sequence[str] = ()
@@ -310,8 +342,8 @@ class NameSelection:
 
         Args:
             options: See `Selection`.
-            types: See there.
-            roots: Directories that are searched whatever the rules say about them; empty is the top.
+            types: See `Selection`.
+            roots: Directories that are searched even if a rule excludes them; empty is the top directory.
         """
         self._selection = Selection("", {**options, "no_ignore": True}, types)
         self._roots = {"/".join(_parts(root)): True for root in roots}
@@ -324,7 +356,7 @@ class NameSelection:
         return self._selects(parts, max(above, default=0), is_folder=False)
 
     def _selects(self, parts: Sequence[str], root: int, *, is_folder: bool) -> bool:
-        """Return whether a path is selected, of which the first `root` parts are a root."""
+        """Return True if a path is selected; its first `root` parts are the path of a root."""
         above = "/".join(parts[:-1])
         if above not in self._folders:
             if len(self._folders) > _MAX_FOLDERS:
@@ -344,7 +376,7 @@ class LeftOut:
 
     Attributes:
         path: Path as rg prints it.
-        matched: The path itself, or a directory above it that is left out.
+        matched: Path that is excluded: `path` itself, or a directory above it.
         cause: Reason; `None` if no rule leaves it out.
     """
 
@@ -409,7 +441,7 @@ def _read_folder(
 
 
 def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | None) -> tuple[bool, LeftOut]:
-    """Return True for a directory to walk, and the reason why the entry or a directory above it is left out."""
+    """Return a pair: True for a directory to walk, and the reason why the entry or a directory above it is excluded."""
     path = folder.join(name)
     if inside is not None:
         return _is_entered(selection, folder, path), LeftOut(path, inside.matched, inside.cause)
@@ -418,7 +450,7 @@ def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | No
 
 
 def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
-    """Return whether an entry of a left-out directory is a directory to walk."""
+    """Return True if an entry of an excluded directory is a directory to walk."""
     full = os.path.join(selection.cwd, path)
     try:
         info = os.lstat(full)
@@ -438,7 +470,7 @@ def is_link(info: os.stat_result) -> bool:
 
 
 def is_hidden(name: str, info: os.stat_result) -> bool:
-    """Return whether rg takes an entry for hidden."""
+    """Return True if rg treats an entry as hidden."""
     if sys.platform == "win32" and info.st_file_attributes & stat.FILE_ATTRIBUTE_HIDDEN:
         return True
     return name.startswith(".")

@@ -1,1 +1,1 @@
-"""Operations, one per module. Each module has the request class that its async and its blocking function share."""
+"""Operations, one per module. Each module has a request class, which its async and its blocking function share."""

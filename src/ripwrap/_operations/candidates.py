@@ -1,4 +1,4 @@
-"""Commands that search only the candidates of an index, with the same answer as a search of all files; no I/O."""
+"""Build commands that search only the candidates of an index; the answer is that of a search of all files. No I/O."""
 
 import os
 import re
@@ -22,8 +22,8 @@ _MAX_GLOBS = 200
 class Candidates:
     """Files of an index that may have a match.
 
-    If a file is named on the command line, rg searches it past a NUL byte; if rg finds it in a directory, rg stops at
-    the NUL (rg-facts 20). So only files without a NUL are named.
+    rg treats NUL bytes in two ways (rg-facts 20). It searches a file to the end if the command line names the file. It
+    stops at the NUL byte if it finds the file in a directory. So only files without a NUL byte are named.
 
     Attributes:
         total: Number of files of the index.
@@ -54,9 +54,9 @@ class Candidates:
         return frozenset((*(self.named or ()), *self.unsure))
 
     def path_filter(self) -> PathFilter | None:
-        """Return a function that tells if the matches of a file count, for one search; `None` if all matches count.
+        """Return a function that tells if the matches of a file count in one search; `None` if all matches count.
 
-        In the directory of an unsure file, rg also finds files that the command line names. They count once.
+        In the directory of an unsure file, rg also finds files that the command line names. Such a file counts once.
         """
         if self.named is None:
             own = self.own
@@ -71,7 +71,7 @@ class Candidates:
         return allowed
 
     def errors_with(self, errors: Iterable[PathError]) -> tuple[PathError, ...]:
-        """Return the errors of the listing, and those of the search about candidates that still exist."""
+        """Return the errors of the listing, and the errors of the search that are about candidates that still exist."""
         if self.named is None:
             return tuple(errors)
         found = [error for error in errors if error.path in self._paths and error.kind != "missing"]
@@ -121,6 +121,6 @@ def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, obj
 
 
 def _glob(name: str) -> str:
-    """Return a glob for the extension of a name, or the name if it has none, so that few globs cover many names."""
+    """Return a glob for the extension of a name, or the name if it has none; so few globs cover many names."""
     extension = os.path.splitext(name)[1]
     return f"*{extension}" if extension else name

@@ -31,7 +31,7 @@ def files_with_matches(
     """Yield the path of each file with a match (`rg --files-with-matches`); rg stops in a file at its first match.
 
     Options for context have no effect. Unreadable paths are logged as warnings. With `invert_match` or `multiline`, rg
-    buffers its output, so paths come late (rg-facts 51).
+    buffers its output, so the first paths come late (rg-facts 51).
 
     Args and errors are those of `search()`; `limit` counts files.
     """
@@ -148,7 +148,7 @@ class TypesCollector:
             raise end.failure()
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:  # noqa: ARG002 - all is known
-        """Raise unless rg listed all types.
+        """Raise an error unless rg listed all types.
 
         Raises:
             TimeoutError: rg was stopped before it had listed everything.
@@ -169,7 +169,7 @@ def paths_request(
     *,
     matching: bool,
 ) -> StreamRequest[str]:
-    """Return the checked request of `files_with_matches()`, or without `matching` of `files_without_match()`."""
+    """Return the checked request of `files_with_matches()`; if `matching` is False, of `files_without_match()`."""
     mode: Mode = "files-with-matches" if matching else "files-without-match"
     command = search_command(pattern, cwd, paths, options, mode, on=on)
     decoder = partial(listing_decoder, counts=command.counts, matching=matching)

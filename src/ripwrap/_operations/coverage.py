@@ -1,8 +1,8 @@
-"""Say which files a search reads, and why it does not read the others.
+"""Find out which files a search reads, and why it does not read the others.
 
-rg itself says which files it reads: one run looks for a NUL byte in each (`--count --include-zero`), which also tells
-which files are binary. The reasons for the other files come from `_ignore/selection.py`, which reads ignore files as rg
-does.
+One run of rg prints the files that it reads: it looks for a NUL byte in each file (`--count --include-zero`). This run
+also tells which files are binary. `_ignore/selection.py` reads ignore files as rg does, and gives the reasons for the
+other files.
 """
 
 import errno
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.counts import TypesCollector
+from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import ARGUMENTS, Command, files_command, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, PathDecoder, decode_types
 from ripwrap._ripgrep.listing_collector import BaseListingCollector, ListingCollector
@@ -43,7 +44,7 @@ _NOT_BINARY = ("text", "binary", "null_data")
 
 _BLOCK = 1 << 16
 _TEXT = Hint("text", value=True)
-_CORRECT = ("; correct ", Hint("path", kind="correct"), " or ", Hint("cwd", kind="correct"))
+_CORRECT = ("; check ", Hint("path", kind="correct"), " or ", Hint("cwd", kind="correct"))
 _UTF16_BOMS = tuple(mark for mark, encoding in BOMS if encoding.startswith("utf-16"))
 
 
@@ -71,16 +72,18 @@ async def why(
     its directory shop is too deep; searched without max_depth, type
     ```
 
-    The rules are those of rg 15.2. rg 13 and 14 differ for ignore files above the searched path and in nested
-    repositories, and do not know Jujutsu's repositories; versions before 15.2 do not read `GIT_CONFIG_GLOBAL`,
-    `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`. If several of `paths` contain the file, the answer is about one that
-    searches it, or else about the first.
+    The rules are those of rg 15.2. Other versions differ. rg 13 and 14 treat ignore files above the searched path and
+    in nested repositories differently, and do not know repositories of Jujutsu. Versions before 15.2 do not read
+    `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
+
+    If several of `paths` contain the file, the answer is about the first of them with which rg searches the file, or
+    else about the first of them.
 
     Args:
         path: A file or directory, relative to `cwd` or absolute.
         cwd: The directory of the search.
         paths: Files or directories of the search; empty is all of `cwd`.
-        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. It knows the file types, and finds
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. It lists the file types, and finds
             NUL bytes.
         **options: The options of the search; see `SearchOptions`. Those that do not choose files have no effect.
 
@@ -100,10 +103,10 @@ async def coverage(
     rg: Rg = None,
     **options: Unpack[SearchOptions],
 ) -> Coverage:
-    """Count the files that a search with these options reads, and those that it leaves out, by reason.
+    """Count the files that a search with these options reads, and the files that it excludes, by reason.
 
-    This takes as long as a search that reads every file, and in addition it walks through all directories, also
-    through those that rg leaves out. `why()` gives the reason for one file.
+    This takes as long as a search that reads every file. It also walks through all directories, including those that rg
+    excludes. `why()` gives the reason for one file.
 
     ```python
     import asyncio
@@ -138,9 +141,10 @@ class CoverageRequest:
         options: Options of the search.
         timeout: Seconds for everything; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
-        inside: Real path of the directory that ignore files must be in, links resolved; empty allows any.
-        read: True if rg reads the files, and the walk also enters directories that are left out. Otherwise such a
-            directory is not opened and counts as one entry, and examples have no hints.
+        inside: Real path of the directory that ignore files must be in, with links resolved; empty allows any
+            directory.
+        read: True if rg reads the files, and the walk also enters excluded directories. If False, an excluded directory
+            is not opened and counts as one entry, and examples have no hints.
     """
 
     command: Command
@@ -175,6 +179,7 @@ def coverage_request(
         read: See `CoverageRequest`.
         inside: See `CoverageRequest`.
     """
+    refuse_overlay("coverage()")
     own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
     search_command("", cwd, (), options, arguments=own)  # checks all options; the next command has only some of them
     command = _nul_command(cwd, paths, options) if read else files_command(cwd, paths, _file_options(options))
@@ -211,7 +216,7 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
     """Collector of the files that rg read, or listed.
 
     Attributes:
-        searched: Keys of the files, each with True if the file has a NUL byte.
+        searched: Map from the `key()` of each file to True if the file has a NUL byte.
     """
 
     def __init__(self, command: Command) -> None:
@@ -221,7 +226,7 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
         self._cwd = "" if len(command.paths) == 1 else command.cwd
 
     def key(self, path: str) -> str:
-        """Return the same key for all paths to a file that rg may print."""
+        """Return a key for a path that rg prints; the key is equal for all paths to the same file."""
         return os.path.normpath(os.path.join(self._cwd, path))
 
     def feed(self, chunk: bytes) -> None:
@@ -343,7 +348,7 @@ def _read_error(request: CoverageRequest, path: str) -> str:
 
 
 def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKind, error: str) -> Reason:
-    """Return the reason for a file that was left out; `error` is rg's, if it could not read the file."""
+    """Return the reason why a file was excluded; `error` is the error of rg if it could not read the file."""
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
     # Each hint is tried before it is given, which may follow links. So there are no hints without `read`.
@@ -353,7 +358,7 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
 
 
 async def run_why(run: Runner, request: CoverageRequest) -> Reason:
-    """Check the rules for one path, and let rg look for a NUL byte if it would read the file."""
+    """Check the rules for one path. If rg would read the file, run rg to look for a NUL byte."""
     run, cwd, path = DeadlineRunner(run, request.timeout), request.command.cwd, request.path
     # This run lists no files. It makes rg check the directory, the globs and the types.
     checked = files_command(cwd, (), {**_file_options(request.options), "max_depth": 0})
@@ -377,7 +382,7 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
 
 
 def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason, bool]:
-    """Return the reason for the path of `why()`, and True if rg would search the file unless it is binary.
+    """Return the reason for the path of `why()`, and True if only a NUL byte can still exclude the file.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -391,7 +396,7 @@ def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason
 
 
 def _is_named(request: CoverageRequest) -> bool:
-    """Return whether the path of `why()` is one of the searched paths; rg searches those past a NUL (rg-facts 20)."""
+    """Return True if the path of `why()` is one of the searched paths, which rg searches past a NUL (rg-facts 20)."""
     return any(_parts_below(request, path) == [] for path in request.command.paths)
 
 
@@ -414,7 +419,7 @@ def _nul_offset(request: CoverageRequest, path: str) -> int | None:
 
 
 def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
-    """Return the reason for a path, and the options with which it would be searched; NUL bytes are not looked for."""
+    """Return the reason for a path, and the options with which it would be searched; ignore NUL bytes."""
     reason, hint = _find_reason(request, types, path)
     hints: list[Hint] = []
     options = dict(request.options)
@@ -431,7 +436,7 @@ def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
 
 
 def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple[Reason, Hint | None]:
-    """Return the reason, and the option that the caller changes to remove it."""
+    """Return the reason, and the option that the caller can change so that the path is searched."""
     from ripwrap._ignore.selection import Cause, Selection
 
     selection = Selection(request.command.cwd, request.options, types, inside=request.inside)

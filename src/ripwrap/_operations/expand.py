@@ -24,10 +24,10 @@ EXPAND_LINES = 100
 """Default of the maximum number of lines of an expansion."""
 
 MAX_SOURCE_BYTES = 2_000_000
-"""Maximum size in bytes of a file in which definitions are searched; that takes a quarter of a second."""
+"""Maximum size in bytes of a file in which definitions are found. A file of this size takes a quarter of a second."""
 
 _NEAR_LINES = 10_000
-"""Number of lines before and after the match that are read of a larger file."""
+"""Number of lines to read before and after the match if the file is larger."""
 
 _MAX_QUOTED_CHARS = 60
 
@@ -48,8 +48,8 @@ async def expand(
     lines indented below it, or a pair of brackets that spans lines. It includes the line that opens it and the line
     that closes it. Outside of blocks, the lines up to the next blank ones are shown.
 
-    The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The lines of the match must
-    still have the same text.
+    The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The file must still have
+    the lines of the match, with the same text.
 
     ```python
     import asyncio
@@ -73,12 +73,12 @@ async def expand(
     ```
 
     Args:
-        match: A match or line of context, of `search()`, `grep()` or `search_messages()`, or a result of `rank()` or
-            `Index.search()`. For a result, the definition that it names is shown.
+        match: A match or line of context from `search()`, `grep()` or `search_messages()`, or a result of `rank()` or
+            `Index.search()`. For a result, the definition that the result names is shown.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
-        max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The lines
-            around the match are kept first, then the first lines, then the last ones. `None` shows all lines.
+        max_lines: Maximum number of lines. If a definition or block is longer, some of its lines are left out. Lines
+            around the match are the most important, then the first lines, then the last lines. `None` shows all lines.
         cwd: Directory that was searched; the path of the match is relative to it (`GrepResult.root`).
 
     Raises:
@@ -100,7 +100,7 @@ class ExpandRequest:
         cwd: Directory that the path is relative to.
         path: Path of the file.
         place: Lines of the match.
-        texts: Their bytes, in UTF-8, without terminators.
+        texts: Bytes of these lines in UTF-8, without line terminators.
         definition: True to show the definition.
         symbol: Name of the definition to prefer.
         around: Number of lines before and after the match to show, in place of a definition or block.
@@ -257,7 +257,7 @@ def read_lines(folder: str, path: str, *, follow: bool, roots: Sequence[str]) ->
 def _open_text(
     folder: str, path: str, *, follow: bool = True, roots: Sequence[str] = (os.curdir,)
 ) -> Generator[tuple[TextIOWrapper, int]]:
-    """Open a file as text in the encoding that rg assumes for it, and yield it with its size in bytes."""
+    """Open a file as text, in the encoding that rg assumes; yield the open file and its size in bytes."""
     with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.peek(4)

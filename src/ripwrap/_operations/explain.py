@@ -1,4 +1,4 @@
-"""Find reasons why a search found nothing or too little: list searches that differ from it in an option or two."""
+"""Find reasons why a search found nothing or too little: list similar searches, which change one or two options."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ class Probe:
         says: Difference from the search that found nothing, as the end of a sentence.
         hints: Options that the caller passes, or leaves out, to run this search; all of one kind.
         options: Options of the search.
-        narrower: Searches that change fewer options. They are tried if this one finds something; those that also
-            find something replace it.
+        narrower: Searches that change fewer options. If this search finds something, they are tried, too. If they also
+            find something, they replace this search.
     """
 
     says: str
@@ -38,7 +38,7 @@ class Probe:
 
 
 def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
-    """Yield the searches that are worth trying, the most likely reasons first."""
+    """Yield the searches to try, the most likely reason first."""
     if options.get("max_count") == 0:
         limit = Hint("max_count", 0, "omit")
         yield Probe("if any match counted", (limit,), _without(options, ("max_count",)))

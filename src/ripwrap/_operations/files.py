@@ -51,7 +51,7 @@ def files(
         cwd: The directory to list; globs and `paths` are relative to it.
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
-        rev: Revision of git to list in place of the files on disk, as in `grep()`; in path order.
+        rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         **options: rg's flags; see `FileOptions`.
@@ -59,13 +59,14 @@ def files(
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, or a path or option has a NUL.
-        FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
+        FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
+            are logged as unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         RemoteError: The host cannot be reached, or does not run rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
 
-    The call raises the first two, the first iteration the others.
+    The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     if rev is not None:
         from ripwrap._operations.revisions import listing_request, run_revision_listing  # git is rarely needed
@@ -97,7 +98,7 @@ def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> C
 
 
 class ListingAnswer(Generic[Item]):
-    """Decoder for a mode in which rg prints one item for each file; stops at a limit."""
+    """Decoder of rg's output in a mode that prints one item for each file; it stops at a limit."""
 
     def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
         self._left = limit

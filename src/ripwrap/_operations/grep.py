@@ -24,13 +24,13 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, StrPath, check_timeout
-from ripwrap.results import GrepResult, StopReason
+from ripwrap.results import FileMatches, GrepResult, StopReason
 
 GREP_LIMIT = 100
 GREP_TIMEOUT = 10.0
 _DEFAULT_CONTEXT = 2
 _EXPLAIN_TIMEOUT = 5.0
-"""Seconds for all searches for the reason why nothing was found."""
+"""Seconds for all further searches that find out why nothing was found."""
 
 _FIRST_MATCH = PageRequest(offset=0, max_matches=1, max_files=1, before=0, after=0, max_count=None)
 
@@ -80,6 +80,7 @@ async def grep(
     explain: bool = False,
     coverage: bool = False,
     rev: str | None = None,
+    inside: str | Iterable[str] = (),
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -115,30 +116,41 @@ async def grep(
         offset: Number of matches before the page: the `next_offset` of the previous page.
         timeout: Seconds that rg may take, without its installation and the wait for its slot
             (`ripwrap.limit_processes()`); `None` is no limit.
-        explain: If there is no match, try other options (ignored files, another case, the pattern as plain text, …)
-            and name in `message` those that find something. With `hidden=False`, an answer with all visible matches
-            says how many more there are in hidden files. Either takes up to 5 seconds more.
-        coverage: Count the files that were searched, and those that were left out, by reason, in `result.coverage`. It
-            takes as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
-        rev: Revision of git to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout.
-            All its files below `cwd` count; there are no ignore files. `errors` names submodules, and objects that a
-            partial clone lacks.
+        explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
+            plain text. `message` then names the options that find something. With `hidden=False`, if the answer has all
+            visible matches, `message` also counts the matches in hidden files. Each of these takes up to 5 seconds
+            more.
+        coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
+            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
+        rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
+            its files below `cwd` are searched; ignore files have no effect. `errors` names submodules, and objects that
+            are missing in a partial clone.
+        inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. Matches inside of
+            files come after the matches in files. `errors` names the files and members that cannot be read.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` runs rg there once more.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
-    Raises what `search()` raises, `ValueError` for a negative number and for a `rev` that names no revision, and
-    `SearchError` if git fails.
+    Raises what `search()` raises. It also raises `ValueError` for a negative number and for a `rev` that names no
+    revision, and `SearchError` if git fails.
     """
     request = grep_request(
         pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage, on=on
     )
     if rev is not None:
+        if inside:
+            raise ValueError(
+                HintedText(Hint("inside", kind="omit"), " does not apply to ", Hint("rev"), "; leave it out")
+            )
         from ripwrap._operations.revisions import run_grep_revision  # it imports this module
 
         return await run_grep_revision(request, rev, rg)
+    if inside:
+        from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
+
+        return await run_grep_inside(AsyncRunner(rg), grep_inside_request(request, inside))
     return await run_grep(AsyncRunner(rg), request)
 
 
@@ -205,7 +217,7 @@ def grep_request(
     arguments: Collection[str] = ARGUMENTS,
     on: RgHost | None = None,
 ) -> GrepRequest:
-    """Return the checked request of `grep()`, or of a caller that takes other arguments beside the options.
+    """Return the checked request of `grep()`, or of another caller that takes more arguments.
 
     Raises what `search_command()` raises, and `ValueError` for `coverage` on a host.
     """
@@ -225,7 +237,7 @@ def grep_request(
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
-    """Return the limit and the options, without `max_matches` in the options: it is the old name of `limit`."""
+    """Return the limit and the options; take the limit from `max_matches`, its old name, if that is in the options."""
     if "max_matches" not in options:
         return limit, options
     warn_deprecated("grep(max_matches=) is deprecated; use limit=")
@@ -238,7 +250,7 @@ def _error_order(error: PathError) -> tuple[bool, bytes]:
 
 
 async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
-    """Search; then, if nothing was found and the caller asks for it, search for the reason."""
+    """Search. If nothing was found and the caller asks for the reason, search for the reason, too."""
     query = request.query
     found = await run.collect(request.first_step())
     candidates = request.candidates
@@ -299,6 +311,32 @@ async def page_result(
         too_long: Errors about lines that were left out.
     """
     files = await files_in_path_order(run, page, found.blocks())
+    return result_of(
+        files,
+        page,
+        found,
+        root=root,
+        query=query,
+        max_files=max_files,
+        seconds=seconds,
+        errors=errors,
+        too_long=too_long,
+    )
+
+
+def result_of(
+    files: tuple[FileMatches, ...],
+    page: PageRequest,
+    found: MatchCollector,
+    *,
+    root: str,
+    query: str | tuple[str, ...],
+    max_files: int | None,
+    seconds: float | None,
+    errors: tuple[PathError, ...],
+    too_long: tuple[PathError, ...],
+) -> GrepResult:
+    """Return the result for the files of a page; for the arguments see `page_result()`."""
     shown = sum(len(file.matches) for file in files)
     more = found.matches > page.offset + shown
     reason: StopReason = "end"
@@ -356,14 +394,15 @@ async def explanation(
     name: Callable[[str], str] = _text.shown,
     seconds: float = _EXPLAIN_TIMEOUT,
 ) -> str:
-    """Return a sentence that names the options with which something is found, or else those that do not help.
+    """Return a sentence that names options with which a search finds something, or else the options that do not help.
 
     Args:
         run: Runner of the searches.
         patterns: Patterns that found nothing.
         options: Options of the search that found nothing.
         search: Function that makes a search with other options.
-        how: Function that names the argument with which the caller can run a probe; `None` if there is none.
+        how: Function that names the argument with which the caller can run a probe (a further search). It returns
+            `None` if there is no such argument.
         name: Function that returns a path as the caller's answers show it.
         seconds: Time limit for all searches.
     """
@@ -379,7 +418,7 @@ async def explanation(
         if how(probe) is None:
             return None
         if left <= 0:
-            late = "There was not enough time to try more."
+            late = "There was no time to try more options."
             return None
         try:
             return await run.collect(search(probe.options, _FIRST_MATCH, left))
@@ -398,7 +437,7 @@ async def explanation(
         return f"There would be {'; '.join(would)}. {late}".rstrip()
     *first_ones, last = would_not or [""]
     ways = f"{', '.join(first_ones)} or {last}" if first_ones else last
-    return f"There would be none {ways} either. {late}".rstrip() if would_not else late
+    return f"There are no matches {ways}, either. {late}".rstrip() if would_not else late
 
 
 def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[[str], str]) -> str:
@@ -410,7 +449,7 @@ def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[
 def result_message(
     found: PageCollector, page: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
 ) -> str:
-    """Return a sentence about the matches, and one for each reason why the answer is incomplete.
+    """Return a sentence about the matches, and a sentence for each reason why the answer is incomplete.
 
     Args:
         found: Collector, with its counts.
@@ -438,8 +477,8 @@ def result_message(
         sentences.append(f"{plural(found.dropped_records, 'line')} left out, longer than 20 MiB in rg's JSON{where}")
     if found.binary:
         sentences.append(
-            f"{plural(found.binary, 'file')} taken for binary, searched up to the first NUL byte; matches may be "
-            "missing; text=True searches them whole"
+            f"{plural(found.binary, 'file')} taken for binary, so searched only up to the first NUL byte; matches "
+            "may be missing; text=True searches the whole files"
         )
     return ". ".join(sentences) + "."
 

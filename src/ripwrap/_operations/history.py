@@ -1,4 +1,4 @@
-"""Search every content that a history of git has."""
+"""Search all versions of the files in the history of a git repository."""
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
@@ -26,28 +26,31 @@ def search_history(
     rg: Rg = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[HistoryMatch]:
-    """Search every content that the files of a git repository ever had, and yield each matching line.
+    """Search every version of the files in a git history, and yield each matching line.
 
-    Each content is searched once, the newest first, however many commits and paths have it: `HistoryMatch.first` is the
-    commit that introduced it, `last` the newest commit that had it, and `paths` are its paths. Nothing is checked out
-    or fetched; contents that a partial clone lacks are logged as warnings. `git` must be in PATH.
+    Each version (blob) is searched once, even if many commits and paths have it; the newest come first.
+    `HistoryMatch.first` is the commit that introduced the version, `last` is the newest commit that had it, and `paths`
+    are its paths. Nothing is checked out or fetched. Versions that are missing in a partial clone are logged as
+    warnings. `git` must be in PATH.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
-        cwd: A directory of a repository. Files outside of it are left out, and paths are relative to it.
+        cwd: A directory of a repository. Files outside of `cwd` are not searched, and paths are relative to `cwd`.
         paths: Files or directories whose history to search, also deleted ones; empty is all of `cwd`.
         rev: The newest commit, such as a branch or tag; its ancestors are searched, too.
-        since: Search only what commits after this date introduced: `2024-01-31` or another date of `git log --since`.
+        since: Search only versions that a commit after this date introduced. Dates are those of `git log --since`, such
+            as `2024-01-31`.
         limit: Maximum number of matches.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags, as in `search_in()`: globs and types choose by the paths, and ignore files do not count.
+        **options: rg's flags, as in `search_in()`. Globs and types choose versions by their paths, and ignore files
+            have no effect.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `cwd` is in no repository, `rev` is no revision of it, a path is outside of `cwd`, or what
-            `search_in()` raises it for.
+        ValueError: `cwd` is not in a repository, `rev` is not a revision of the repository, or a path is outside of
+            `cwd`. `search_in()` lists further causes.
         FileNotFoundError: `cwd` does not exist.
-        SearchError: git cannot be started, or fails; or what `search_in()` raises.
+        SearchError: git cannot be started, or git or rg fails.
     """
     return run_items(history_request(pattern, cwd, paths, rev, since, limit, options), rg)
 

@@ -1,56 +1,99 @@
-"""Search files, and the members of the archives among them."""
+"""Search files, and the contents of those files that are archives, notebooks or documents."""
 
 import os
 import time
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, Never, Protocol, TypeVar, cast
 
 from ripwrap._operations.files import files_request
-from ripwrap._operations.search import search_request
+from ripwrap._operations.grep import GrepRequest, MatchCollector, result_of
+from ripwrap._operations.pagination import files_in_path_order
+from ripwrap._operations.search import messages_request, search_request, sum_summaries
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
-from ripwrap._operations.streams import SourceMatchAnswer, item_command
-from ripwrap._ripgrep.batches import ItemCommand, stream_items, stream_items_blocking
+from ripwrap._operations.streams import CollectingAnswer, SourceMatchAnswer, SourceMessageAnswer, item_command
+from ripwrap._overlay import refuse_overlay
+from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.decoder import PathDecoder, too_long_errors
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap.binary.cache import folder, why_untrusted
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
-from ripwrap.models import Match
+from ripwrap.models import End, Match, Message, Stats, Summary
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
-from ripwrap.sources.archives import ArchiveSource, check_inside, format_of
-from ripwrap.sources.base import Inside
+from ripwrap.results import GrepResult
+from ripwrap.sources.archives import ArchiveSource, check_inside, format_of, is_document
+from ripwrap.sources.base import Source
+from ripwrap.sources.reading import DocumentReader
+from ripwrap.sources.texts import TextCache
+
+T = TypeVar("T", Match, Message)
 
 _OF_MEMBERS = ("glob", "iglob", "glob_case_insensitive", "type", "type_not", "type_add", "type_clear", "max_filesize")
-"""Options that choose members, and not the archives that have them."""
+"""Options that choose members and documents; they do not choose the archives themselves."""
 
 _OF_FILES = ("sort", "sortr", "threads", "ignore_file", "max_depth")
 """Options that choose or sort files on the disk."""
 
+_NO_LIMIT = 2**62
+
 
 @dataclass(frozen=True, slots=True)
-class InsideRequest:
-    """A checked call of `search(inside=…)`.
+class InsidePart:
+    """Part of a search that is inside of files.
+
+    Attributes:
+        listing: List of the files that may be archives or documents.
+        command: Command for what is inside of them.
+        formats: Formats.
+        follow: True if links are followed.
+        named: Paths that the caller names.
+    """
+
+    listing: StreamRequest[str]
+    command: ItemCommand
+    formats: tuple[str, ...]
+    follow: bool
+    named: frozenset[str]
+
+    def source(self, listed: Iterable[str], until: float | None = None) -> ArchiveSource:
+        """Return what is inside of the listed files, in path order.
+
+        Args:
+            listed: Paths.
+            until: Time of `time.monotonic()` at which no more documents are read.
+        """
+        paths = sorted((path for path in listed if format_of(path, self.formats)), key=lambda path: path.split(os.sep))
+        reader = DocumentReader(document_cache(), until=until)
+        cwd = self.listing.command.cwd
+        return ArchiveSource(cwd, paths, self.formats, follow=self.follow, named=self.named, reader=reader)
+
+    def is_searched_inside(self, path: str | None) -> bool:
+        """Return True for a document, whose bytes are not searched as those of a file."""
+        return path is not None and is_document(path, self.formats)
+
+
+@dataclass(frozen=True, slots=True)
+class InsideRequest(Generic[T]):
+    """A checked call of `search(inside=…)` or `search_messages(inside=…)`.
 
     Attributes:
         files: Search of the files.
-        listing: List of the files that may be archives.
-        command: Command for the members.
-        inside: Formats.
+        part: Search inside of them.
+        answer: Function that makes the answer about what is inside.
         limit: Maximum number of matches; `None` is no limit.
-        follow: True if links are followed.
     """
 
-    files: StreamRequest[Match]
-    listing: StreamRequest[str]
-    command: ItemCommand
-    inside: tuple[Inside, ...]
+    files: StreamRequest[T]
+    part: InsidePart
+    answer: Callable[[int | None, Source], ItemAnswer[T]]
     limit: int | None
-    follow: bool
-
-    def source(self, listed: Iterable[str]) -> ArchiveSource:
-        """Return the members of the archives among the listed files, in path order."""
-        paths = sorted((path for path in listed if format_of(path, self.inside)), key=lambda path: path.split("/"))
-        return ArchiveSource(self.listing.command.cwd, paths, self.inside, follow=self.follow)
 
 
 def inside_request(
@@ -61,68 +104,297 @@ def inside_request(
     options: SearchOptions,
     inside: str | Iterable[str],
     on: RgHost | None,
-) -> InsideRequest:
+) -> InsideRequest[Match]:
     """Return the checked request of `search(inside=…)`.
 
     Raises:
-        ValueError: A format is unknown, or `on` is given.
+        ValueError: A format is unknown or needs a package, or `on` is given.
     """
-    if on is not None:
-        raise ValueError(HintedText(Hint("on", kind="omit"), " does not apply to ", Hint("inside"), "; leave it out"))
+    several, formats, first = _check(paths, inside, limit, on)
+    files = search_request(pattern, cwd, several, first, options)
+    part = inside_part(files.command, cwd, several, options, formats)
+    return InsideRequest(files, part, SourceMatchAnswer, limit)
+
+
+def messages_inside_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    limit: int | None,
+    options: SearchOptions,
+    inside: str | Iterable[str],
+    on: RgHost | None,
+) -> InsideRequest[Message]:
+    """Return the checked request of `search_messages(inside=…)`; raises as `inside_request()` does."""
+    several, formats, first = _check(paths, inside, limit, on)
+    files = messages_request(pattern, cwd, several, first, options)
+    part = inside_part(files.command, cwd, several, options, formats)
+    return InsideRequest(files, part, SourceMessageAnswer, limit)
+
+
+def _check(
+    paths: StrPath | Iterable[StrPath], inside: str | Iterable[str], limit: int | None, on: object
+) -> tuple[tuple[StrPath, ...], tuple[str, ...], int | None]:
+    """Return the paths, the formats, and the limit for the search of the files."""
+    _refuse("on", on)
     formats = check_inside(inside)
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    files = search_request(pattern, cwd, several, limit, options)
+    # rg's matches in the bytes of documents are left out, and must not count.
+    has_documents = any(is_document(f"x.{name}", formats) or name == "ipynb-outputs" for name in formats)
+    return several, formats, None if has_documents and check_limit(limit) else check_limit(limit)
+
+
+def _refuse(name: str, value: object) -> None:
+    if value:
+        raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to ", Hint("inside"), "; leave it out"))
+
+
+def inside_part(
+    command: Command, cwd: StrPath, paths: Iterable[StrPath], options: SearchOptions, formats: tuple[str, ...]
+) -> InsidePart:
+    """Return the part of a search that is inside of files.
+
+    Args:
+        command: Command for the files.
+        cwd: Directory.
+        paths: Paths to search.
+        options: Options of the search.
+        formats: Formats, as `check_inside()` returns them.
+    """
+    refuse_overlay("A search inside of files")
+    several = tuple(paths)
     given = cast("Mapping[str, Any]", options)
     listing = {name: value for name, value in given.items() if name in FileOptions.__annotations__}
     listing = {name: value for name, value in listing.items() if name not in _OF_MEMBERS}
     members = {name: value for name, value in given.items() if name not in _OF_FILES}
-    return InsideRequest(
-        files,
+    return InsidePart(
         files_request(cwd, several, None, cast("FileOptions", listing)),
-        item_command(files.command.patterns, cast("SearchOptions", members)),
+        item_command(command.patterns, cast("SearchOptions", members)),
         formats,
-        check_limit(limit),
         bool(given.get("follow", True)),
+        frozenset(os.path.normpath(os.fspath(path)) for path in several),
     )
 
 
-async def run_inside(request: InsideRequest, rg: Rg) -> AsyncGenerator[Match]:
-    """Search files and then the members of archives; raise what `stream()` and `stream_items()` raise."""
-    left = request.limit
-    async with aclosing(run_stream(request.files, rg)) as in_files:
-        async for match in in_files:
-            left = None if left is None else left - 1
-            yield match
+def document_cache() -> TextCache | None:
+    """Return the cache of the texts of documents; `None` if other users may write to it."""
+    path = folder()
+    return None if why_untrusted(path) else TextCache(path / "documents")
+
+
+async def run_inside(request: InsideRequest[T], rg: Rg) -> AsyncGenerator[T]:
+    """Search files and then inside of them; raise what `stream()` and `stream_items()` raise."""
+    left, before = request.limit, _Before()
     if left == 0:
         return
-    async with aclosing(run_stream(request.listing, rg)) as listed:
-        source = request.source([path async for path in listed])
-    async with aclosing(stream_items(request.command, source, SourceMatchAnswer(left, source), rg)) as in_members:
-        async for match in in_members:
-            yield match
+    async with aclosing(run_stream(request.files, rg)) as in_files:
+        async for message in in_files:
+            if isinstance(message, Summary):
+                before.summary = message
+            elif request.part.is_searched_inside(message.path):
+                before.leave_out(message)
+            else:
+                left = left if left is None or message.type != "match" else left - 1
+                yield message
+                if left == 0:
+                    return
+    async with aclosing(run_stream(request.part.listing, rg)) as listed:
+        source = request.part.source([path async for path in listed])
+    items = stream_items(request.part.command, source, request.answer(left, source), rg)
+    async with aclosing(items) as in_members:
+        async for message in in_members:
+            yield before.add_to(message)
 
 
-def run_inside_blocking(request: InsideRequest, rg: Rg, timeout: float | None) -> Generator[Match]:
+def run_inside_blocking(request: InsideRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
     """Do what `run_inside()` does, blocking."""
     check_timeout(timeout)
     return _run_inside_blocking(request, rg, timeout)
 
 
-def _run_inside_blocking(request: InsideRequest, rg: Rg, timeout: float | None) -> Generator[Match]:
+def _run_inside_blocking(request: InsideRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
     deadline = None if timeout is None else time.monotonic() + timeout
 
     def seconds() -> float | None:
         return None if deadline is None else max(0.0, deadline - time.monotonic())
 
-    left = request.limit
-    with closing(run_stream_blocking(request.files, rg, seconds())) as in_files:
-        for match in in_files:
-            left = None if left is None else left - 1
-            yield match
+    left, before = request.limit, _Before()
     if left == 0:
         return
-    with closing(run_stream_blocking(request.listing, rg, seconds())) as listed:
-        source = request.source(list(listed))
-    answer = SourceMatchAnswer(left, source)
-    with closing(stream_items_blocking(request.command, source, answer, rg, seconds())) as in_members:
-        yield from in_members
+    with closing(run_stream_blocking(request.files, rg, seconds())) as in_files:
+        for message in in_files:
+            if isinstance(message, Summary):
+                before.summary = message
+            elif request.part.is_searched_inside(message.path):
+                before.leave_out(message)
+            else:
+                left = left if left is None or message.type != "match" else left - 1
+                yield message
+                if left == 0:
+                    return
+    with closing(run_stream_blocking(request.part.listing, rg, seconds())) as listed:
+        source = request.part.source(list(listed), deadline)
+    items = stream_items_blocking(request.part.command, source, request.answer(left, source), rg, seconds())
+    with closing(items) as in_members:
+        for message in in_members:
+            yield before.add_to(message)
+
+
+class _Before:
+    """What the search of the files adds to the summary of the search inside of them.
+
+    Attributes:
+        summary: Summary of rg; `None` until it is known, and for a search that yields matches only.
+    """
+
+    def __init__(self) -> None:
+        self.summary: Summary | None = None
+        self._left_out: list[Stats] = []
+
+    def leave_out(self, message: object) -> None:
+        """Take note of a message about the bytes of a document."""
+        if isinstance(message, End):
+            self._left_out.append(message.stats)
+
+    def add_to(self, message: T) -> T:
+        """Return a message; a summary is that of both searches."""
+        if not isinstance(message, Summary) or self.summary is None:
+            return message
+        return cast("T", self._total(self.summary, message))
+
+    def _total(self, before: Summary, summary: Summary) -> Summary:
+        counts = before.stats.model_dump(exclude={"elapsed"})
+        fewer = {name: count - sum(getattr(one, name) for one in self._left_out) for name, count in counts.items()}
+        files = before.model_copy(update={"stats": before.stats.model_copy(update=fewer)})
+        known = {
+            "errors": (*before.errors, *summary.errors),
+            "dropped_records": before.dropped_records + summary.dropped_records,
+        }
+        return (sum_summaries(files, summary) or summary).model_copy(update=known)
+
+
+@dataclass(frozen=True, slots=True)
+class GrepInsideRequest:
+    """A checked call of `grep(inside=…)`."""
+
+    grep: GrepRequest
+    part: InsidePart
+
+
+def grep_inside_request(request: GrepRequest, inside: str | Iterable[str]) -> GrepInsideRequest:
+    """Return the checked request of `grep(inside=…)`.
+
+    Raises:
+        ValueError: A format is unknown or needs a package, or an option does not apply.
+    """
+    given = {"explain": request.explain, "coverage": request.coverage, "on": request.command.on}
+    for name, value in given.items():
+        _refuse(name, value)
+    paths = (request.paths,) if isinstance(request.paths, (str, os.PathLike)) else tuple(request.paths)
+    formats = check_inside(inside)
+    return GrepInsideRequest(request, inside_part(request.command, request.root, paths, request.options, formats))
+
+
+async def run_grep_inside(run: Runner, request: GrepInsideRequest) -> GrepResult:
+    """Search files and then inside of them, and return a page of the matches of both."""
+    grep, part = request.grep, request.part
+    page, until = grep.page, None if grep.timeout is None else time.monotonic() + grep.timeout
+
+    def allowed(path: bytes) -> bool:
+        return not part.is_searched_inside(os.fsdecode(path))
+
+    found = await run.collect(Step(grep.command, lambda: MatchCollector(page, allowed), grep.timeout))
+    files = await files_in_path_order(run, page, found.blocks())
+    answer = CollectingAnswer(rest_of(page, found.matches, sum(len(file.matches) for file in files), len(files)))
+    source = await run_items(run, part, answer, until)
+    more = await files_in_path_order(run, answer.page, answer.collector.blocks())
+    total = _Total(page, (found, answer.collector))
+    return result_of(
+        (*files, *map(answer.names.rename_file, more)),
+        page,
+        total,
+        root=grep.root,
+        query=grep.query,
+        max_files=grep.max_files,
+        seconds=grep.timeout,
+        errors=(*sorted(found.end.path_errors(), key=lambda error: error.path or ""), *source.errors),
+        too_long=too_long_errors(total.dropped),
+    )
+
+
+def rest_of(page: PageRequest, matches: int, shown: int, files: int) -> PageRequest:
+    """Return the page of what follows a search.
+
+    Args:
+        page: Page of both together.
+        matches: Number of matches of the search.
+        shown: Number of these on the page.
+        files: Number of files with these.
+    """
+    return replace(
+        page,
+        offset=max(0, page.offset - matches),
+        max_matches=page.max_matches - shown,
+        max_files=page.max_files - files,
+    )
+
+
+class Collecting(ItemAnswer[Never], Protocol):
+    """Answer that yields nothing, and collects matches.
+
+    Attributes:
+        collector: Collector of the matches.
+    """
+
+    @property
+    def collector(self) -> MatchCollector:
+        """Collector of the matches."""
+        ...
+
+
+async def run_items(
+    run: Runner,
+    part: InsidePart,
+    answer: Collecting,
+    until: float | None,
+    allowed: Callable[[str], bool] | None = None,
+    wrap: Callable[[Source], Source] = lambda source: source,
+) -> Source:
+    """Search inside of files, and return what was searched.
+
+    Args:
+        run: Runner of the search.
+        part: Search.
+        answer: Consumer of rg's output.
+        until: Time of `time.monotonic()` at which to stop; `None` is no limit.
+        allowed: Function that returns whether to open a file.
+        wrap: Function that returns the source to search in place of one.
+    """
+    seconds = None if until is None else max(0.0, until - time.monotonic())
+    collector = partial(ListingCollector[str], PathDecoder(), _NO_LIMIT, allowed=allowed)
+    listed = await run.collect(Step(part.listing.command, collector, seconds))
+    source = wrap(part.source(listed.every(), until))
+    seconds = None if until is None else max(0.0, until - time.monotonic())
+    timed_out = await run.collect_items(part.command, source, answer, seconds)
+    answer.collector.timed_out = timed_out or listed.timed_out
+    return source
+
+
+class _Total(MatchCollector):
+    """Counts of the matches of several searches."""
+
+    def __init__(self, page: PageRequest, parts: Collection[MatchCollector]) -> None:
+        super().__init__(page)
+        self._parts = parts
+        self.matches = sum(part.matches for part in parts)
+        self.files = sum(part.files for part in parts)
+        self.binary = sum(part.binary for part in parts)
+        self.timed_out = any(part.timed_out for part in parts)
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        return {path: number for part in self._parts for path, number in part.dropped.items()}
+
+    @property
+    def dropped_records(self) -> int:
+        return sum(part.dropped_records for part in self._parts)

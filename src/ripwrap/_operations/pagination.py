@@ -1,4 +1,4 @@
-"""Decode the records that a collector kept into the files of a page, each match with its context."""
+"""Decode the records of a collector, and make the files of a page from them, each match with its context."""
 
 import os
 import sys
@@ -72,7 +72,7 @@ async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[B
 
 
 async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
-    """Decode a page of matches taken from all files in rotation, and add the files that have no match on it.
+    """Decode a page of matches, taken from all files in rotation; also add the files without a match on the page.
 
     Raises:
         DecodeError: A record is not what rg writes.

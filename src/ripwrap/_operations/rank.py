@@ -1,4 +1,4 @@
-"""Ranked search without an index: rg finds files that have the words, and SQLite in memory ranks chunks of them."""
+"""Rank code without an index: rg finds files with the words, and SQLite in memory ranks their chunks."""
 
 import logging
 import os
@@ -11,6 +11,7 @@ from typing import Unpack
 
 from ripwrap._code.windows import Chunk, window_chunks
 from ripwrap._concurrency import CANCELLED
+from ripwrap._overlay import refuse_overlay
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.query import Query, parse_query
@@ -31,13 +32,14 @@ RANK_LIMIT = 10
 
 _LOGGER = logging.getLogger("ripwrap")
 _POOL_DEPTH = 20
-"""Argument `depth` of `bm25_pool()`. It is large enough that the pool has a chunk of each file that is read."""
+"""Argument `depth` of `bm25_pool()`. It is so large that a chunk of every file that is read takes part in the ranking.
+"""
 
 _MAX_LINES_PER_FILE = 1_000
-"""Matching lines of a file that rg prints; further ones hardly change the choice of files."""
+"""Maximum number of matching lines that rg prints for a file; more lines hardly change the choice of files."""
 
 MAX_TOTAL_BYTES = 8_000_000
-"""Bytes of all files together that are read, the best files first."""
+"""Maximum number of bytes to read from all files together, the best files first."""
 
 
 async def rank(
@@ -49,17 +51,17 @@ async def rank(
     rg: Rg = None,
     **options: Unpack[FileOptions],
 ) -> list[RankedChunk]:
-    """Find the code that answers a question in words, or defines a symbol, best first; no index is needed.
+    """Find the code that answers a question, or that defines a symbol; best results first, without an index.
 
-    rg finds the files that have the query's words, in any form and as parts of identifiers. The 40 best files are split
-    into chunks of at most 800 characters. Files are ranked by BM25 of their best chunks, by words of the query near
-    each other, by definitions of the symbol of the query, and by words in their paths. Tests, examples, legacy code,
-    text and data rank lower, unless the query asks for them. The best chunk of each file comes first, further chunks
-    after the best chunks of all files. The same files and query give the same answer.
+    rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. The 40
+    best files are split into chunks of at most 800 characters. Four things decide the rank of a file: BM25 of its best
+    chunks, words of the query that are near each other, definitions of the query's symbol, and words in its path.
+    Tests, examples, legacy code, text and data rank lower, unless the query asks for them. The best chunks of all files
+    come before their other chunks. The same files and query give the same answer.
 
-    The first million bytes of a file are read; binary files are left out. A query is cut to 32 words; words of
-    identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings; dropped words
-    are also in the reasons.
+    The first million bytes of a file are read. Binary files are not searched. A query is cut to 32 words; words of
+    identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings. The reasons of
+    the results also name dropped words.
 
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
@@ -67,12 +69,11 @@ async def rank(
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are left out and links are not followed,
-            unless `hidden=True` and `follow=True` are given, or `paths` names the file or link.
+        **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are searched only with `hidden=True`,
+            and links are followed only with `follow=True`. A file or link in `paths` is always searched.
 
     Raises:
-        ValueError: The query has no word, or none of at most 200 characters; `limit` is negative; or a path or option
-            has a NUL.
+        ValueError: The query has no word of at most 200 characters, `limit` is negative, or a path or option has a NUL.
         RipwrapError: This Python's SQLite has no full-text search (FTS5).
 
     It also raises what `files()` raises.
@@ -87,7 +88,7 @@ class RankRequest:
     Attributes:
         query: Parsed query.
         stems: Stems of its words, which rg searches.
-        command: Command that counts them.
+        command: Command that counts the stems in each file.
         limit: Maximum number of results; `None` returns all ranked chunks.
         timeout: Seconds for the whole call; `None` is no limit.
         allowed: Function that returns True for a file that may be read and shown; `None` allows all.
@@ -115,6 +116,7 @@ def rank_request(
     report: Callable[[Sequence[PathError]], object] | None = None,
 ) -> RankRequest:
     """Return the checked request of `rank()`."""
+    refuse_overlay("rank()")
     parsed, limit, timeout = parse_query(query), check_limit(limit), check_timeout(timeout)
     stems = query_stems(parsed)
     pattern = file_pattern(stems, parsed.symbols)
@@ -124,12 +126,12 @@ def rank_request(
 
 @dataclass(frozen=True, slots=True)
 class FileTerms:
-    """Number of hits of each word of a query in the files that have any.
+    """Number of matches of each word of a query, for each file that has one of the words.
 
     Attributes:
-        files: Number of hits of each stem in each file.
+        files: Number of matches of each stem in each file.
         having: Number of files that have each stem.
-        total: Number of files that have any.
+        total: Number of files that have any of the stems.
         sizes: Bytes of each file that still exists.
     """
 
@@ -151,14 +153,14 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
 
 
 async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
-    """Search for files, and return what `choose_files()` needs to choose among those of several directories."""
+    """Search for files, and return their counts for `choose_files()`, which chooses files of several directories."""
     hits, _ = await _count_terms(run, request)
     sizes = await run.call(partial(_sizes, request.command.cwd, hits.files))
     return FileTerms(hits.files, dict(hits.having), hits.total, sizes)
 
 
 async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, float]:
-    """Return the counts, and the time at which rg was started."""
+    """Return the counts of words in files, and the time at which rg was started."""
     log_remark(request.query)
     begun = 0.0
 
@@ -177,7 +179,7 @@ async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, f
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Time limit of the part of a ranking after rg has ended.
+    """Time limit of a ranking, for the work after rg has ended.
 
     Attributes:
         timeout: Seconds; `None` is no limit.

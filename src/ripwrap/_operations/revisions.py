@@ -67,7 +67,7 @@ def messages_revision_request(
     limit: int | None,
     options: SearchOptions,
 ) -> ItemRequest[Message]:
-    """Return the checked request of a search of a revision that yields all messages of rg."""
+    """Return the checked request for all messages of rg from a search of a revision."""
     source = revision_source(cwd, rev, paths)
     return messages_in_request(pattern, source, limit, options, source.roots)
 

@@ -1,18 +1,21 @@
 """Search and stream the matches, or all messages of rg."""
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 from ripwrap._operations.streaming import StreamRequest, run_stream
-from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.groups import Groups, UnknownSyntaxError, groups_of
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
-from ripwrap.models import Elapsed, Match, Message, PathError, Stats, Summary
+from ripwrap.errors import DecodeError, Hint, HintedText, SearchError
+from ripwrap.models import CapturedMatch, Captures, Elapsed, Match, Message, PathError, Stats, Submatch, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
-from ripwrap.sources.base import Inside
 
 
 def search(
@@ -21,17 +24,18 @@ def search(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
-    inside: Inside | Iterable[Inside] = (),
+    inside: str | Iterable[str] = (),
+    captures: bool = False,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[Match]:
     r"""Search files for a pattern and yield each matching line as rg finds it.
 
-    Unreadable paths are logged as warnings, broken links as information; `search_messages()` returns both as data.
-    A file with a NUL in its first 64 KiB is binary and is skipped. A file with a NUL further on is searched up to the
-    NUL (`End.binary_offset`). `text=True` searches all of both. A file that is named in `paths` is always searched. To
-    stop early, wrap the generator in `contextlib.aclosing`, or pass a `limit`.
+    Unreadable paths are logged as warnings, and broken links at level INFO; `search_messages()` returns both as data. A
+    file with a NUL byte in its first 64 KiB is binary and is skipped. A file with a NUL byte after that is searched up
+    to the NUL (`End.binary_offset`). `text=True` searches both kinds of files to the end. A file that is named in
+    `paths` is always searched. To stop early, wrap the generator in `contextlib.aclosing`, or pass a `limit`.
 
     ```python
     import asyncio
@@ -56,31 +60,40 @@ def search(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
-            even if it is ignored, hidden, or excluded by a glob (rg-facts 40). Paths that are too long for one command
-            line are searched by several rg, one after another. Then `sort` must be `"path"`, which sorts below each
-            path and keeps the order of `paths`.
-        limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
-            ask for one more than you show. (`max_count` is per file.)
-        inside: Formats of archives and compressed files to search inside, too: `zip`, `tar`, `gz`, `bz2`, `xz`, `zst`.
-            Their members follow the files, with paths such as `a.zip!/dir/b.py`. Globs and types choose
-            members. What cannot be read of an archive is logged as a warning.
+            even if it is ignored, hidden, or excluded by a glob (rg-facts 40). If the paths are too long for one
+            command line, several rg processes search them, one after another. In that case, the only allowed `sort` is
+            `"path"`. It sorts the files of each path, and keeps the order of `paths`.
+        limit: Maximum number of matches, over all files; rg is stopped when it is reached. To learn if there are more
+            matches, ask for one more than you show. (`max_count` is the limit for each file.)
+        inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,
+            `zst`. Notebooks by cell: `ipynb`, or `ipynb-outputs` with the outputs. Documents, with the extra
+            `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of files come after the
+            matches in files, with paths such as `a.zip!/dir/b.py` or `report.pdf!/page 3`; `Match.location` has the
+            page, sheet, paragraph or cell. Globs and types choose members and documents. Files and members that cannot
+            be read are logged as warnings.
+        captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
+            `match.groups`, `match.named` and `match.captures`. It needs rg 15 or later, and cannot be combined with
+            `inside`, `invert_match` or `replace`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. `cwd` is then a directory there,
-            relative to that of the host; `paths` and `rg` are also paths there.
+        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd` is a directory on
+            the host, relative to the host's own directory, and `paths` and `rg` are also paths on the host.
         **options: rg's flags; see `SearchOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, there is no pattern, or a pattern, path or option has a NUL.
-        FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
+        FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
+            are logged as unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         RemoteError: The host cannot be reached, or does not run rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
         DecodeError: rg's output is malformed.
 
-    The call raises the first two, the first iteration the others.
+    The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
+    if captures:
+        return run_stream(captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside)), rg)
     if inside:
         from ripwrap._operations.inside import inside_request, run_inside  # it imports this module
 
@@ -94,6 +107,7 @@ def search_messages(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
+    inside: str | Iterable[str] = (),
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -104,8 +118,12 @@ def search_messages(
     `Summary`, with the paths that rg could not read. Files are never interleaved. `limit` counts matches; when it is
     reached, the stream ends without an `End` or `Summary`.
 
-    Args and errors are those of `search()`, without `inside`.
+    Args and errors are those of `search()`; the summary also has what cannot be read `inside` of files.
     """
+    if inside:
+        from ripwrap._operations.inside import messages_inside_request, run_inside  # it imports this module
+
+        return run_inside(messages_inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
     return run_stream(messages_request(pattern, cwd, paths, limit, options, on), rg)
 
 
@@ -122,6 +140,65 @@ def search_request(
     return StreamRequest(command, partial(MatchAnswer, check_limit(limit)))
 
 
+def captures_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    limit: int | None,
+    options: SearchOptions,
+    on: RgHost | None = None,
+    *,
+    inside: bool = False,
+) -> StreamRequest[Match]:
+    """Return the checked request of `search()` with `captures`.
+
+    Raises:
+        ValueError: There are several patterns, or an option cannot be combined with `captures`.
+    """
+    patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+    if len(patterns) > 1:
+        called = Hint(kind="call", target="scan")
+        raise ValueError(HintedText("captures needs a single pattern, got ", f"{len(patterns)}; use ", called))
+    given = {**options, "inside": inside}
+    for name in ("inside", "invert_match", "replace"):
+        if given.get(name) not in (None, False):
+            wrong = Hint(name, kind="omit")
+            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("captures", True), "; leave one out"))
+    command, answer = capturing_search(patterns, cwd, paths, limit, options, on)
+    return StreamRequest(command, answer)
+
+
+def capturing_search(
+    patterns: Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    limit: int | None,
+    options: SearchOptions,
+    on: RgHost | None = None,
+) -> tuple[Command, Callable[[], "CaptureAnswer"]]:
+    """Return the command of a search for the groups of one pattern, and a function that makes its answer."""
+    groups = read_groups(patterns, options)
+    known = patterns if groups is None else [groups.pattern]
+    replacement = "$0" if groups is None else groups.replacement
+    command = search_command(known, cwd, paths, options, on=on, captures=replacement)
+    return command, partial(CaptureAnswer, check_limit(limit), groups)
+
+
+def read_groups(patterns: Sequence[str], options: SearchOptions) -> Groups | None:
+    """Return the groups of a single pattern; `None` if its syntax is unknown, or the pattern is not a string."""
+    if len(patterns) != 1 or not isinstance(patterns[0], str):
+        return None
+    pcre2 = bool(options.get("pcre2")) or options.get("engine", "default") != "default"
+    with suppress(UnknownSyntaxError):
+        return groups_of(
+            patterns[0],
+            pcre2=pcre2,
+            verbatim=bool(options.get("fixed_strings")),
+            in_line=not options.get("multiline") and not options.get("null_data"),
+        )
+    return None
+
+
 def messages_request(
     pattern: str | Sequence[str],
     cwd: StrPath,
@@ -136,7 +213,7 @@ def messages_request(
 
 
 class SearchAnswer:
-    """Base of both answers: a decoder, a limit on matches, and the check of rg's exit."""
+    """Base class of both answers. It decodes rg's output, stops at the limit, and checks rg's exit."""
 
     kinds: ClassVar[Collection[str]]
     """Kinds of messages that are yielded."""
@@ -170,12 +247,12 @@ class SearchAnswer:
         return too_long_errors(self._decoder.dropped)
 
     def _end_run(self, end: Exit) -> Iterator[Record]:
-        """Decode a last line without a newline; raise unless rg gave an answer, even a partial one."""
+        """Decode a last line without a newline; raise an error if rg gave no answer, not even a partial one."""
         if end.ended:
             yield from self._decoder.close()
         end.check(summary=self.ended)
         summary, self._decoder.summary = self._decoder.summary, None
-        self._summary = _sum(self._summary, summary)
+        self._summary = sum_summaries(self._summary, summary)
 
 
 class MatchAnswer(SearchAnswer):
@@ -192,6 +269,53 @@ class MatchAnswer(SearchAnswer):
     def finish(self, end: Exit) -> Iterator[Match]:
         end.warn(self._too_long())
         return iter(())
+
+
+class CaptureAnswer(MatchAnswer):
+    """Answer that yields the matches of a search, each with its groups.
+
+    The replacements in rg's output list the groups; in the matches they are None, as in a search without groups.
+    """
+
+    def __init__(self, limit: int | None, groups: Groups | None) -> None:
+        super().__init__(limit)
+        self._groups = groups
+
+    def feed(self, chunk: bytes) -> Iterator[Match]:
+        return map(self._with_groups, super().feed(chunk))
+
+    def end_run(self, end: Exit) -> Iterator[Match]:
+        return map(self._with_groups, super().end_run(end))
+
+    def _with_groups(self, match: Match) -> CapturedMatch:
+        return with_groups(match, self._groups)
+
+
+def with_groups(match: Match, groups: Groups | None) -> CapturedMatch:
+    """Return a match with its groups, given the match with replacements that list them.
+
+    Raises:
+        SearchError: rg accepts the pattern, but its groups are not known.
+        DecodeError: A replacement does not list the groups.
+    """
+    if groups is None:
+        raise SearchError(
+            HintedText(
+                "the groups of the pattern cannot be told, because ripwrap does not know its syntax; leave ",
+                Hint("captures", kind="omit"),
+                " out",
+            )
+        )
+    captures: list[Captures] = []
+    for hit in match.submatches:
+        if hit.replacement is None:
+            raise DecodeError("rg wrote a match without its groups")
+        texts = [None if raw is None else text_of(raw) for raw in groups.split(raw_bytes(hit.replacement))]
+        named = {name: text for name, text in zip(groups.names, texts, strict=True) if name is not None}
+        captures.append(Captures.model_construct(groups=tuple(texts), named=named))
+    plain = tuple(Submatch.model_construct(match=hit.match, start=hit.start, end=hit.end) for hit in match.submatches)
+    known: dict[str, Any] = {**dict(match), "submatches": plain, "captures": tuple(captures)}
+    return CapturedMatch.model_construct(**known)
 
 
 class MessageAnswer(SearchAnswer):
@@ -212,8 +336,8 @@ class MessageAnswer(SearchAnswer):
             yield summary.model_copy(update=known)
 
 
-def _sum(before: Summary | None, summary: Summary | None) -> Summary | None:
-    """Return the summary of two runs of rg, as if one rg had searched the paths of both."""
+def sum_summaries(before: Summary | None, summary: Summary | None) -> Summary | None:
+    """Return the summary of two runs of rg, without errors, as if one rg had searched the paths of both."""
     if before is None or summary is None:
         return before or summary
     counts = before.stats.model_dump(exclude={"elapsed"})

@@ -1,4 +1,4 @@
-"""Request of a streaming operation, which its async and its blocking function share, and functions that run it."""
+"""Request of a streaming operation, and the async and the blocking function that run it."""
 
 from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Never, TypeVar, Unpack, cast
 
 import anyio
@@ -25,7 +25,7 @@ from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Match, Message, PathError
 from ripwrap.options import FileOptions, SearchOptions, check_limit, check_timeout
 from ripwrap.results import FileMatches, GrepResult
-from ripwrap.sources.base import AnyItems, Items, Source
+from ripwrap.sources.base import AnyItems, Items, LocatedName, Source
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -33,19 +33,19 @@ M = TypeVar("M", bound=BaseModel)
 ARGUMENTS = ("pattern", "items", "limit", "rg")
 
 _NOWHERE = os.path.abspath(os.sep)
-"""Working directory of commands for items, which search no file in it."""
+"""Working directory of commands for items. These commands search no file in this directory."""
 
 _CHECKED_BY_RG = ("glob", "iglob", "type", "type_not", "type_add", "type_clear")
 _BY_NAME = frozenset(FileOptions.__annotations__) - {"max_filesize"}
-"""Options that choose files by their names, of which rg sees none."""
+"""Options that choose items by their names. ripwrap applies them, because rg does not see these names."""
 
 _REFUSED = {
     "ignore_file": "items have no ignore files",
     "sort": "matches come in the order of the items",
     "sortr": "matches come in the order of the items",
-    "threads": "items are searched by several rg with one thread each",
+    "threads": "items are searched by several rg processes with one thread each",
 }
-"""Options that cannot be followed, with the reasons."""
+"""Options that a search of items does not support, with the reasons."""
 
 
 def search_in(
@@ -58,14 +58,15 @@ def search_in(
 ) -> AsyncGenerator[Match]:
     """Search items for a pattern and yield each matching line, in the order of the items.
 
-    An item is a pair of a name and its content, `bytes` or `str`; nothing has to be a file. Matches are those of a
-    search of a directory with a file for each item: line numbers and offsets are those in the item, no match spans two
-    items, and binary items are left as binary files are. `Match.path` is the name of the item. Names may be any
-    strings; two items may have the same one.
+    An item is a pair: a name and a content, which is `bytes` or `str`. Items need not be files. The result is that of a
+    search of a directory with one file for each item. Line numbers and offsets count within the item, no match spans
+    two items, and binary items are treated as binary files. `Match.path` is the name of the item. A name may be any
+    string, and two items may have the same name.
 
-    Items are drawn as the consumer goes on, a few batches ahead. A batch has at most 16 MiB or 2,048 items (or one
-    larger item), and is written to a private temporary directory, which is deleted at the end. Items that come slowly
-    are searched when they are there: the matches of an item are yielded at the latest when the item after it was drawn.
+    Items are taken from `items` while the caller iterates, a few batches in advance. A batch has at most 2,048 items
+    and 16 MiB, or one larger item. It is written to a private temporary directory, which is deleted at the end. If
+    items come slowly, their matches do not wait for a full batch: they are yielded at the latest when the next item has
+    come.
 
     ```python
     import asyncio
@@ -91,7 +92,7 @@ def search_in(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         items: Pairs of a name and `bytes` or `str`, iterable or async iterable. A `str` is searched as UTF-8. An
             iterable that is not async is read in a worker thread. ripwrap does not close an iterator.
-        limit: Maximum number of matches, over all items. (`max_count` is for each item.)
+        limit: Maximum number of matches, over all items. (`max_count` is the limit for each item.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`. `glob`, `type`, `hidden` and `max_depth` choose items by their
             names, as if these were paths. Options about ignore files and links have no effect.
@@ -106,8 +107,8 @@ def search_in(
             item could not be written to a temporary file.
         DecodeError: rg's output is malformed.
 
-    An error that `items` raises is raised after the matches of the items before it. The call raises errors of the
-    arguments, the first iteration the others.
+    If `items` raises an error, the matches of the items before it are yielded first. The call itself raises errors
+    about arguments. The first iteration raises the other errors.
     """
     return run_items(search_in_request(pattern, items, limit, options), rg)
 
@@ -125,9 +126,9 @@ async def grep_in(
 ) -> GrepResult:
     r"""Search items and return a page of matches with their context, and the number of all matches.
 
-    It is to `search_in()` what `grep()` is to `search()`: `GrepResult.files` are the items with matches, in
-    the order of the items, and context never has lines of another item. `GrepResult.root` is empty. After `timeout`
-    seconds the answer has the matches found until then.
+    The result is like that of `grep()`. `GrepResult.files` are the items with matches, in the order of the items, and
+    context never has lines of another item. `GrepResult.root` is empty. If `timeout` seconds pass, the result has the
+    matches found until then.
 
     ```python
     import asyncio
@@ -154,8 +155,8 @@ async def grep_in(
         limit: Maximum number of matches on the page, over all items; `None` returns all and holds them in memory.
         max_files: Maximum number of items on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
-        timeout: Seconds for the call, without the installation of rg; `None` is no limit. The time
-            that `items` takes to make an item counts.
+        timeout: Seconds for the call, without the installation of rg; `None` is no limit. The time that `items` takes
+            to make an item is included.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
@@ -167,7 +168,7 @@ async def grep_in(
 
 @dataclass(frozen=True, slots=True)
 class ItemRequest(Generic[T]):
-    """A checked call of an operation that yields what it finds in items.
+    """A checked call of an operation that searches items and yields matches or messages.
 
     Attributes:
         command: Command for rg, and choice of items.
@@ -182,7 +183,7 @@ class ItemRequest(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class GrepInRequest:
-    """A checked call of `grep_in()`, or of a `grep()` of a source.
+    """A checked call of `grep_in()`, or of the method `grep()` of a source.
 
     Attributes:
         grep: Call of `grep()` with the same options.
@@ -202,6 +203,8 @@ def search_in_request(
     check_items(items)
     command = item_command(pattern, options)
     checked = check_limit(limit)
+    if isinstance(items, Source):
+        return ItemRequest(command, lambda: SourceMatchAnswer(checked, items), items)
     return ItemRequest(command, lambda: ItemMatchAnswer(checked), items)
 
 
@@ -212,7 +215,7 @@ def messages_in_request(
     options: SearchOptions,
     roots: Sequence[str] = (),
 ) -> ItemRequest[Message]:
-    """Return the checked request of a search that yields all messages of rg."""
+    """Return the checked request for all messages of rg from a search of items."""
     check_items(items)
     command = item_command(pattern, options, roots=roots)
     checked = check_limit(limit)
@@ -244,10 +247,10 @@ def item_command(
 ) -> ItemCommand:
     """Return the command of a search of items.
 
-    `arguments` are those that the caller takes beside the options, for hints about unknown names; see `NameSelection`
+    `arguments` are the caller's arguments besides the options; hints about unknown names use them. See `NameSelection`
     for `roots`.
 
-    Raises what `search_command()` raises, and `ValueError` for an option that items cannot follow.
+    Raises what `search_command()` raises, and `ValueError` for an option that a search of items does not support.
     """
     whole = search_command(pattern, _NOWHERE, (), {**options, "max_depth": 0, "no_ignore": True}, arguments=arguments)
     given = cast("Mapping[str, Any]", options)
@@ -257,6 +260,7 @@ def item_command(
     lines = {name: value for name, value in given.items() if name not in _BY_NAME}
     settings = {"no_ignore": True, "follow": False, "sort": "path"}
     command = search_command(whole.patterns, _NOWHERE, (), cast("SearchOptions", {**lines, **settings}))
+    command, whole = replace(command, overlay=None), replace(whole, overlay=None)  # items are no files
     check = whole if any(name in given for name in _CHECKED_BY_RG) else None
     by_name = {name: value for name, value in given.items() if name in _BY_NAME}
 
@@ -269,12 +273,12 @@ def item_command(
 
 
 def run_items(request: ItemRequest[T], rg: Rg) -> AsyncGenerator[T]:
-    """Search items and yield what is found; raise what `stream_items()` raises."""
+    """Search items and yield the matches or messages; raise what `stream_items()` raises."""
     return stream_items(request.command, request.items, request.answer(), rg)
 
 
 def run_items_blocking(request: ItemRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Search items and yield what is found, blocking; raise what `stream_items_blocking()` raises.
+    """Search items and yield the matches or messages, blocking; raise what `stream_items_blocking()` raises.
 
     Raises:
         ValueError, TypeError: `timeout` is not a number of seconds, or `items` is an async iterable. The call raises
@@ -288,7 +292,7 @@ def run_items_blocking(request: ItemRequest[T], rg: Rg, timeout: float | None) -
 async def run_grep_in(request: GrepInRequest, items: AnyItems, rg: Rg) -> GrepResult:
     """Search items to the end, or to the time limit, and return the page."""
     binary = await find_usable_rg(request.command.command, rg)
-    answer = _Collecting(request.grep.page)
+    answer = CollectingAnswer(request.grep.page)
     with anyio.move_on_after(request.grep.timeout) as scope:
         async with aclosing(stream_items(request.command, items, answer, binary)) as nothing:
             async for _ in nothing:
@@ -302,7 +306,7 @@ def run_grep_in_blocking(request: GrepInRequest, items: Items, rg: Rg) -> GrepRe
     check_items(items, blocking=True)
     seconds = request.grep.timeout
     binary = find_usable_rg_blocking(request.command.command, rg, None)
-    answer = _Collecting(request.grep.page)
+    answer = CollectingAnswer(request.grep.page)
     begun = time.monotonic()
     try:
         with closing(stream_items_blocking(request.command, items, answer, binary, seconds)) as nothing:
@@ -315,7 +319,7 @@ def run_grep_in_blocking(request: GrepInRequest, items: Items, rg: Rg) -> GrepRe
     return run_blocking(_result(BlockingRunner(rg), request, items, answer))
 
 
-async def _result(run: Runner, request: GrepInRequest, items: AnyItems, answer: "_Collecting") -> GrepResult:
+async def _result(run: Runner, request: GrepInRequest, items: AnyItems, answer: "CollectingAnswer") -> GrepResult:
     grep = request.grep
     result = await page_result(
         run,
@@ -331,15 +335,15 @@ async def _result(run: Runner, request: GrepInRequest, items: AnyItems, answer: 
     return result.model_copy(update={"files": tuple(map(answer.names.rename_file, result.files))})
 
 
-class _Names:
-    """Names of items, by the paths of their files."""
+class ItemNames:
+    """Map from the paths of temporary files to the names of the items in them."""
 
     def __init__(self) -> None:
         self._batch = Batch("", 0)
         self._kept: dict[str, str] = {}
 
     def begin_batch(self, batch: Batch) -> None:
-        """Take the names of another batch, and forget those of the last one that were not kept."""
+        """Add the names of another batch, and remove the names of the previous batch that `keep()` did not keep."""
         self._batch = batch
 
     def keep(self, paths: Iterable[str]) -> None:
@@ -350,8 +354,12 @@ class _Names:
         return self._kept[path] if path in self._kept else self._batch.name_of(path)
 
     def rename(self, message: M) -> M:
-        """Return a message with the name of its item as its path."""
-        return message.model_copy(update={"path": self[getattr(message, "path", "")]})
+        """Return a message with the name of its item as its path, and the location if the item has one."""
+        name = self[getattr(message, "path", "")]
+        if not isinstance(name, LocatedName):
+            return message.model_copy(update={"path": name})
+        located = {"location": name.location} if isinstance(message, Match) else {}
+        return message.model_copy(update={"path": str(name), **located})
 
     def rename_file(self, file: FileMatches) -> FileMatches:
         """Return the matches of a file with the name of its item as all paths."""
@@ -361,15 +369,15 @@ class _Names:
             )
             for match in file.matches
         )
-        return file.model_copy(update={"path": self[file.path], "matches": matches})
+        return file.model_copy(update={"path": str(self[file.path]), "matches": matches})
 
 
 class NamingAnswer(SearchAnswer):
-    """Base of the answers about items: the paths of messages are their names."""
+    """Base class of answers about items: in each message, the name of the item replaces the path."""
 
     def __init__(self, limit: int | None) -> None:
         super().__init__(limit)
-        self._names = _Names()
+        self._names = ItemNames()
 
     def begin_batch(self, batch: Batch) -> None:
         self._names.begin_batch(batch)
@@ -390,7 +398,7 @@ class ItemMatchAnswer(NamingAnswer, MatchAnswer):
 
 
 class SourceMatchAnswer(ItemMatchAnswer):
-    """Answer that yields the matches in a source, and logs what could not be read of it."""
+    """Answer that yields the matches in a source, and logs items that could not be read."""
 
     def __init__(self, limit: int | None, source: Source) -> None:
         super().__init__(limit)
@@ -404,10 +412,21 @@ class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
     """Answer that yields all messages of a search of items."""
 
 
-class _ItemMatchCollector(MatchCollector):
+class SourceMessageAnswer(_ItemMessageAnswer):
+    """Answer that yields all messages of a search of a source; the summary has what could not be read of it."""
+
+    def __init__(self, limit: int | None, source: Source) -> None:
+        super().__init__(limit)
+        self._source = source
+
+    def _too_long(self) -> tuple[PathError, ...]:
+        return (*self._source.errors, *super()._too_long())
+
+
+class ItemMatchCollector(MatchCollector):
     """Collector of a page of matches in items."""
 
-    def __init__(self, page: PageRequest, names: _Names) -> None:
+    def __init__(self, page: PageRequest, names: ItemNames) -> None:
         super().__init__(page)
         self._names = names
 
@@ -420,20 +439,22 @@ class _ItemMatchCollector(MatchCollector):
         self._names.keep((*(os.fsdecode(block.path) for block in self.blocks()), *super().dropped))
 
 
-class _Collecting:
+class CollectingAnswer:
     """Answer that yields nothing, and collects a page of matches.
 
     Attributes:
+        page: Page to collect.
         names: Names of the items.
         collector: Collector of the matches.
-        full: False: all matches are counted.
+        full: Always False, because all matches are counted.
     """
 
     full = False
 
     def __init__(self, page: PageRequest) -> None:
-        self.names = _Names()
-        self.collector = _ItemMatchCollector(page, self.names)
+        self.page: PageRequest = page
+        self.names: ItemNames = ItemNames()
+        self.collector: ItemMatchCollector = ItemMatchCollector(page, self.names)
         self.collector.timed_out = False
 
     @property

@@ -1,8 +1,9 @@
-"""Trees: files arranged as an indented listing that shows a little of every directory.
+"""Arrange files as a tree that shows a few entries of every directory.
 
-Directories come before files; both are sorted by name, ignoring case. Entries are chosen level by level, and within a
-level one from each directory in rotation, until there are `limit` of them. A directory with further entries ends with
-`[N truncated]`, where N is the number of its direct children that are left out.
+Directories come before files; both are sorted by name, ignoring case. Entries are chosen level by level, until there
+are `limit` of them. Within a level, the directories take turns: each gives its first entry, then each its second. If
+entries of a directory are left out, it ends with `[N truncated]`; N is the number of its direct children that are left
+out.
 """
 
 import os
@@ -30,7 +31,7 @@ Order: TypeAlias = Callable[[Directory], Children]
 EXCLUDE = (".opencode",)
 TREE_LIMIT = 50
 CHECKPOINT_INTERVAL = 100
-"""Number of entries after which other tasks run; a tree without a limit may have a million."""
+"""Number of entries after which other tasks run; a tree without a limit may have a million entries."""
 
 
 def tree(
@@ -43,10 +44,11 @@ def tree(
 ) -> AsyncGenerator[TreeEntry]:
     """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is the line.
 
-    All files are listed before the first entry comes. Directories without files do not show, since rg lists files only.
+    All files are listed before the first entry is yielded. A directory without files has no entry, because rg lists
+    only files.
 
     Args:
-        cwd: The root of the tree; it has no entry itself.
+        cwd: The root of the tree. The root itself has no entry.
         limit: Maximum number of files and directories, without `[N truncated]` entries; `None` shows all.
         exclude: Names of files and directories to leave out, at any depth.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -172,7 +174,7 @@ def checked_names(exclude: Collection[str]) -> frozenset[str]:
     """Return the names to leave out.
 
     Raises:
-        TypeError: `exclude` is a single string, whose characters would be taken for names.
+        TypeError: `exclude` is a single string. Its characters would be read as names.
     """
     if isinstance(exclude, str):
         raise TypeError(f"exclude must be a collection of names such as ({exclude!r},), got a str")
@@ -203,7 +205,7 @@ def directory_at(root: Directory, names: Iterable[str]) -> Directory:
 
 
 def arrange(root: Directory, limit: int | None, order: Order | None = None) -> Iterator[TreeEntry]:
-    """Yield the entries in the order in which they are printed, with `[N truncated]` where `limit` leaves some out.
+    """Yield the entries in printed order. If `limit` leaves entries of a directory out, `[N truncated]` follows.
 
     Args:
         root: Directory to arrange.

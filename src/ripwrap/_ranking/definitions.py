@@ -22,29 +22,31 @@ DEFINITION_PREFIX = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(
 # Every chunk of an index is searched for these patterns, so each takes linear time for any text: it begins with a rare
 # literal, and its repetitions are possessive.
 
-_KEYWORD = re.compile(rf"(?:{_KEYWORDS})[ \t]++(?=(?:\([^()\n]*+\)[ \t]*+)?([\w.:]++))")
-"""A keyword, and the qualified name after it."""
+# The pattern begins with the character before the keyword, because `re` skips other characters faster than the first
+# letters of all keywords.
+_KEYWORD = re.compile(rf"[^A-Za-z0-9_](?:{_KEYWORDS})(?=[ \t]++(?:\([^()\n]*+\)[ \t]*+)?([\w.:]++))")
+"""Pattern for a character, a keyword, and the qualified name after it."""
 _NAME_IN_PATH = re.compile(r"(?:(?<=.\.)|(?<=.::)|\A)([^\W\d]\w*+)")
-"""A name in a qualified name: alone, or after a dot or two colons."""
+"""Pattern for a name in a qualified name: alone, or after a dot or two colons."""
 _LEAD = re.compile(rf"[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*")
 _END = r"(?![\w$])"
 
 # The keywords are also English words, as in "a class jar, which is large". So a name counts only if code follows:
 # anywhere in a line, a bracket or operator; at the beginning of a line, also the line's end, a colon or another
 # keyword.
-_IN_CODE = re.compile(rf"{_END}(?:[!?]?\(|[ \t]*[\[{{<=;]|[ \t]+(?:extends|implements)\b)")
+_IN_CODE = re.compile(rf"{_END}(?:[!?]?\(|[ \t]*+[\[{{<=;]|[ \t]++(?:extends|implements)\b)")
 _AT_THE_START = re.compile(
-    rf"{_END}(?:[!?]?[ \t]*(?:[:(].*)?\r?$|[ \t]+(?:with|where|final|private|struct|interface|func|map|chan)\b"
-    r"|[ \t]+\*?[\w.\[\]]+[ \t]*\r?$)",
+    rf"{_END}(?:[!?]?[ \t]*+(?:[:(].*)?\r?$|[ \t]++(?:with|where|final|private|struct|interface|func|map|chan)\b"
+    r"|[ \t]++\*?[\w.\[\]]++[ \t]*+\r?$)",
     re.MULTILINE,
 )
 _MACRO = re.compile(rf"#[ \t]*define[ \t]+([^\W\d]\w*){_END}")
 _VARIABLE = re.compile(r"\n(?=([^\W\d]\w*+)\s*+(?::[^=\n]++)?(=)(?!=))")
-"""A variable at the left margin."""
+"""Pattern for a variable at the left margin."""
 _FUNCTION_VALUE = re.compile(r"[:=]\s*+(?:async\s++)?(?:function\b|class\b|\([^()\n]*+\)\s*+=>|\w++\s*+=>)")
 """Pattern for a function or class that is assigned to a name (JavaScript)."""
 _ASSIGNED = re.compile(r"[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?([^\W\d]\w*)\s*")
-"""The part of the line before `_FUNCTION_VALUE`, with the name."""
+"""Pattern for the part of the line before `_FUNCTION_VALUE`, with the name."""
 # A signature with its body (C, C++, Java, C#). It is found from its end: first `) {`, then the words before it that end
 # in `foo(`.
 _BODY = re.compile(r"\)[\w\s]*+\{")
@@ -101,29 +103,40 @@ def _definitions(text: str) -> Iterator[Definition]:
 
 
 def _declarations(text: str) -> Iterator[Definition]:
-    """Yield names after a keyword, at the beginning of a line or within it."""
+    """Yield names after a keyword. The keyword may be anywhere in a line."""
     line = line_end = lead_end = 0
     for found in _KEYWORD.finditer(text):
-        start = found.start()
-        if text[start - 1].isalnum() or text[start - 1] == "_":
+        start = found.start() + 1
+        if text[start - 1].isalnum():  # a letter or digit outside of ASCII
             continue
-        if start >= line_end:
-            line = text.rfind("\n", line, start) + 1
-            line_end = text.find("\n", start)
-            line_end = len(text) if line_end < 0 else line_end
-            lead = _LEAD.match(text, line)
-            lead_end = line if lead is None else lead.end()
-        for name in _NAME_IN_PATH.finditer(found[1]):
-            end = found.start(1) + name.end()
-            if start <= lead_end and _AT_THE_START.match(text, end):
-                yield Definition(line, end, name[1])
+        path, path_start = found[1], found.start(1)
+        for name, name_end in _names_in_path(path):
+            end = path_start + name_end
+            at_the_start = _AT_THE_START.match(text, end)
+            if at_the_start and start >= line_end:
+                line = text.rfind("\n", line, start) + 1
+                line_end = text.find("\n", start)
+                line_end = len(text) if line_end < 0 else line_end
+                lead = _LEAD.match(text, line)
+                lead_end = line if lead is None else lead.end()
+            if at_the_start and start <= lead_end:
+                yield Definition(line, end, name)
             elif _IN_CODE.match(text, end):
-                yield Definition(start, end, name[1])
+                yield Definition(start, end, name)
+
+
+def _names_in_path(path: str) -> list[tuple[str, int]]:
+    """Return the names in a qualified name, each with the offset of its end."""
+    if path.isascii() and path.isidentifier():
+        return [(path, len(path))]
+    return [(found[1], found.end()) for found in _NAME_IN_PATH.finditer(path)]
 
 
 def _assignments(text: str) -> Iterator[Definition]:
     """Yield names to which a function or class is assigned."""
     line = 0
+    if not ("=>" in text or "function" in text or "class" in text):  # the pattern needs one of them, and is slower
+        return
     for found in _FUNCTION_VALUE.finditer(text):
         last = found.start()
         while text[last - 1].isspace() and last > 1:
@@ -138,7 +151,7 @@ def _signatures(text: str) -> Iterator[Definition]:
     behind = 0
     for found in _BODY.finditer(text):
         parenthesis = found.start()
-        first = max(behind, *(text.rfind(mark, behind, parenthesis) + 1 for mark in ";{}"))
+        first = max(text.rfind(mark, behind, parenthesis) for mark in ";{}") + 1 or behind
         behind = found.end()
         for line in _SIGNATURE.finditer(text, first, parenthesis):
             head = line[1].rstrip(" \t")

@@ -26,7 +26,7 @@ class SourceText:
         path: Path, as rg prints it.
         text: Text; bytes that are not UTF-8 are lone surrogates.
         exact: True if the file is UTF-8.
-        marked: True if the file has a byte order mark. If False, the text in UTF-8 is the bytes of the file.
+        marked: True if the file has a byte order mark. If False, the bytes of the file are its text in UTF-8.
     """
 
     path: str
@@ -91,7 +91,7 @@ def to_ranked_chunk(
         source: Text of its file.
         symbol: Name of the definition that contains all lines of the chunk, if known. The result then has this name, or
             the name of a definition inside of that definition.
-        name_at: Function to call instead of `source.name_at()`, such as one with a cache; it must return the same
+        name_at: Function to call instead of `source.name_at()`, for example with a cache. It must return the same
             names.
     """
     candidate = entry.candidate

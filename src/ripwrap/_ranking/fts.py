@@ -24,12 +24,12 @@ LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int
 T = TypeVar("T")
 
 POOL_DEPTH = 4
-"""Number of rows in which further files are searched, as a multiple of `POOL_SIZE`; larger values gave no better
+"""Number of best rows in which further files are looked for, as a multiple of `POOL_SIZE`. Larger values gave no better
 results.
 """
 
 _MAX_TIED_ROWS = 5_000
-"""Number of rows after which the search for rows with an equal score ends."""
+"""Maximum number of rows that are read to find all rows with the same score as the last one."""
 _MAX_SQL_VARIABLES = 500
 """Maximum number of variables of a statement; SQLite before 3.32 allows 999 (https://www.sqlite.org/limits.html)."""
 _LOGGER = logging.getLogger("ripwrap")
@@ -62,7 +62,10 @@ def open_memory_database() -> "Connection":
 
 def missing_fts5_text(error: Exception) -> str:
     """Return the error text for a Python without SQLite or without FTS5."""
-    return f"ranking needs SQLite with its full-text search FTS5, which this Python lacks: {error}; use another Python"
+    return (
+        f"ranking needs SQLite with its full-text search FTS5, which this Python does not have: {error}; "
+        "use another Python"
+    )
 
 
 def insert_chunks(database: "Connection", row: int, path: str, texts: Iterable[str]) -> None:
@@ -77,8 +80,8 @@ def bm25_pool(
 ) -> list[tuple[int, float]]:
     """Return the rows to rank, each with its BM25.
 
-    The pool has the `POOL_SIZE` best rows, the best row of each file that has none of these, and rows that may define a
-    symbol of the query. Rows of an equal score are in the order of their positions.
+    The rows to rank are called the pool. The pool has the `POOL_SIZE` best rows, the best row of each other file, and
+    rows that may define a symbol of the query. Rows with equal scores are in the order of their positions.
 
     Args:
         database: Database with the table.
@@ -119,7 +122,7 @@ def best_rows(
     """Return the best rows, and the best row of each further file.
 
     Args:
-        search: Function that takes a number of rows and returns so many with their BM25, the best first.
+        search: Function that takes a number, and returns that many rows with their BM25, the best row first.
         locate: Function that says where rows are; rows that it drops do not count.
         wanted: Number of rows of the first search.
     """

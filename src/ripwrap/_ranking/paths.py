@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ripwrap._ranking.query import Query, identifier_parts, rough_stem, to_nfc
 
 _MIN_PREFIX_CHARS = 3
-"""Minimum length of a word that counts as equal to a longer word that begins with it, in characters."""
+"""Minimum number of characters of a word that also matches longer words that begin with it."""
 
 
 class _Kind(NamedTuple):
@@ -99,7 +99,7 @@ class PathWords(NamedTuple):
 
 
 def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
-    """Return the factor of the score that chooses files to read: below 1 for kinds that queries seldom mean.
+    """Return the factor for the score that chooses files to read. It is below 1 for kinds that queries seldom mean.
 
     Args:
         path: Path of the file.
@@ -193,7 +193,7 @@ def _joined(words: Sequence[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _prefix_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the beginnings of words, which quickly rules out most paths."""
+    """Return a pattern for the beginnings of words; most paths do not match it and need no further work."""
     return re.compile("|".join(re.escape(word[:_MIN_PREFIX_CHARS]) for word in words), re.IGNORECASE)
 
 
@@ -205,9 +205,9 @@ def joined_stem(path: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _path_parts(path: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...], int]:
-    """Return the words of each directory, those of the file name without extensions, and the number of all words.
+    """Return the words of each directory, the words of the file name without extensions, and the number of all words.
 
-    The last word of each name is the whole name, joined.
+    The last word of each name is the whole name, with its words joined.
     """
     *folders, name = path.split("/")
     names = [_name_parts(one) for one in (*folders, name[:1] + name[1:].partition(".")[0])]

@@ -1,18 +1,18 @@
-"""Rank the files of a pool of chunks, and choose the best chunk of each file, with the reasons for its score; no I/O.
+"""Rank chunks and their files, and give the reasons for each score; no I/O.
+
+The pool is the set of chunks to rank.
 
 The score of a file is 1 plus the sum of these parts; each is a number from 0 to 1, multiplied by its weight:
 
-    BM25         the best three chunks of the file
-    defines      a chunk defines a symbol of the query; more if the file is named like the symbol
-    exact name   the name of the file is one to three neighbouring words of the query
-    first word   the name of the file has the first word of the query, or a later one for less
-    path, directory words of the query in the whole path, and in the directory of the file
-    near         neighbouring words of the query are near each other in a chunk
-    vectors      the most similar chunk of the file
-    penalties    tests, examples, legacy code, `__init__`, files without code, unless the query asks for them
+    BM25         the best three chunks of the file defines      a chunk defines a symbol of the query; more if the file
+    is named like the symbol exact name   the name of the file is one to three neighbouring words of the query first
+    word   the name of the file has the first word of the query; a later word counts less path, directory words of the
+    query in the whole path, and in the directory of the file near         neighbouring words of the query are near each
+    other in a chunk vectors      the chunk of the file whose embedding is most similar to the query's penalties
+    tests, examples, legacy code, `__init__`, files without code, unless the query asks for them
 
-If the sum is below 0, the score is e to the power of the sum, so that it is above 0. Further chunks come after all
-files.
+If the sum is below 0, the score is e to the power of the sum, so that it is above 0. The best chunk of each file comes
+first; all other chunks follow.
 """
 
 import math
@@ -32,7 +32,7 @@ POOL_SIZE = 100
 """Number of chunks of a pool that are chosen by BM25."""
 
 PATH_WEIGHT = 2.0
-"""Weight in BM25 of a word in the path; a word in the text has 1."""
+"""Weight in BM25 of a word in the path; a word in the text has weight 1."""
 
 # The weights were fitted on half of 56 repositories of the public semble benchmark, and checked on the other half, on
 # the repositories of docs/retrieval.md, and on docstrings (see there). After a change of a weight, measure on both
@@ -51,14 +51,14 @@ NEAR_WORDS = 0.5
 DEFINES = 0.55
 """Weight of a definition of a symbol of the query."""
 DEFINES_ASKED = 3.0
-"""Weight of a definition if the query asks for nothing else, so that its definition comes before all uses of a name."""
+"""Weight of a definition if the query is only a name, so that the definition comes before all uses of the name."""
 DEFINES_NAMED = 0.25
 """Additional weight of a definition in a file that is named like the symbol."""
 
 _CHUNK_SHARES = (1.0, 0.5, 0.25)
 """Shares of the best, the second and the third chunk in the BM25 of a file."""
 _FILES_WITH_NEAR = 30
-"""Number of files whose text is searched for words near each other: the files that are best without this part."""
+"""Number of files whose text is searched for words near each other: those with the best scores without this part."""
 _NEAR_CHARS = 24
 """Maximum number of characters between two words that are near each other."""
 _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
@@ -66,13 +66,13 @@ _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
 _LEAST_WORTH = 0.1
 """Weight of a word that every file has, so that it still counts in names."""
 _VECTOR_RANKS = 50
-"""Number of files, the most similar ones, that get a similarity above 0."""
+"""Number of files that get a similarity above 0: those that are most similar to the query."""
 _REPEAT_FACTOR = 0.25
 """Factor of a chunk's score for each better chunk of its file."""
 
 LEAST_BM25 = 0.05
-"""Lowest BM25 that is listed as a reason. If few chunks are ranked and most of them have the words, all values are
-close to 0.
+"""Lowest BM25 that is listed as a reason. All values are close to 0 if few chunks are ranked and most of them have the
+words.
 """
 
 _MAX_RELEVANT_LINES = 16
@@ -116,7 +116,8 @@ class Candidate:
         end_line: Number of its last line.
         content: Content; its text is read only if the file is one of the best, or if the chunk is shown.
         bm25: BM25; more is better.
-        cosine: Cosine of its embedding and the query's; None if the search by embedding did not find the chunk.
+        cosine: Cosine similarity of the embeddings of the chunk and the query; None if the search by embedding did not
+            find the chunk.
     """
 
     path: str
@@ -150,7 +151,7 @@ class _File:
         path: Path.
         chunks: Chunks, the best by BM25 first.
         score: Sum of the parts.
-        defined: Map from chunks to the symbol of the query that they define.
+        defined: Map from a chunk to the symbol of the query that the chunk defines.
         named: True if the file is named like the symbol that it defines.
         words: Words of the query in its path.
         kinds: Kinds to which the file belongs, and which the query does not ask for.
@@ -186,7 +187,7 @@ def rank_candidates(
     worths: Mapping[str, float] | None = None,
     vector_weight: float = 0.0,
 ) -> list[RankedCandidate]:
-    """Return the best chunk of each file of a pool, the best file first, then further chunks.
+    """Return the best chunk of each file of a pool, the best file first; then return the other chunks.
 
     Equal scores are in the order of path and line. Chunks without a text are left out.
 
@@ -195,7 +196,8 @@ def rank_candidates(
         pool: Chunks to choose from.
         limit: Maximum number of chunks.
         worths: Weight of each word of the query, see `word_worths()`; `None` is 1 for each.
-        vector_weight: Weight of embeddings, from 0 to 1. Up to 0.5, the weight of BM25 is 1; above, it falls to 0 at 1.
+        vector_weight: Weight of embeddings, from 0 to 1. The weight of BM25 is 1 for values up to 0.5, and then falls
+            to 0.
     """
     worths = worths or dict.fromkeys(query.words, 1.0)
     words_weight = min(1.0, 2 * (1 - vector_weight))
@@ -269,18 +271,21 @@ def _add_definitions(file: _File, query: Query) -> None:
 
 
 def _asks_for_definition(query: Query) -> bool:
-    """Return True if a query is a name; a name in small letters, such as `response`, may also be a topic."""
+    """Return True if a query is a name and not a topic; a name in small letters, such as `response`, may be either."""
     text = query.text.strip()
     return query.symbolic and not (text.isalpha() and text.islower())
 
 
 def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
-    """Return the highest weight of a word in an exact name, as a share of the highest weight of all words; else 0."""
+    """Return the score of an exact name, from 0 to 1; 0 if the file has another name.
+
+    The score is the highest weight of a word in the name, divided by the highest weight of all words.
+    """
     return max((worths[word] for word in words.stem), default=0.0) / max(worths.values()) if words.exact else 0.0
 
 
 def _first_word(words: PathWords, query: Query) -> float:
-    """Return 1 if the name of a file has the first word of the query, 1/2 if the second, and so on; 0 if none."""
+    """Return 1 if the name of a file has the first word of the query, 1/2 for the second word, and so on."""
     return 1 / (1 + query.words.index(words.stem[0])) if words.stem else 0.0
 
 
@@ -289,13 +294,13 @@ def _top_bm25(file: _File) -> float:
 
 
 def _path_score(words: PathWords, worths: Mapping[str, float]) -> float:
-    """Return BM25 of the words in a path, each of which occurs once."""
+    """Return BM25 of the words in a path; each word counts once."""
     length = 1 - _BM25_B + _BM25_B * words.parts / _MEAN_PARTS
     return sum(worths[word] for word in words.anywhere) * (_BM25_K1 + 1) / (1 + _BM25_K1 * length)
 
 
 def _add_scaled(files: Sequence[_File], values: Sequence[float], weight: float) -> None:
-    """Add values to the scores of files, as shares of the highest."""
+    """Add values to the scores of files, each divided by the highest value."""
     highest = max(values, default=0.0) or 1.0
     for file, value in zip(files, values, strict=True):
         file.score += weight * value / highest
@@ -308,9 +313,9 @@ def _add_folders(files: Iterable[_File], worths: Mapping[str, float]) -> None:
 
 
 def _similarities(files: Iterable[_File]) -> dict[Candidate, float]:
-    """Return the similarity of each chunk to the query: 1 for the best file, 0 from the file of rank 50 on.
+    """Return the similarity of each chunk to the query: 1 for the best file, and 0 from rank 50 on.
 
-    The cosines of a model lie in a narrow range, which differs between queries.
+    The cosines themselves are not used, because they lie in a narrow range, which differs between queries.
     """
     cosines = {chunk: chunk.cosine for file in files for chunk in file.chunks if chunk.cosine is not None}
     best: dict[str, float] = {}
@@ -387,7 +392,7 @@ def _begins_word(text: str, at: int) -> bool:
 
 
 def _reasons(query: Query, file: _File) -> list[str]:
-    """Return the reasons for the score of a file; its first chunk is the one that is shown."""
+    """Return the reasons for the score of a file; the first chunk of the file is the result."""
     first = file.chunks[0]
     reasons = (
         [f'defines "{file.defined[first]}"' + (", like the name of its file" if file.named else "")]
@@ -432,7 +437,7 @@ def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
 
 
 def most_relevant_lines(text: str, query: Query) -> list[int]:
-    """Return the indexes of the first lines that define a symbol of the query, or else have most of its words."""
+    """Return the indexes of lines that define a symbol of the query, or else of lines with most of its words."""
     text = to_nfc(text)
     for symbol in query.symbols:
         if lines := list(islice(definition_lines(text, symbol), _MAX_RELEVANT_LINES)):

@@ -12,7 +12,7 @@ MAX_FILES_READ = 40
 """Maximum number of files that are read to rank their chunks."""
 
 DEFINITION_TERM = "\0"
-"""Key in the counts of a file, among the stems of words, for possible definitions of the query's symbols."""
+"""Key for possible definitions of the query's symbols, in the counts of a file; the other keys are stems of words."""
 
 _PREFIX = re.compile(DEFINITION_PREFIX)
 _SEPARATORS = re.compile(r"\W+")
@@ -32,9 +32,10 @@ def choose_files(
 ) -> list[str]:
     """Return the files to read, the best first.
 
-    The score is BM25 of whole files: a word that few files have counts most, further matches of a word count less and
-    less, and a match in a large file counts less. A word in the name of a file or directory counts as much as any
-    number of matches. Files that may define a symbol of the query come before others.
+    The score is BM25 of whole files. A word counts more if fewer files have it. Each further match of a word counts
+    less than the one before, and a match in a large file counts less than in a small file. A word in the name of a file
+    or directory counts as much as any number of matches. Files that may define a symbol of the query come before other
+    files.
 
     Args:
         query: Query.
@@ -66,15 +67,15 @@ def choose_files(
 
 
 def query_stems(query: Query) -> list[str]:
-    """Return the stems of a query's words, longer ones first, because a stem may be the beginning of another."""
+    """Return the stems of a query's words; longer stems come first, because a stem may begin with another stem."""
     return sorted(dict.fromkeys(map(rough_stem, query.words)), key=lambda stem: (-len(stem), stem))
 
 
 def file_pattern(stems: Sequence[str], symbols: Sequence[str] = ()) -> str:
     """Return the regular expression with which rg finds words with these stems, including parts of identifiers.
 
-    A stem in a script without blanks between words may begin anywhere. A possible definition of a symbol is matched
-    from its keyword to its name.
+    A stem in a script without spaces between words may begin anywhere. The expression matches a possible definition of
+    a symbol from its keyword to its name.
     """
     words = _words_pattern(stems)
     if not symbols:

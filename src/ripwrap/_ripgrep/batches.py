@@ -1,7 +1,8 @@
-"""Run rg on batches of items and yield its answer: one async and one blocking loop, over the files of a `Spool`.
+"""Run rg on batches of items and yield its answer, with an async and a blocking loop.
 
-While rg searches a batch, the next one is written. Answers come in the order of the items, because each rg searches the
-files of its batch in the order of their names (`--sort=path`), and the rg of one batch is read after the other.
+A `Spool` writes the items of each batch to temporary files. While rg searches a batch, the next batch is written.
+Answers come in the order of the items: the outputs for the batches are read one after the other, and rg searches the
+files of a batch in the order of their names (`--sort=path`).
 """
 
 import threading
@@ -36,7 +37,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class ItemAnswer(Answer[T_co], Protocol[T_co]):
-    """Answer over several batches, which names the items in place of their files."""
+    """Answer from several batches. It has the names of the items in place of the names of their files."""
 
     def begin_batch(self, batch: Batch) -> None:
         """Prepare for the output of the rg that searches this batch."""
@@ -49,9 +50,9 @@ class ItemCommand:
 
     Attributes:
         command: Command for a batch; its directory is not set yet.
-        check: Command with globs and file types, which searches nothing: rg checks these, and `command` leaves them
-            out. `None` if there are none.
-        selects: Function that makes the choice of names, given the types that rg knows.
+        check: Command that searches nothing, with which rg checks the globs and file types; `command` does not have
+            them. `None` if there are no globs and types.
+        selects: Function that takes the types that rg knows, and returns the choice of names.
     """
 
     command: Command
@@ -66,7 +67,7 @@ async def stream_items(  # noqa: C901 - no nested generators, which would take t
 
     Raises:
         BinaryError, CapabilityError, SearchError, DecodeError: See `ripwrap._ripgrep.stream.stream()`.
-        Exception: Whatever `items` raises, after the answer for the items before.
+        Exception: An error of `items`, after the answer for the items before the error.
     """
     if answer.full:
         return
@@ -109,7 +110,7 @@ def stream_items_blocking(  # noqa: C901 - see `stream_items()`
     """Do what `stream_items()` does, blocking.
 
     Raises:
-        TimeoutError: It took longer than `timeout` seconds; what was found until then was yielded.
+        TimeoutError: The search took longer than `timeout` seconds; the matches found until then were yielded.
     """
     if answer.full:
         return
@@ -187,9 +188,9 @@ def list_items_blocking(
 
 
 def _is_searched(batch: Batch, spool: Spool, feed: Feed) -> bool:
-    """Return whether to run rg on a batch: an empty one only if no other was searched, so that rg checks the pattern.
+    """Return True if rg must run on a batch; otherwise discard the batch.
 
-    A batch that is not searched is discarded.
+    rg runs on an empty batch only if no other batch was searched, because rg must check the pattern.
     """
     searched = bool(batch.names) or (feed.ended and not spool.searched)
     if not searched:
@@ -199,7 +200,7 @@ def _is_searched(batch: Batch, spool: Spool, feed: Feed) -> bool:
 
 
 def _end_batch(answer: ItemAnswer[T], end: Exit, spool: Spool, batch: Batch) -> Iterator[T]:
-    """Yield what is known at the end of a batch; raise if rg failed."""
+    """Yield the items of the answer that are complete at the end of a batch; raise an error if rg failed."""
     yield from answer.end_run(end)
     if errors := [error for error in end.path_errors() if error.path is not None]:
         raise SearchError(
@@ -213,7 +214,7 @@ def _end_batch(answer: ItemAnswer[T], end: Exit, spool: Spool, batch: Batch) -> 
 
 
 def _finish(answer: ItemAnswer[T], feed: Feed, spool: Spool) -> Iterator[T]:
-    """Raise the error of the items, if there is one; else yield what is known at the end of the last batch."""
+    """Raise the error of the items, if there is one; else yield the rest of the answer after the last batch."""
     if feed.error is not None:
         raise feed.error
     if spool.last_exit is not None:
@@ -221,7 +222,7 @@ def _finish(answer: ItemAnswer[T], feed: Feed, spool: Spool) -> Iterator[T]:
 
 
 async def _check(command: Command | None, binary: RgBinary) -> FileTypes:
-    """Have rg check a command that searches nothing, and return the types that rg knows; nothing without a command."""
+    """Run rg to check globs and types, and return the types that rg knows; do nothing without a command."""
     if command is None:
         return {}
     decoder = MessageDecoder(())

@@ -17,7 +17,9 @@ from typing import Any, Literal, LiteralString, TypeAlias, TypeVar, cast, get_ar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from ripwrap._overlay import Overlay, active_overlay, refuse_overlay
 from ripwrap._ripgrep.host import RgHost
+from ripwrap.errors import Hint, HintedText
 from ripwrap.options import (
     EXCLUDED,
     VISIBLE_FILES,
@@ -36,9 +38,16 @@ Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "
 Options = TypeVar("Options", bound=FileOptions)
 
 ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
-"""Arguments of most operations besides the options, for hints about unknown names."""
+"""Arguments of most operations besides the options; hints about unknown names use them."""
+
+NEEDS_CAPTURES = ("captures", (15,))
+"""Need of a search for groups; see `Command.needs`."""
 
 _NOT_HIDDEN = "!.*"
+_SORTS, _RULES = ("--sort=", "--sortr="), "--ignore-file="
+_SORTS_OF_OVERLAYS = ("--sort=path", "--sortr=path", "--sort=none", "--sortr=none")
+_IGNORE_NAMES = (".gitignore", ".ignore", ".rgignore")
+_EXCLUDE = os.path.join(".git", "info", "exclude")
 _END_OF_OPTIONS = "--"
 _LEADING_DOTS = {"/": re.compile(r"^(\./+)+"), "\\": re.compile(r"^(\.\\+)+")}
 
@@ -52,8 +61,9 @@ class Command:
         cwd: Path of the directory that rg runs in, absolute unless there is a host; globs and relative paths are
             relative to it.
         patterns: Patterns; empty for a listing.
-        needs: Options that some supported versions of rg lack, each with the first version that has it.
+        needs: Options that some supported versions of rg do not have, each with the first version that has it.
         on: Host that rg runs on; `None` is this machine.
+        overlay: Texts that count in place of files; `None` if there are none.
     """
 
     arguments: tuple[str, ...]
@@ -61,6 +71,7 @@ class Command:
     patterns: tuple[str, ...] = ()
     needs: tuple[tuple[str, tuple[int, ...]], ...] = ()
     on: RgHost | None = None
+    overlay: Overlay | None = None
 
     @property
     def silent(self) -> bool:
@@ -74,7 +85,7 @@ class Command:
 
     @property
     def lists_zeros(self) -> bool:
-        """True if rg also lists files without a match. It still exits with 1 if no file has a match."""
+        """True if rg also lists files without a match. Even then, rg exits with 1 if no file has a match."""
         return "--include-zero" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
 
     @property
@@ -120,7 +131,7 @@ class Command:
         yield replace(self, arguments=(*fixed, *batch))
 
     def followed_by(self, other: "Command") -> "Command":
-        """Return this command with the paths of the other one after its own."""
+        """Return this command with the paths of the other command added at the end."""
         return replace(self, arguments=(*self.arguments, *other.paths))
 
     def single_threaded(self) -> "Command":
@@ -145,16 +156,19 @@ def search_command(
     include_zero: bool = False,
     arguments: Collection[str] = ARGUMENTS,
     on: RgHost | None = None,
+    captures: str | None = None,
+    pattern_file: str | None = None,
 ) -> Command:
     """Return the command for a search that prints JSON, counts or paths.
 
     `arguments` are the caller's arguments besides the options, for hints about unknown names. `on` is the host that rg
-    runs on.
+    runs on. `captures` is the replacement that lists the groups of a match (`ripwrap._ripgrep.groups`). `pattern_file`
+    is a file with the patterns, one on each line, for patterns that are too long for a command line.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: There is no pattern, or a pattern, path or option has a NUL or a lone surrogate.
-        TypeError: A pattern is not a string, or a path neither a string nor an `os.PathLike` of one.
+        TypeError: A pattern is not a string, or a path is not a string or an `os.PathLike` of a string.
     """
     checked = _fill_contexts(_validate(_SEARCH_OPTIONS, _SEARCH_FLAGS, options, arguments))
     patterns = _patterns(pattern)
@@ -165,9 +179,11 @@ def search_command(
     # Without these flags, rg leaves out the name of a single file in these modes.
     framing = () if mode == "json" else ("--null", "--with-filename")
     zero = ("--include-zero",) if include_zero else ()
-    regexps = (f"--regexp={one}" for one in patterns)
-    flags = (flag, *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *regexps)
-    return _make_command(flags, cwd, paths, patterns, tuple(_required_versions(checked, mode)), on)
+    regexps = [f"--regexp={one}" for one in patterns] if pattern_file is None else [f"--file={pattern_file}"]
+    replacement = () if captures is None else (f"--replace={captures}",)
+    flags = (flag, *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *replacement, *regexps)
+    needs = [*_required_versions(checked, mode), *(() if captures is None else (NEEDS_CAPTURES,))]
+    return _make_command(flags, cwd, paths, patterns, tuple(needs), on)
 
 
 def words_command(
@@ -287,11 +303,11 @@ def _fill_contexts(options: SearchOptions) -> SearchOptions:
 
 
 def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
-    """Return whether to list files with `--count --max-count=1` in place of `-l` (rg-facts 51).
+    """Return True if files are listed with `--count --max-count=1` in place of `-l` (rg-facts 51).
 
-    With `-l --null` rg writes a NUL and no newline after a path, so `--line-buffered` does not flush the path, and
-    paths come late. A count ends with a newline. With `--invert-match` or `--multiline`, `-l` is used, because there rg
-    15 counts wrongly with `--max-count=1`.
+    With `-l --null`, rg writes a NUL and no newline after a path. So `--line-buffered` does not flush the path, and
+    paths come late. A count ends with a newline. With `--invert-match` or `--multiline`, `-l` is used, because rg 15
+    then counts wrongly with `--max-count=1`.
     """
     listing = mode in ("files-with-matches", "files-without-match")
     return listing and not options.get("invert_match") and not options.get("multiline")
@@ -330,11 +346,46 @@ def _make_command(
     directory = _make_absolute(_text_path(cwd)) if on is None else on.path(_text_path(cwd))
     for part in (*whole, directory):
         _check_text(part)
-    return Command(whole, directory, patterns, needs, on)
+    overlay = active_overlay()
+    if overlay is not None:
+        _check_overlay(overlay, whole, directory, on)
+    return Command(whole, directory, patterns, needs, on, overlay)
+
+
+def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgHost | None) -> None:
+    """Raise `ValueError` if a command cannot follow an overlay."""
+    if on is not None:
+        refuse_overlay("A search on a host")
+    flags = list(itertools.takewhile(_END_OF_OPTIONS.__ne__, arguments))
+    sort = next((flag for flag in flags if flag.startswith(_SORTS) and flag not in _SORTS_OF_OVERLAYS), None)
+    if sort is not None:
+        name, _, value = sort.removeprefix("--").partition("=")
+        raise ValueError(
+            HintedText(
+                f"texts of overlay() have no times, so files cannot be sorted by {value!r}; leave ",
+                Hint(name, kind="omit"),
+                " out, or pass ",
+                Hint(name, "path"),
+            )
+        )
+    if "--no-ignore" in flags:
+        return
+    explicit = {
+        os.path.realpath(os.path.join(cwd, flag.partition("=")[2])) for flag in flags if flag.startswith(_RULES)
+    }
+    for path in overlay.texts:
+        if path in explicit or os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE):
+            raise ValueError(
+                HintedText(
+                    f"rg reads the ignore file {path} from the disk, and not its text of overlay(); write the file, or "
+                    "pass ",
+                    Hint("no_ignore", value=True),
+                )
+            )
 
 
 def _make_absolute(cwd: str) -> str:
-    """Return `cwd` as an absolute path, because rg may start after a `chdir()`; unchanged if that fails."""
+    """Return `cwd` as an absolute path, because rg may start after a `chdir()`. If that fails, return it unchanged."""
     if os.path.isabs(cwd) or not cwd:
         return cwd
     try:
@@ -428,7 +479,7 @@ def _spell_flag(name: str, value: int | StrPath | Iterable[StrPath]) -> Iterator
 
 
 def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the globs for `EXCLUDED`, after the caller's: the last glob wins, and rg reads iglobs after globs."""
+    """Yield the globs for `EXCLUDED`. They come after the caller's globs, because the last glob wins."""
     if not options.get("include_git"):
         for name in ("glob", "iglob") if options.get("iglob") else ("glob",):
             yield from (f"--{name}=!{glob}" for glob in EXCLUDED)

@@ -3,11 +3,12 @@
 - `MessageDecoder`: JSON lines (`rg --json`) to models. The format is that of the grep-printer crate
   (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
 - `PathDecoder`: NUL-ended paths (`rg --files --null`) to strings.
-- `CountDecoder`: the same with a number after each path (`rg --count --null`).
+- `CountDecoder`: NUL-ended paths, each with a number (`rg --count --null`), to counts.
 
-A search can write millions of records. So the usual record, a match below `./` with the keys in rg's order, is
-recognised by its first bytes, and its data is passed to Pydantic as bytes, so that it is parsed only once. Any other
-record is decoded by `_decode_whole()`, which assumes nothing about the order of keys. Both ways return the same models.
+A search can write millions of records, so the usual record is decoded in a fast way. It is a match below `./` with the
+keys in rg's order, and it is recognised by its first bytes. Its data is passed to Pydantic as bytes, so that it is
+parsed only once. `_decode_whole()` decodes any other record, with the keys in any order. Both ways return the same
+models.
 """
 
 import json
@@ -47,9 +48,9 @@ _PLAIN_BEGIN = re.compile(rb'\{"type":"begin","data":\{"path":\{"text":"([ !#-\[
 class MessageDecoder:
     """A decoder of rg's JSON into models of the requested kinds.
 
-    Other known kinds are recognised by their first bytes and not decoded. Unknown kinds are skipped, because rg may add
-    some (rg-facts 14). The summary is an attribute, because it is complete only after rg has ended. A leading `./` is
-    removed from every path (rg-facts 24).
+    Records of other known kinds are recognised by their first bytes and not decoded. Records of unknown kinds are
+    skipped, because rg may add kinds (rg-facts 14). The summary is an attribute, because it is complete only after rg
+    has ended. A leading `./` is removed from every path (rg-facts 24).
 
     Attributes:
         summary: The last message of rg; `None` until it is decoded.
@@ -119,7 +120,7 @@ class MessageDecoder:
         return self._decode_data(validate, data, record) if validate else None
 
     def _decode_data(self, validate: Callable[[bytes], Any], data: bytes, record: bytes) -> Record | None:
-        """Decode the `data` object, cut out of the record, directly into its model."""
+        """Decode the bytes of a record's `data` object directly into the model."""
         data = data.removesuffix(b"\n")
         if not data.endswith(b"}}"):
             return self._decode_whole(record)
@@ -220,13 +221,13 @@ class CountDecoder:
             raise _decode_error(self._rest, "an incomplete count")
 
     def _check(self) -> None:
-        """Raise unless the remaining bytes can be the start of a count."""
+        """Raise `DecodeError` if the remaining bytes cannot be the start of a count."""
         if not self._START_OF_COUNT.fullmatch(self._rest) or len(self._rest) > MAX_RECORD:
             raise _decode_error(self._rest, "something that is not a path and a count")
 
 
 class CountedPathDecoder:
-    """A decoder of counts into the paths of files that match, or that do not."""
+    """A decoder of counts into paths: of the files with a match, or of the files without a match."""
 
     def __init__(self, *, matching: bool) -> None:
         self._matching = matching
@@ -242,7 +243,7 @@ class CountedPathDecoder:
 
 
 def listing_decoder(*, counts: bool, matching: bool = True) -> CountedPathDecoder | PathDecoder:
-    """Return the decoder for a list of files that match or do not, written as counts or as paths."""
+    """Return the decoder for a list of files with a match, or without a match; rg writes it as counts or as paths."""
     return CountedPathDecoder(matching=matching) if counts else PathDecoder()
 
 
@@ -320,7 +321,7 @@ def _parse_envelope(record: bytes) -> tuple[str, Any]:
 
 
 def _kind_by_prefix(record: bytes) -> str | None:
-    """Return the kind of a record by its first bytes, or `None` if these are unusual."""
+    """Return the kind of a record by its first bytes; `None` if the first bytes are unusual."""
     return _KIND_BY_PREFIX.get(record[: record.find(b',"data":')])
 
 

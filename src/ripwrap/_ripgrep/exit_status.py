@@ -18,7 +18,7 @@ _LOGGER = logging.getLogger("ripwrap")
 MAX_NAMED_PATHS = 10
 """Maximum number of paths in a log record or an error."""
 
-_CORRECT = HintedText("; correct ", Hint("paths", kind="correct"), " or ", Hint("cwd", kind="correct"))
+_CORRECT = HintedText("; check ", Hint("paths", kind="correct"), " or ", Hint("cwd", kind="correct"))
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Exit:
         command: Command that rg ran.
         argv: The whole command line.
         returncode: Exit code; if a signal ended rg, the negative number of the signal.
-        stderr: Stderr. If it is longer than `MAX_STDERR`, it was cut after one more byte.
+        stderr: Stderr of rg, at most `MAX_STDERR + 1` bytes. If it has that length, the rest was cut.
         lingered: True if rg was killed because it did not exit after it had closed its stdout. The exit code then has
             no meaning.
         wrote: True if rg wrote anything to its stdout.
@@ -71,10 +71,10 @@ class Exit:
         )
 
     def check(self, *, summary: bool) -> None:
-        """Raise unless a search has an answer, complete or partial.
+        """Raise an error if a search has no answer, not even a partial one.
 
         Args:
-            summary: True if rg wrote its summary, which it does at the end of every search.
+            summary: True if rg wrote its summary. rg writes it at the end of every complete search.
 
         Raises:
             SearchError: rg gave no answer.
@@ -86,7 +86,7 @@ class Exit:
             raise self.failure()
 
     def check_listing(self) -> None:
-        """Raise unless a listing has an answer, complete or partial.
+        """Raise an error if a listing has no answer, not even a partial one.
 
         Raises:
             SearchError: rg gave no answer.
@@ -105,8 +105,8 @@ class Exit:
     def check_paths(self) -> None:
         """Raise `FileNotFoundError` if no path of the command exists; rg itself would report an empty partial answer.
 
-        If one path exists, the others are errors beside the answer (rg-facts 28). rg with `--max-count=0` reads no path
-        and so reports none (rg-facts 25).
+        If at least one path exists, the missing paths are errors beside the answer (rg-facts 28). With `--max-count=0`,
+        rg reads no path and reports no missing path (rg-facts 25).
         """
         if not (self.partial or self.command.silent) or not all(map(self._is_missing, self.command.paths)):
             return
@@ -119,12 +119,15 @@ class Exit:
         raise FileNotFoundError(errno.ENOENT, HintedText(text, _CORRECT, "; the first is" if others else ""), first)
 
     def _is_missing(self, path: str) -> bool:
-        """Return whether a path does not exist, or is a broken link; false if the system refuses to tell."""
+        """Return True if a path does not exist, or is a broken link; False if that cannot be checked."""
         if self.command.on is not None:
             named = path.removeprefix("./")
             return any(error.kind == "missing" and error.path == named for error in self._path_errors)
+        full = os.path.join(self.command.cwd, path)
+        if self.command.overlay is not None and (exists := self.command.overlay.exists(full)) is not None:
+            return not exists
         try:
-            os.stat(os.path.join(self.command.cwd, path))
+            os.stat(full)
         except OSError as error:
             return isinstance(error, (FileNotFoundError, NotADirectoryError))
         return False
@@ -164,7 +167,7 @@ class Exit:
         """Return the error, with the kind `broken_link` if its path is a broken link, which rg reports as missing.
 
         If the caller named the link in `paths`, the kind stays `missing`, because the caller expects a file there. On a
-        host each such path is taken for a broken link, since rg has found the path in its directory.
+        host, each other missing path counts as a broken link, because rg has found the name in its directory.
         """
         found = error.kind == "missing" and error.path not in self._named
         on_host = self.command.on is not None
@@ -178,7 +181,7 @@ class Exit:
         return frozenset(path.removeprefix(os.path.join(os.curdir, "")) for path in self.command.paths)
 
     def warn(self, also: Collection[PathError] = ()) -> None:
-        """Log the paths that could not be read, and the errors in `also`, for consumers that get no summary."""
+        """Log the unreadable paths and the errors in `also`; called by operations that return no summary."""
         errors = (*self.path_errors(), *also)
         _log(logging.WARNING, "rg could not read some paths", [error for error in errors if not error.harmless])
         _log(logging.INFO, "broken links", [error for error in errors if error.harmless])

@@ -11,9 +11,9 @@ MAX_RECORD = 20 * 1024 * 1024
 """Maximum size of a record in bytes, without its newline; longer records are dropped (rg-facts 11)."""
 
 HEAD_BYTES = 32 * 1024
-"""Number of bytes at the start of a dropped line in which its path is searched.
+"""Number of bytes at the start of a dropped line; the path of its file is searched in them.
 
-Linux allows 4,096 bytes for a path, and JSON takes up to six for each.
+Linux allows 4,096 bytes for a path, and JSON takes up to six bytes for each of them.
 """
 
 

@@ -10,7 +10,8 @@ from ripwrap.errors import Hint
 STARTED = b"\0ripwrap\n"
 """Bytes that a host writes to stdout and stderr right before it starts rg.
 
-Bytes before them are from elsewhere, such as a `.bashrc`, which bash reads for each command of ssh.
+Bytes before them come from other programs. For example, bash reads `.bashrc` for each command of ssh, and `.bashrc` may
+print text.
 """
 
 HOST_ROOM_BYTES = 96 * 1024
@@ -25,15 +26,15 @@ INSTALL_THERE = Hint(kind="call", target="host.install")
 class RgHost(Protocol):
     """Host on which rg runs, in place of this machine.
 
-    Hosts are immutable and hashable. The local command line ends rg on the host when its stdin is closed, so rg ends
-    with this process.
+    Hosts are immutable and hashable. When the stdin of the local command line is closed, rg on the host is ended. So rg
+    ends when this process ends.
     """
 
     def path(self, cwd: str) -> str:
-        """Return the directory on the host that a caller means by `cwd`.
+        """Return the directory on the host for a caller's `cwd`.
 
         Raises:
-            ValueError: `cwd` begins with `~`, which nothing would expand.
+            ValueError: `cwd` begins with `~`, which the host does not expand.
         """
         ...
 
@@ -42,7 +43,7 @@ class RgHost(Protocol):
         ...
 
     def find(self, rg: Rg, *, timeout: float | None = None) -> RgBinary:
-        """Return the rg to run on the host; ask the host once and remember the answer. Blocks.
+        """Return the rg to run on the host; blocking. The host is asked once, and its answer is cached.
 
         Args:
             rg: A path on the host, or a bare name to find in its PATH; `None` finds one.
@@ -57,11 +58,11 @@ class RgHost(Protocol):
         ...
 
     def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
-        """Return the local command line that runs rg in a directory of the host, and ends with it."""
+        """Return the local command line that runs rg in a directory of the host; it ends when rg ends."""
         ...
 
     def returncode(self, code: int) -> int | None:
-        """Return the exit code of rg from that of the local command line, or `None` if rg did not end by itself."""
+        """Convert the exit code of the local command line to that of rg; return `None` if rg did not end by itself."""
         ...
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:

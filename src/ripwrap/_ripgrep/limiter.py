@@ -1,4 +1,4 @@
-"""Limit the number of rg processes of operations that collect their answer; further ones wait for a slot.
+"""Limit the number of rg processes that run at a time for calls such as `grep()`; further calls wait for a slot.
 
 Streams take no slot. A consumer may read a stream in part and then open another one. If each stream held a slot, two
 such consumers could wait for each other for ever. Each event loop has its own slots, because an `anyio.CapacityLimiter`
@@ -16,7 +16,7 @@ from anyio.lowlevel import RunVar
 
 
 class _Slots:
-    """Slots for threads; `anyio.CapacityLimiter` has the slots for tasks.
+    """Slots for blocking calls in threads. The slots for tasks are in `anyio.CapacityLimiter`.
 
     Attributes:
         total: The number of slots.
@@ -27,7 +27,7 @@ class _Slots:
         self.reset()
 
     def reset(self) -> None:
-        """Free all slots: a forked process lacks the threads that hold them (`fork(2)` copies only one thread)."""
+        """Free all slots after a fork: `fork(2)` copies only one thread, so the threads that hold slots are missing."""
         self._released = threading.Condition()
         self._running = 0
         self._thread = threading.local()
@@ -69,8 +69,9 @@ def limit_processes(number: int) -> None:
     """Set how many rg processes may run at a time for calls that collect their answer, such as `grep()`.
 
     If all slots are taken, a call waits for one; its `timeout` begins when it has a slot. Each event loop has its own
-    slots; the blocking operations of all threads share another set. The new number takes effect with the next call;
-    running searches continue. A stream (`search()`, `files()`, …) takes no slot; limit how many you open.
+    slots. The blocking operations of all threads share another set of slots. The new number applies from the next call
+    on; running searches continue. A stream, such as `search()` and `files()`, takes no slot; limit the number of
+    streams yourself.
 
     The default is the number of CPUs, but at least 4.
 

@@ -42,7 +42,7 @@ class BaseListingCollector(Generic[ItemOut]):
         self._decoder = decoder
 
     def end_run(self, end: Exit) -> None:
-        """Raise unless rg gave an answer."""
+        """Raise an error if rg gave no answer."""
         end.check_listing()
         self._decoder.close()
 
@@ -68,7 +68,7 @@ class ListingCollector(BaseListingCollector[Item]):
         allowed: Callable[[str], bool] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Collect the first `max_items` items, by path.
+        """Collect the first `max_items` items in path order.
 
         Args:
             decoder: Decoder of the items.
@@ -103,7 +103,7 @@ class ListingCollector(BaseListingCollector[Item]):
         return self._items
 
     def items(self) -> list[Item]:
-        """Return the first items, by path."""
+        """Return the first items in path order."""
         self._trim()
         return self._items
 

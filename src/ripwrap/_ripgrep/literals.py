@@ -1,13 +1,12 @@
 r"""Extract literals that every match of a pattern certainly contains; no I/O.
 
-The syntax is that of https://docs.rs/regex. Every match of `foo.*(bar|quux)+x?` contains `foo`, and one of `bar` and
-`quux`. Syntax that this module does not parse gives no literal, and a pattern without literals has to be searched in
-all files.
+The syntax is that of https://docs.rs/regex. Every match of `foo.*(bar|quux)+x?` contains `foo`, and `bar` or `quux`.
+Syntax that this module does not parse gives no literal. A pattern without literals has to be searched in all files.
 
-Literals are bytes, because rg searches the raw bytes of a file, unless it begins with a byte order mark of UTF-16.
-`fold()` folds the case of literals and files. It folds ASCII letters as rg does; the Kelvin sign (U+212A) becomes `k`,
-and the long s (U+017F) becomes `s` (Unicode's CaseFolding.txt, status C). It does not fold other characters, so they
-are in no literal if case is ignored.
+Literals are bytes, because rg searches the raw bytes of a file, unless the file begins with a byte order mark of
+UTF-16. `fold()` folds the case of literals and of files. It folds ASCII letters as rg does; the Kelvin sign (U+212A)
+becomes `k`, and the long s (U+017F) becomes `s` (Unicode's CaseFolding.txt, status C). It does not fold other
+characters, so they are in no literal if case is ignored.
 """
 
 import re
@@ -41,7 +40,7 @@ _MINIMUM = {"*": 0, "?": 0, "+": 1}
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Literals that a match contains all together.
+    """Combination of literals; a match contains all of them.
 
     Attributes:
         parts: Literals, or alternatives.
@@ -52,7 +51,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Alternatives, of which a match contains at least one.
+    """Alternatives; a match contains at least one of them.
 
     Attributes:
         parts: Literals, or combinations of literals.
@@ -66,7 +65,7 @@ Required: TypeAlias = bytes | AllOf | AnyOf
 
 
 def fold(text: bytes) -> bytes:
-    """Return a text with ASCII letters in lower case, including characters that rg folds to ASCII letters."""
+    """Return a text in lower case: ASCII letters, and the two characters that rg folds to ASCII letters."""
     text = text.lower()  # `bytes.lower()` changes ASCII letters only
     for other, letter in _OTHER_FOLDS:
         text = text.replace(other, letter)
@@ -149,7 +148,7 @@ class _Branch:
     """One branch of an alternation.
 
     Attributes:
-        run: The last characters; in every match they follow each other directly.
+        run: The last characters of the branch, which directly follow each other in every match.
         parts: Required literals before `run`.
     """
 
@@ -222,7 +221,7 @@ class _Parser:
         return found
 
     def _alternation(self, flags: _Flags, depth: int) -> Required | None:
-        """Parse up to the end of a group, or of the pattern; `flags` may be changed in between."""
+        """Parse up to the end of a group, or of the pattern. Syntax such as `(?i)` changes `flags`."""
         branches = [_Branch()]
         while (character := self._peek(flags)) not in ("", ")"):
             if character == "|":

@@ -1,8 +1,8 @@
 """Collect the records of one page of matches, in path order, from rg's JSON, and count all matches; no I/O.
 
-rg searches files in parallel and writes them in any order (rg-facts 22); with `--sort` it uses one thread only. So this
-module selects the page: a file is kept while it can be on the page, and is dropped when the files before it fill the
-page.
+rg searches files in parallel and writes them in any order (rg-facts 22). With `--sort` it would use one thread only. So
+this module selects the page. It keeps a file while the file can be on the page, and drops the file when the files
+before it fill the page.
 """
 
 import os
@@ -46,9 +46,9 @@ class Block:
 
     Attributes:
         path: Path of the file.
-        matches: Number of matches in the file, or of those found before rg was stopped at its time limit.
-        records: The `match` and `context` records up to the last match that can be on the page, each with True if it is
-            counted as a match.
+        matches: Number of matches in the file. If rg was stopped at its time limit, the number of matches until then.
+        records: The `match` and `context` records up to the last match that can be on the page. Each record comes with
+            True if it counts as a match.
         end: The `end` record; empty if rg was stopped before it.
     """
 
@@ -63,16 +63,16 @@ class Block:
 class PageCollector:
     """Collector of the records of a page, which accepts files in any order and counts every match.
 
-    Only the path of a file is decoded; the first bytes of a record tell its kind. At most three times as many matches
-    as the page has are in memory, with their context.
+    Only the path of a file is decoded; the first bytes of a record tell its kind. The number of matches in memory is at
+    most three times that of the page; their context is also in memory.
 
-    With `max_count`, rg also writes matches in the context after the last counted match as matches (rg-facts 18); the
-    collector makes them context. Matches of a file that is not `allowed` are not counted.
+    With `max_count`, rg writes some lines of context as matches: those with a match after the last counted match
+    (rg-facts 18). The collector converts them to context. Matches of a file that is not `allowed` are not counted.
 
     Attributes:
         matches: Number of matches so far.
         files: Number of files with a match so far.
-        binary: Number of these files that rg took for binary, and may not have searched to the end (rg-facts 20).
+        binary: Number of these files that are binary, so that rg may not have searched them to the end (rg-facts 20).
         ended: True if rg's summary was read, so that these numbers are final.
     """
 
@@ -194,7 +194,7 @@ class PageCollector:
             self._held -= self._kept.pop().matches
 
     def _fills_page(self, count: int, held: int) -> bool:
-        """Return whether the first `count` kept files, with `held` matches, fill the page."""
+        """Return True if the first `count` kept files, with `held` matches, fill the page."""
         files = self._request.max_files
         if held >= self._request.end:
             return True
@@ -211,5 +211,5 @@ def path_order(path: bytes) -> bytes:
 
 
 def is_text(end: bytes) -> bool:
-    """Return whether an `end` record has no offset of a NUL byte; true if there is no record."""
+    """Return True if an `end` record has no offset of a NUL byte, or if there is no record."""
     return not end or b'"binary_offset":null' in end

@@ -1,6 +1,7 @@
 """Locate the error in a pattern: map rg's caret, or PCRE2's offset, to the caller's own pattern; no I/O.
 
-rg joins all patterns with `|`, from version 14 on each in a group `(?:…)`, and its error shows the joined pattern.
+rg joins all patterns with `|`, and its error shows the joined pattern. From version 14 on, rg puts each pattern in a
+group `(?:…)`.
 """
 
 import re
@@ -18,7 +19,7 @@ _UNBALANCED = re.compile("(unclosed|unopened) group|(missing|unmatched) closing 
 def find_error_position(
     text: str, patterns: Sequence[str], argv: Sequence[str], *, grouped: bool
 ) -> tuple[str | None, int | None]:
-    """Return the pattern with the error, and the offset of the error in characters; each is `None` if unknown.
+    """Return the pattern with the error, and the offset of the error in characters; unknown values are `None`.
 
     Args:
         text: Stderr of rg.

@@ -14,8 +14,8 @@ asyncio's `kill(); await wait()` never returns while stdout is unread (rg-facts 
 `create_subprocess_exec` can lose its child (rg-facts 32). So spawning has no `await`, and a generator that is suspended
 at a `yield` holds only descriptors.
 
-On a host (`Command.on`) the child is a local program, such as ssh, and nothing is written to its stdin, a pipe. The
-host ends rg when that pipe is closed: by step 4, or by the system when this process is killed.
+On a host (`Command.on`), the child is a local program, such as ssh. Its stdin is a pipe to which nothing is written.
+When that pipe is closed, the host ends rg. Step 4 closes the pipe, or the system does so when this process is killed.
 """
 
 import errno
@@ -72,7 +72,7 @@ HOST_GRACE_SECONDS = 10.0
 """Seconds for a program such as ssh to exit after rg has closed its stdout; it still has to receive rg's exit code."""
 
 SHORT_COMMAND = 8000
-"""Number of characters that a command line may have on every system. Shorter command lines are not measured, to save
+"""Number of characters that every system allows in a command line. Shorter command lines are not measured, to save
 time.
 """
 
@@ -93,8 +93,8 @@ class Settings:
 
     Attributes:
         can_await_pipes: True if event loops can wait for a pipe. On Windows they cannot, so a thread waits.
-        stall_seconds: Seconds without output after which stderr is read, because an rg that could not start a thread
-            may hang (rg-facts 8).
+        stall_seconds: Seconds without output after which stderr is read. rg may hang if it could not start a thread
+            (rg-facts 8).
         reap_seconds: Seconds for a killed rg to end; only a process in uninterruptible sleep needs more (rg-facts 33).
     """
 
@@ -109,7 +109,7 @@ _CWD = Hint("cwd", kind="correct")
 
 
 def check_cwd(cwd: str) -> None:
-    """Raise if `cwd` is not a directory: otherwise the operating system would report a missing rg (rg-facts 7)."""
+    """Raise an error if `cwd` is not a directory; otherwise the system would report that rg is missing (rg-facts 7)."""
     if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute unless the current directory is gone
         raise FileNotFoundError(
             errno.ENOENT, HintedText("the current directory is gone; pass another one as ", Hint("cwd")), cwd
@@ -213,7 +213,7 @@ def _has_event_loop() -> bool:
 
 
 def _host_exit(end: Exit, host: RgHost, *, started: bool) -> Exit:
-    """Return the exit of rg from that of a local program that ran it on a host.
+    """Convert the exit of a local program that ran rg on a host to the exit of rg.
 
     Args:
         end: Exit of the local program.
@@ -231,16 +231,16 @@ def _host_exit(end: Exit, host: RgHost, *, started: bool) -> Exit:
 
 
 async def parse_stderr(end: Exit) -> None:
-    """Parse the errors in stderr, so that `end` has them; in a worker thread if there are many."""
+    """Parse the errors in stderr, and store them in `end`. If there are many, a worker thread parses them."""
     if len(end.stderr) > READ_BYTES:  # parsing then takes long, and calls `stat()` for every missing path
         await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
 
 
 class _Opening:
-    """Filter of the stdout of a host, which begins with `STARTED`, or with other output before it.
+    """Filter of the stdout of a host: it removes `STARTED` and any other output before `STARTED`.
 
     Attributes:
-        passed: True if rg was started, so that all further bytes are rg's.
+        passed: True if rg was started; all further bytes are output of rg.
     """
 
     def __init__(self, *, passed: bool) -> None:
@@ -248,7 +248,7 @@ class _Opening:
         self._rest = b""  # a part of `STARTED` may be at the end of a chunk
 
     def filter(self, chunk: bytes) -> bytes | None:
-        """Return the bytes of rg in a chunk that is not empty; `None` if it has none."""
+        """Return the output of rg in a chunk that is not empty; `None` if the chunk has no output of rg."""
         if self.passed:
             return chunk
         before, mark, after = (self._rest + chunk).partition(STARTED)
@@ -298,19 +298,17 @@ class _Child:
         return end if self._command.on is None else _host_exit(end, self._command.on, started=self._opening.passed)
 
     def _take(self) -> bytes | None:
-        """Return the next bytes of stdout, or wait for them; `None` if they are not of rg."""
+        """Wait for the next bytes of stdout and return them; return `None` if they are not output of rg."""
         chunk = self._stdout.read(READ_BYTES)
         taken = self._opening.filter(chunk) if chunk else chunk
         self._wrote = self._wrote or bool(taken)
         return taken
 
     def _has_stalled(self, *, whole: bool) -> bool:
-        """Return whether to stop waiting for stdout; called after `stall_seconds` without output.
+        """Return True if waiting for stdout must stop; called after `stall_seconds` without output.
 
-        - rg has ended, and `whole` or its exit code says that nothing follows, but another process (such as a child of
-        a launcher) holds the pipe open: stop.
-        - rg could not start a thread and waits for it for ever (rg-facts 8): kill rg, which ends stdout.
-        - rg is still searching: continue.
+        It stops if rg has written everything and has ended, but another process still holds the pipe open. If rg could
+        not start a thread, it may hang (rg-facts 8); then kill rg, and continue to wait for the end of stdout.
         """
         returncode = peek(self._popen)
         if returncode is not None and (whole or returncode):
@@ -396,7 +394,7 @@ class AsyncChild(_Child):
 
 
 class BlockingChild(_Child):
-    """A running rg process for a thread; killed `timeout` seconds after `begun`, on the clock of `time.monotonic()`.
+    """A running rg process for a thread. It is killed `timeout` seconds after `begun`, a time of `time.monotonic()`.
 
     Attributes:
         timed_out: True if it was killed at its time limit.
@@ -412,7 +410,7 @@ class BlockingChild(_Child):
         return self
 
     def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout; empty at its end, or if the time is over and no more bytes are ready.
+        """Return the next bytes of stdout; empty at its end, or if the time limit has passed and no bytes are ready.
 
         Args:
             whole: True if rg has written its last message, so that nothing follows once rg has exited.
@@ -430,7 +428,7 @@ class BlockingChild(_Child):
         return (self._take() if wait_for_output(self._stdout, 0) else b"") or b""
 
     def wait(self) -> Exit:
-        """Return rg's exit once stdout has ended; an rg that does not exit is killed.
+        """Return rg's exit after stdout has ended. If rg does not exit, it is killed.
 
         Raises:
             TimeoutError: The time limit was reached before rg had ended.

@@ -12,8 +12,8 @@ MAX_NAMED_FILES = 1000
 class RoundRobinCollector(PageCollector):
     """Collector of a page of matches in rotation, and of the names of the files with a match.
 
-    At most three times as many matches as the page has are in memory, with their context; if `max_files` is less than
-    `max_matches`, so many for each file.
+    The number of matches in memory is at most three times that of the page; their context is also in memory. If
+    `max_files` is less than `max_matches`, this limit applies to each file.
     """
 
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:
@@ -58,7 +58,7 @@ class RoundRobinCollector(PageCollector):
         del self._named[self._max_named :]
 
     def _trim(self) -> None:
-        """Drop the records that cannot be in the largest share of the page that each file can get."""
+        """Compute the largest share of the page that each file can get, and drop the records beyond it."""
         counts = [block.matches for block in self._kept]
         if self._request.max_files < self._request.end:
             # A later file may replace a file with many matches, and then the shares of the other files grow.
@@ -73,7 +73,7 @@ class RoundRobinCollector(PageCollector):
 
 
 def shares(counts: Sequence[int], wanted: int) -> list[int]:
-    """Return the number of items of each file if `wanted` are taken in rotation: the first of each, then the second.
+    """Return the number of items to take from each file: the first of each, then the second, up to `wanted`.
 
     Args:
         counts: Number of items of each file, in order.

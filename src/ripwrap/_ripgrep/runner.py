@@ -1,36 +1,44 @@
-"""Run rg to its end or time limit, and collect its output, for tasks that await and threads that block.
+"""Run rg to its end or time limit, and collect its output: in a task (async) or in a thread (blocking).
 
-An operation is a coroutine that is passed a `Runner` and awaits its methods. `AsyncRunner` suspends it as any coroutine
-does. The methods of `BlockingRunner` block and never suspend, so `run_blocking()` has the result after one `send()`
-(9 µs). `DeadlineRunner` wraps another runner and gives all its calls one time limit.
+An operation is a coroutine. It gets a `Runner` as its argument, and awaits the methods of the runner. With an
+`AsyncRunner`, the coroutine is suspended as usual. The methods of a `BlockingRunner` block and never suspend, so
+`run_blocking()` has the result after one `send()` (9 µs). `DeadlineRunner` wraps another runner and gives all its calls
+one time limit.
 """
 
 import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import aclosing, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar
 
 import anyio
 import anyio.lowlevel
 
-from ripwrap._concurrency import CANCELLED, Cancellation, in_thread
+from ripwrap._concurrency import CANCELLED, Cancellation, in_thread, in_thread_to_end
+from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
-from ripwrap._ripgrep.process import AsyncChild, BlockingChild, parse_stderr
+from ripwrap._ripgrep.process import parse_stderr
 from ripwrap._ripgrep.stream import (
     Runs,
     find_usable_rg,
     find_usable_rg_blocking,
+    start_async,
+    start_blocking,
     with_suggestions,
     with_suggestions_blocking,
 )
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import UnknownTypeError
+from ripwrap.sources.base import Items
+
+if TYPE_CHECKING:
+    from ripwrap._ripgrep.overlaid import Overlaid, OverlayTimeoutError
 
 
 class Collector(Protocol):
@@ -47,7 +55,7 @@ class Collector(Protocol):
         ...
 
     def end_run(self, end: Exit) -> None:
-        """Process the end of a run that was not stopped; raise if rg failed. Another run may follow."""
+        """Process the end of a run that was not stopped; raise an error if rg failed. Another run may follow."""
         ...
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
@@ -71,8 +79,8 @@ class Step(Generic[C]):
 
     Attributes:
         command: Command of rg.
-        collector: Function that makes the collector of the output; called again if rg has to be started again.
-        timeout: Seconds after which rg is stopped, from the moment when it has its slot; `None` is no limit.
+        collector: Function that makes the collector of the output. It is called again if rg is restarted.
+        timeout: Seconds after which rg is stopped, without the wait for a slot; `None` is no limit.
         then: Further commands of the same search, for other paths.
     """
 
@@ -92,6 +100,21 @@ class Runner(Protocol):
         """
         ...
 
+    async def collect_items(
+        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+    ) -> bool:
+        """Search items, and return True if the search was stopped at its time limit.
+
+        Args:
+            wanted: Command for the items.
+            items: Items.
+            answer: Consumer of rg's output.
+            seconds: Time limit; `None` is no limit.
+
+        Raises what `ripwrap._ripgrep.batches.stream_items()` raises.
+        """
+        ...
+
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
         """Call a function that blocks, such as one that reads files; an async runner calls it in a worker thread.
 
@@ -102,6 +125,15 @@ class Runner(Protocol):
 
         Raises:
             TimeoutError: The time limit was reached.
+        """
+        ...
+
+    async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
+        """Call a function that blocks, and do not return before it has ended, even if the task is cancelled.
+
+        Args:
+            work: Function to call. It ends, or undoes what it has done, when `CANCELLED` is set.
+            seconds: Time limit after which `CANCELLED` is set; `None` is no limit.
         """
         ...
 
@@ -122,7 +154,34 @@ class Runner(Protocol):
         ...
 
 
-class AsyncRunner:
+class _Overlaying:
+    """Base of the runners that search the texts of an overlay."""
+
+    async def overlaid(self: "Runner", command: Command, seconds: float | None) -> "Overlaid":
+        """Search the texts of the overlay of a command, and return the change of rg's output.
+
+        Raises:
+            OverlayTimeoutError: It took longer than `seconds`.
+        """
+        from ripwrap._ripgrep.overlaid import prepare  # late: few searches need it
+
+        return await prepare(self.collect, self.call, Step, command, seconds)
+
+
+def _overlay_timeout() -> "type[OverlayTimeoutError]":
+    from ripwrap._ripgrep.overlaid import OverlayTimeoutError
+
+    return OverlayTimeoutError
+
+
+def _late(step: Step[C], late: "OverlayTimeoutError") -> C:
+    """Return the collector of a search that was stopped before anything was found."""
+    collector = step.collector()
+    collector.finish(late.end, timed_out=True)
+    return collector
+
+
+class AsyncRunner(_Overlaying):
     """Runner for tasks, on asyncio and trio; other tasks run between chunks."""
 
     def __init__(self, rg: Rg) -> None:
@@ -132,17 +191,39 @@ class AsyncRunner:
         """Run rg; see `Runner`."""
         await anyio.lowlevel.checkpoint()  # let other tasks run between calls that start together
         binary = await find_usable_rg(step.command, self._rg)
+        overlaid = None
+        if step.command.overlay is not None:
+            try:
+                overlaid = await self.overlaid(step.command, step.timeout)
+            except _overlay_timeout() as late:
+                return _late(step, late)
         async with slot():
-            collector, end, timed_out = await _run(step, binary)
+            collector, end, timed_out = await _run(step, binary, overlaid)
             await parse_stderr(end)
             _finish(collector, end, timed_out=timed_out)
         return collector
+
+    async def collect_items(
+        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+    ) -> bool:
+        """Search items; see `Runner`."""
+        binary = await find_usable_rg(wanted.command, self._rg)
+        with anyio.move_on_after(seconds) as scope:
+            async with aclosing(stream_items(wanted, items, answer, binary)) as nothing:
+                async for _ in nothing:
+                    pass
+        return scope.cancelled_caught
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
         """Call in a worker thread; see `Runner`."""
         with anyio.fail_after(seconds):
             async with nullcontext() if lock is None else lock():
                 return await in_thread(work)
+
+    async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
+        """Call in a worker thread; see `Runner`."""
+        with anyio.fail_after(seconds):
+            return await in_thread_to_end(work)
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
         """Await in this loop; see `Runner`."""
@@ -153,7 +234,7 @@ class AsyncRunner:
         await anyio.lowlevel.checkpoint()
 
 
-class BlockingRunner:
+class BlockingRunner(_Overlaying):
     """Runner for threads: its methods are coroutines that block the thread and never suspend."""
 
     def __init__(self, rg: Rg, *, timeout: float | None = None) -> None:
@@ -164,10 +245,32 @@ class BlockingRunner:
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
         binary = find_usable_rg_blocking(step.command, self._rg, self._install_timeout)
+        overlaid = None
+        if step.command.overlay is not None:
+            try:
+                overlaid = await self.overlaid(step.command, step.timeout)
+            except _overlay_timeout() as late:
+                return _late(step, late)
         with blocking_slot():
-            collector, end, timed_out = _run_blocking(step, binary)
+            collector, end, timed_out = _run_blocking(step, binary, overlaid)
             _finish(collector, end, timed_out=timed_out)
         return collector
+
+    async def collect_items(
+        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+    ) -> bool:
+        """Search items; see `Runner`."""
+        binary = find_usable_rg_blocking(wanted.command, self._rg, self._install_timeout)
+        begun = time.monotonic()
+        try:
+            with closing(stream_items_blocking(wanted, items, answer, binary, seconds)) as nothing:
+                for _ in nothing:
+                    pass
+        except TimeoutError:
+            if seconds is None or time.monotonic() - begun < seconds:  # an error of the items
+                raise
+            return True
+        return False
 
     async def call(
         self,
@@ -178,6 +281,10 @@ class BlockingRunner:
     ) -> T:
         """Call in this thread; see `Runner`."""
         return work() if seconds is None else _call_within(work, seconds)
+
+    async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
+        """Call in this thread; see `Runner`."""
+        return await self.call(work, seconds=seconds)
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
         """Await in a new event loop; see `Runner`."""
@@ -193,7 +300,7 @@ class BlockingRunner:
 
 
 class DeadlineRunner:
-    """Runner that wraps another one and gives all its calls together one time limit."""
+    """Runner that wraps another runner, and limits the total time of all calls."""
 
     def __init__(self, runner: Runner, seconds: float | None, lock: Lock | None = None) -> None:
         """Start the clock.
@@ -216,11 +323,26 @@ class DeadlineRunner:
         self._left()
         return collector
 
+    async def collect_items(
+        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+    ) -> bool:
+        """Search items; see `Runner`. Raise `TimeoutError` at the time limit, as `collect()` does."""
+        with self._named():
+            timed_out = await self._runner.collect_items(wanted, items, answer, self._sooner(seconds))
+        self._left()
+        return timed_out
+
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
         """Call a function that blocks; see `Runner`."""
         seconds = self._sooner(seconds)
         with self._named():
             return await self._runner.call(work, seconds=seconds, lock=lock or self._lock)
+
+    async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
+        """Call a function that blocks, and wait until it has ended, even after a cancellation; see `Runner`."""
+        seconds = self._sooner(seconds)
+        with self._named():
+            return await self._runner.call_to_end(work, seconds=seconds)
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
         """Await an awaitable; see `Runner`."""
@@ -250,7 +372,7 @@ class DeadlineRunner:
 
     @contextmanager
     def _named(self) -> Generator[None]:
-        """Replace a `TimeoutError` about the limit of a step, after the deadline, by one about the whole limit."""
+        """Convert a `TimeoutError` of a step to one that names the limit of all calls, if that limit was reached."""
         try:
             yield
         except TimeoutError as error:
@@ -263,7 +385,7 @@ class DeadlineRunner:
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that awaits nothing but a `BlockingRunner`.
+    """Return the result of a coroutine that only awaits methods of a `BlockingRunner`.
 
     Raises:
         RuntimeError: The coroutine was suspended, because it awaited something else.
@@ -274,7 +396,7 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         result: T = end.value
         return result
     coroutine.close()
-    raise RuntimeError(f"{coroutine!r} suspended; it may await only its runner")
+    raise RuntimeError(f"{coroutine!r} was suspended; it may await only methods of its runner")
 
 
 async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
@@ -302,11 +424,12 @@ def _finish(collector: Collector, end: Exit, *, timed_out: bool) -> None:
     collector.finish(end, timed_out=timed_out)
 
 
-async def _run(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
+async def _run(step: Step[C], binary: RgBinary, overlaid: "Overlaid | None") -> tuple[C, Exit, bool]:
     deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
-    runs, collector = Runs(step.command, step.then), step.collector()
+    command = step.command if overlaid is None else overlaid.command
+    runs, collector = Runs(command, step.then), step.collector()
     while runs.pending:
-        async with AsyncChild(binary, runs.pending[0]) as child:
+        async with start_async(binary, runs.pending, overlaid) as child:
             with anyio.CancelScope(deadline=deadline) as scope:
                 while chunk := await child.read(whole=collector.ended):
                     collector.feed(chunk)
@@ -315,6 +438,8 @@ async def _run(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
             end = await child.wait()
         if not scope.cancelled_caught and runs.retry(end, everything=True):
             collector = step.collector()
+            if overlaid is not None:
+                overlaid.restart()
             continue
         runs.add(end)
         if scope.cancelled_caught and (runs.pending or not end.partial):
@@ -326,16 +451,19 @@ async def _run(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
     return collector, runs.end, False
 
 
-def _run_blocking(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
+def _run_blocking(step: Step[C], binary: RgBinary, overlaid: "Overlaid | None") -> tuple[C, Exit, bool]:
     begun = time.monotonic()
-    runs, collector = Runs(step.command, step.then), step.collector()
+    command = step.command if overlaid is None else overlaid.command
+    runs, collector = Runs(command, step.then), step.collector()
     while runs.pending:
-        with BlockingChild(binary, runs.pending[0], step.timeout, begun) as child:
+        with start_blocking(binary, runs.pending, step.timeout, begun, overlaid) as child:
             while chunk := child.read(whole=collector.ended):
                 collector.feed(chunk)
             end = child.end()
         if not child.timed_out and runs.retry(end, everything=True):
             collector = step.collector()
+            if overlaid is not None:
+                overlaid.restart()
             continue
         runs.add(end)
         if child.timed_out and (runs.pending or not end.partial):

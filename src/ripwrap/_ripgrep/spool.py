@@ -1,9 +1,9 @@
-"""Write items, which are names with bytes, into batches of temporary files, so that rg searches them as files.
+"""Write items (names with bytes) into temporary files, so that rg can search them; a batch is the files for one rg.
 
-rg finds these files in a directory, so everything about lines, encodings, binary files and limits for each file is as
-in a search of a directory, and no match can span two items. (One stream of all items on rg's stdin takes as long,
-docs/explanation/architecture.md, and would need other rules for each of these.) A file has the number of its item as
-its name: an item may have any name, and two items may have the same one.
+rg finds these files in a directory. So lines, encodings, binary files and limits for each file work as in a search of a
+directory, and no match can span two items. (A stream of all items to rg's stdin would take as long, and would need its
+own rules for each of these; see docs/explanation/architecture.md.) The name of a file is the number of its item,
+because an item may have any name, and two items may have the same name.
 """
 
 import os
@@ -25,20 +25,20 @@ from ripwrap.sources.base import AnyItems, Item, Source
 
 MAX_BATCH_BYTES = 16 << 20
 MAX_BATCH_ITEMS = 2048
-"""Size at which a batch is searched; a larger item is a batch of its own."""
+"""Number of items, and below it of bytes, at which a batch is full. An item with more bytes is a batch by itself."""
 
 FIRST_BATCH_ITEMS = 64
-"""Items of the first batch; each batch may have twice as many as the one before. So the first matches come soon."""
+"""Number of items in the first batch. Each later batch may have twice as many, so the first matches come soon."""
 
 SLOW_SECONDS = 0.1
-"""Seconds of waiting for items after which those that are there are searched, although the batch is not full."""
+"""Seconds to wait for further items. After that, the batch is searched although it is not full."""
 
 MAX_RUNNING = max(2, min(4, os.cpu_count() or 2))
-"""Number of rg that search batches of one call at a time; each has one thread, so that items keep their order."""
+"""Maximum number of rg processes of one call at a time. Each has one thread, so that items keep their order."""
 
 _PENDING_BYTES = 1 << 20
 _PENDING_ITEMS = 256
-"""Size of the items of an async iterable that are held in memory before a thread writes them."""
+"""Number of items of an async iterable, and below it of bytes, to hold in memory before a thread writes them."""
 
 
 @dataclass(slots=True)
@@ -65,8 +65,8 @@ class Batch:
 class Spool:
     """Private temporary directory for batches; leaving the context manager deletes it.
 
-    It is deleted at the garbage collection or at the exit of the interpreter, too. A Python that is killed by SIGKILL
-    leaves it.
+    The directory is also deleted when this object is garbage collected, and when the interpreter exits. If Python is
+    killed by SIGKILL, the directory remains.
 
     Attributes:
         path: Path of the directory.
@@ -78,7 +78,7 @@ class Spool:
         """Make the directory.
 
         Raises:
-            SearchError: It cannot be made.
+            SearchError: The directory cannot be made.
         """
         try:
             self.path: str = tempfile.mkdtemp(prefix="ripwrap-items-")
@@ -105,7 +105,7 @@ class Spool:
         """Return an empty batch.
 
         Raises:
-            SearchError: Its directory cannot be made.
+            SearchError: The directory of the batch cannot be made.
         """
         self._batches += 1
         batch = Batch(os.path.join(self.path, str(self._batches)), self._items)
@@ -119,7 +119,7 @@ class Spool:
         """Write an item into a batch.
 
         Raises:
-            SearchError: It cannot be written.
+            SearchError: The item cannot be written.
         """
         path = os.path.join(batch.path, f"{self._items:012}")
         with self._lock:
@@ -140,7 +140,7 @@ class Spool:
 
     @property
     def closed(self) -> bool:
-        """True if nothing is searched any more."""
+        """True if the search has ended."""
         return self._closed
 
     def discard(self, batch: Batch) -> None:
@@ -154,12 +154,12 @@ class Spool:
 
 
 class Feed:
-    """Source of batches: an iterable of items, drawn only as far as batches need it.
+    """Source of batches: it takes items from an iterable, only as many as the batches need.
 
     Attributes:
         ended: True if there are no more items.
         slow: True if the last batch is not full, because items come slowly.
-        error: Error that the iterable raised, or that an item caused; the items before it count.
+        error: Error that the iterable raised, or that an item caused. The items before the error are searched.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Feed:
             items: Items.
             spool: Directory for the batches.
             selects: Function that returns whether to search the item with a name.
-            seconds: Seconds from now on after which drawing ends with a `TimeoutError`; `None` is no limit.
+            seconds: Seconds after which taking items ends with a `TimeoutError`; `None` is no limit.
         """
         self.ended: bool = False
         self.slow: bool = False
@@ -180,6 +180,7 @@ class Feed:
         self._source = items if isinstance(items, Source) else None
         if self._source is not None:
             self._source.selects = selects
+            self._source.deadline = None if seconds is None else time.monotonic() + seconds
         self._spool = spool
         self._seconds = seconds
         self._begun = time.monotonic()
@@ -188,7 +189,7 @@ class Feed:
         self._items = iter(items) if isinstance(items, Iterable) else iter(())
 
     def fill(self, batch: Batch) -> None:
-        """Draw items and write them into the batch, until it is full or time is over."""
+        """Take items and write them into the batch, until the batch is full or the time limit is reached."""
         self._spool.sweep()
         begun = time.monotonic()
         try:
@@ -202,7 +203,7 @@ class Feed:
             self.error, self.ended = error, True
 
     async def fill_async(self, batch: Batch) -> None:
-        """Do what `fill()` does: await an async iterable, or draw from a blocking iterable in a worker thread."""
+        """Do what `fill()` does; await an async iterable, or read a blocking iterable in a worker thread."""
         if self._async is None:
             await in_thread(lambda: self.fill(batch))
             return
@@ -219,7 +220,7 @@ class Feed:
             self.error, self.ended = self.error or error, True
 
     async def _draw(self, items: AsyncIterator[Item], begun: float) -> list[Item]:
-        """Return the next items of an async iterable, as many as are written at a time."""
+        """Return the next items of an async iterable, which a thread then writes together."""
         drawn: list[Item] = []
         size = 0
         while size < _PENDING_BYTES and len(drawn) < _PENDING_ITEMS and time.monotonic() - begun < SLOW_SECONDS:
@@ -235,7 +236,7 @@ class Feed:
         return drawn
 
     def close(self) -> None:
-        """End the processes of a source, also while a thread still reads it; other iterables stay as they are."""
+        """End the processes of a source, even while a thread still reads it; do not close other iterables."""
         if self._source is not None:
             self._source.close()
             with suppress(ValueError):  # a thread iterates; it finds that the source is closed
@@ -253,7 +254,7 @@ class Feed:
     def _is_full(self, batch: Batch, begun: float) -> bool:
         now = time.monotonic()
         if self._seconds is not None and now - self._begun >= self._seconds:
-            self.error = TimeoutError(f"timeout={self._seconds} seconds were over before all items were drawn")
+            self.error = TimeoutError(f"timeout={self._seconds} seconds passed before all items were read")
             self.ended = True
         if self.ended or self._spool.closed:
             return True
@@ -276,7 +277,7 @@ def _check_item(item: Any) -> tuple[str, bytes]:
     """Return the name and the bytes of an item.
 
     Raises:
-        TypeError: It is not a pair of a name and a content.
+        TypeError: The item is not a pair of a name and a content.
     """
     try:
         name, content = item

@@ -8,7 +8,7 @@ import difflib
 import errno
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._ripgrep.pattern_errors import find_error_position
@@ -168,7 +168,7 @@ def failure(
         patterns: Patterns of the search.
         types: File types that rg knows; empty if they are not known.
         lingered: True if rg was killed because it did not exit by itself.
-        arguments: Arguments of rg; empty if they are those of `argv`.
+        arguments: Arguments of rg; empty if `argv` has them.
         on_host: True if rg ran on a host.
     """
     # With `--sortr`, rg lists all files first, so errors about paths may come before the reason; leave out errors about
@@ -224,8 +224,15 @@ def path_errors(stderr: bytes) -> tuple[PathError, ...]:
     errors = tuple(_path_error(line) for line in _lines(stderr))
     if len(stderr) <= MAX_STDERR:
         return errors
-    more = f"more errors are left out: rg wrote over {MAX_STDERR} bytes of them"
+    more = f"further errors are not shown: rg wrote more than {MAX_STDERR} bytes of errors"
     return (*errors, PathError(path=None, kind="other", message=more))
+
+
+def without_paths(stderr: bytes, left_out: Callable[[str], bool]) -> bytes:
+    """Return stderr without the messages about some paths."""
+    start = b"rg: " if _PREFIX.match(stderr) else b""
+    lines = [line for line in _lines(stderr) if (path := _path_error(line).path) is None or not left_out(path)]
+    return b"".join(start + line + b"\n" for line in lines)
 
 
 def path_error(path: str, error: OSError) -> PathError:
@@ -240,10 +247,10 @@ def kind_of_error(number: int, *, windows: bool = IS_WINDOWS) -> PathErrorKind:
 
 
 def only_path_errors(stderr: bytes) -> bool:
-    """Return whether every line is about a path that could not be read, so that the rest of the answer is valid.
+    """Return True if every line is about a path that could not be read; the rest of the answer is then valid.
 
-    An incomplete last line does not count as such a line: rg writes one if the disk is full, and then its answer is
-    incomplete.
+    Return False if the last line is incomplete. rg writes an incomplete line if the disk is full, and then its answer
+    is incomplete, too.
     """
     if len(stderr) <= MAX_STDERR and not stderr.endswith(b"\n"):
         return False

@@ -1,7 +1,7 @@
 """Run rg and yield its answer: one async and one blocking loop, which pass rg's output to an `Answer`.
 
-Operations differ in their answers. Only this module, `runner` and `process` have separate code for async and blocking.
-There are two loops because a bridge between async and blocking code takes 43 µs per record, and a loop 1 µs.
+Each operation has its own `Answer`. Only this module, `runner` and `process` have separate code for async and blocking.
+There are two loops because a bridge between async and blocking code takes 43 µs per record. A loop takes 1 µs.
 """
 
 import functools
@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from contextlib import suppress
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
 
@@ -23,6 +23,9 @@ from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd, parse
 from ripwrap.binary.probe import RgBinary, format_version
 from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import BinaryError, CapabilityError, Hint, HintedText, SearchError, UnknownTypeError
+
+if TYPE_CHECKING:
+    from ripwrap._ripgrep.overlaid import Overlaid
 
 _LOGGER = logging.getLogger("ripwrap")
 SUGGESTION_SECONDS = 2.0
@@ -61,7 +64,7 @@ class Answer(Protocol[T_co]):
 
 
 class Runs:
-    """Runs of rg for one search, one after another; only one unless the paths need several command lines.
+    """Runs of rg for one search, one after another. There is one run, unless the paths need several command lines.
 
     Attributes:
         pending: Commands that are still to run.
@@ -76,7 +79,8 @@ class Runs:
             ordered: True if the order of files matters.
 
         Raises:
-            SearchError: The order matters, and rg would have to sort the files of all paths together.
+            SearchError: The order matters, and several runs cannot keep it, because rg sorts the files of all paths
+                together.
         """
         self._commands = [part for one in (command, *then) for part in split(one)]
         if ordered and len(self._commands) > 1 and command.sorts_all:
@@ -96,9 +100,9 @@ class Runs:
         self._ends = [functools.reduce(Exit.followed_by, (*self._ends, end))]
 
     def retry(self, end: Exit, *, everything: bool = False) -> bool:
-        """Return whether to run rg again with one thread, because it could not start a further thread (rg-facts 8).
+        """Return True if rg must run again with one thread, because it could not start another thread (rg-facts 8).
 
-        If so, the commands in `pending` are prepared for this.
+        If so, change the commands in `pending` to use one thread.
 
         Args:
             end: Exit of the last run.
@@ -121,15 +125,17 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
         FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter, or no path
             of the command exists.
         BinaryError: rg cannot be found or started.
-        CapabilityError: This rg lacks an option of the command.
-        SearchError, DecodeError: `answer` raises it, or the paths need several command lines and cannot be sorted.
+        CapabilityError: This rg does not have an option of the command. SearchError: rg failed, or the paths need
+            several command lines and cannot be sorted.
+        DecodeError: rg's output is malformed.
     """
     if answer.full:
         return
     binary = await find_usable_rg(command, rg)
-    runs = Runs(command, ordered=True)
+    overlaid = None if command.overlay is None else await _prepare(command, binary)
+    runs = Runs(command if overlaid is None else overlaid.command, ordered=True)
     while runs.pending:
-        async with AsyncChild(binary, runs.pending[0]) as child:
+        async with start_async(binary, runs.pending, overlaid) as child:
             while not answer.full and (chunk := await child.read(whole=answer.ended)):
                 for item in answer.feed(chunk):
                     if answer.full:
@@ -159,9 +165,10 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
         return
     begun = time.monotonic()
     binary = find_usable_rg_blocking(command, rg, timeout)
-    runs = Runs(command, ordered=True)
+    overlaid = None if command.overlay is None else _prepare_blocking(command, binary, timeout)
+    runs = Runs(command if overlaid is None else overlaid.command, ordered=True)
     while runs.pending:
-        with BlockingChild(binary, runs.pending[0], timeout, begun) as child:
+        with start_blocking(binary, runs.pending, timeout, begun, overlaid) as child:
             while not answer.full and (chunk := child.read(whole=answer.ended)):
                 for item in answer.feed(chunk):
                     if answer.full:
@@ -179,6 +186,45 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
             raise with_suggestions_blocking(end, binary) from None
 
 
+# The modules below import this one, and are needed only with an overlay.
+
+
+async def _prepare(command: Command, binary: RgBinary) -> "Overlaid":
+    from ripwrap._ripgrep.runner import AsyncRunner
+
+    return await AsyncRunner(binary).overlaid(command, None)
+
+
+def _prepare_blocking(command: Command, binary: RgBinary, timeout: float | None) -> "Overlaid":
+    from ripwrap._ripgrep.overlaid import OverlayTimeoutError
+    from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+
+    try:
+        return run_blocking(BlockingRunner(binary).overlaid(command, timeout))
+    except OverlayTimeoutError:
+        raise TimeoutError(f"rg was stopped after timeout={timeout} seconds") from None
+
+
+def start_async(binary: RgBinary, pending: Sequence[Command], overlaid: "Overlaid | None") -> AsyncChild:
+    """Start the first pending command; with an overlay, its output is changed."""
+    if overlaid is None:
+        return AsyncChild(binary, pending[0])
+    from ripwrap._ripgrep.overlaid import async_child
+
+    return async_child(binary, pending, overlaid)
+
+
+def start_blocking(
+    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: "Overlaid | None"
+) -> BlockingChild:
+    """Do what `start_async()` does, blocking."""
+    if overlaid is None:
+        return BlockingChild(binary, pending[0], timeout, begun)
+    from ripwrap._ripgrep.overlaid import blocking_child
+
+    return blocking_child(binary, pending, timeout, begun, overlaid)
+
+
 def _order_error(command: Command, lines: int) -> SearchError:
     return SearchError(
         HintedText(
@@ -194,7 +240,7 @@ def _order_error(command: Command, lines: int) -> SearchError:
 
 
 def _last_items(answer: Answer[T], end: Exit, runs: Runs) -> Iterator[T]:
-    """Yield the items that are known at the end of a run, and at the end of all runs; raise if rg failed."""
+    """Yield the items that are known at the end of a run, or of the last run; raise an error if rg failed."""
     yield from answer.end_run(end)
     if not runs.pending:
         runs.end.check_paths()

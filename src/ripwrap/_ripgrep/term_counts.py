@@ -27,8 +27,9 @@ _REMARK = re.compile(
 class TermCounts:
     """Collector of the output of `words_command()`, with bounded memory.
 
-    Only counts are in memory: for each word, those of at most `max_files` files. Files with more different words come
-    first, then files with more matches. The result does not depend on the order in which rg finds the files.
+    Only counts are in memory, for at most `max_files` files of each word. The collector keeps the files with the most
+    different words; among equal files, those with the most matches. The result does not depend on the order in which rg
+    finds the files.
 
     Attributes:
         files: Number of matches of each word in each file that is in memory.
@@ -42,7 +43,7 @@ class TermCounts:
         """Set the bounds of the counts.
 
         Args:
-            words: Function that returns the words that a matched text counts for.
+            words: Function that takes a matched text and returns the words that it counts for.
             timeout: Time limit of rg in seconds, for the text of an error.
             max_files: Maximum number of files with the same word whose counts are kept.
         """
@@ -64,7 +65,7 @@ class TermCounts:
         """Process a chunk of rg's output.
 
         Raises:
-            DecodeError: A path is longer than `MAX_RECORD`, or Windows cannot have it.
+            DecodeError: A path is longer than `MAX_RECORD`, or is not UTF-8 on Windows.
         """
         text = self._rest + chunk
         at = 0
@@ -138,7 +139,7 @@ class TermCounts:
         """Add counts, such as those of a collector of other directories.
 
         Args:
-            files: Number of hits of each word in each file.
+            files: Number of matches of each word in each file.
             having: Number of files that have each word.
             total: Number of files that have any of the words.
         """
@@ -153,7 +154,7 @@ class TermCounts:
             self._trim_above = 2 * max(len(self.files), self._max_files)
 
     def trim(self) -> None:
-        """Keep the first `max_files` files of each word; a dropped file can never come back."""
+        """Keep the best `max_files` files of each word; a file that was dropped cannot be one of them later."""
         order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
         before: Counter[str] = Counter()
         kept: dict[str, Mapping[str, int]] = {}

@@ -78,7 +78,7 @@ def spawn(
 
 @contextmanager
 def defer_interrupts() -> Generator[None]:
-    """Deliver Ctrl-C only after the block, which starts a child and makes sure that the child will be ended.
+    """Delay Ctrl-C until the end of the block, which starts a child and ensures that the child will be ended.
 
     `subprocess` loses a child if Ctrl-C comes after its start and before `Popen()` returns
     (docs/explanation/guarantees.md). Only the main thread receives Ctrl-C, and only if Python handles the signal.
@@ -116,8 +116,8 @@ def open_temporary_file() -> IO[bytes]:
 def reap(popen: Popen) -> int | None:
     """Reap a child that has ended and return its exit code; return `None` if the child still runs.
 
-    The processes that the child started are killed first, because on POSIX reaping frees the id of the process group.
-    They keep running if `peek()` cannot see the end of the child without reaping it.
+    On POSIX, reaping frees the id of the process group. So the processes that the child started are killed first. They
+    keep running on systems where `peek()` has to reap the child to learn that it has ended.
     """
     if peek(popen) is None:
         return None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 
 def poll_intervals(seconds: float, longest: float = 0.02) -> Iterator[float]:
-    """Yield the seconds to sleep between two checks, from 0.1 ms doubling to `longest`, for `seconds`."""
+    """Yield the seconds to sleep between checks: first 0.1 ms, then doubled up to `longest`; stop after `seconds`."""
     deadline = time.monotonic() + seconds
     pause = 0.0001
     while time.monotonic() < deadline:

@@ -45,7 +45,7 @@ def start(
 
 
 def widen_pipe(pipe: IO[bytes]) -> None:
-    """Enlarge a pipe beyond Linux' 64 KiB, so that its writer waits less often for its reader."""
+    """Make a pipe larger than the default of Linux, 64 KiB, so that the writer waits less often for the reader."""
     if sys.platform == "linux":
         import fcntl
 
@@ -65,7 +65,7 @@ def peek(popen: Popen) -> int | None:
 
 
 def kill(popen: Popen) -> None:
-    """Kill a child and its group, unless it was reaped, because then its id may belong to another process."""
+    """Kill a child and its group. Do nothing if the child was reaped: its id may belong to another process."""
     peek(popen)
     if popen.returncode is None:
         # PermissionError: a group of zombies on macOS, or this program has changed its user.
@@ -79,7 +79,7 @@ def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
 
 
 def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:  # noqa: ARG001 - Windows needs the process
-    """Return whether no process can write to the pipe any more, so that it holds the last bytes."""
+    """Return True if no process can write to the pipe any more; all its output is then in the pipe."""
     return bool(_poll(pipe, 0) & select.POLLHUP)
 
 
@@ -90,5 +90,5 @@ def _poll(pipe: IO[bytes], seconds: float) -> int:
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
-    """Return the first bytes of a file that a child writes, without changing the offset, which the child shares."""
+    """Return the first bytes of a file that a child writes; do not change the offset, which the child uses, too."""
     return os.pread(file.fileno(), size, 0)

@@ -1,7 +1,8 @@
-"""Processes on Windows: a child and the processes that it starts are in a job, which Windows ends with this process.
+"""Processes on Windows: a child and all processes that it starts are in a job. Windows ends the job with this process.
 
 A job object (https://learn.microsoft.com/windows/win32/procthread/job-objects) is the counterpart of a process group.
-The child starts suspended, because a process that the child starts before it joins the job would stay outside the job.
+The child starts suspended and then joins the job. Otherwise, it could start a process before it joins, and that process
+would be outside of the job.
 """
 
 import ctypes
@@ -30,7 +31,7 @@ KILLED_RETURNCODE: Final = 0x52495057
 """Exit code of a child after `kill()`: a number that no program chooses (rg ends with 0, 1 or 2)."""
 
 PIPE_BYTES: Final = 256 * 1024
-"""Capacity of a pipe, in bytes. With the 4 KiB of Windows' default, the writer would stop whenever the reader pauses.
+"""Capacity of a pipe, in bytes. The default of Windows is 4 KiB: the writer would stop whenever the reader pauses.
 """
 
 _CREATE_SUSPENDED: Final = 0x4
@@ -97,7 +98,7 @@ class Job:
         """Create an empty job.
 
         Raises:
-            OSError: Windows refuses.
+            OSError: Windows reports an error.
         """
         self._handle = _KERNEL.CreateJobObjectW(None, None)
         if not self._handle:
@@ -115,7 +116,7 @@ class Job:
         """Put a process into the job, by its handle.
 
         Raises:
-            OSError: Windows refuses.
+            OSError: Windows reports an error.
         """
         if not _KERNEL.AssignProcessToJobObject(self._handle, process):
             raise _error()
@@ -139,7 +140,7 @@ def make_job(process: int) -> Job:
     """Return a job with a process in it, by its handle.
 
     Raises:
-        OSError: Windows refuses.
+        OSError: Windows reports an error.
     """
     job = Job()
     try:
@@ -282,7 +283,7 @@ def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
 
 
 def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:
-    """Return whether no process can write to the pipe any more, so that it holds the last bytes."""
+    """Return True if no process can write to the pipe any more; all its output is then in the pipe."""
     if _peek_pipe(pipe) is None:
         return True
     # Windows reports the end of a pipe only when all its bytes are read.
@@ -299,7 +300,7 @@ def _peek_pipe(pipe: IO[bytes]) -> int | None:
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
-    """Return the first bytes of a file that a child writes, without changing the offset, which the child shares."""
+    """Return the first bytes of a file that a child writes; do not change the offset, which the child uses, too."""
     handle = _KERNEL.ReOpenFile(msvcrt.get_osfhandle(file.fileno()), _GENERIC_READ, _SHARE_ALL, 0)
     if handle in (None, _HANDLE(-1).value):
         raise _error()

@@ -24,9 +24,9 @@ MAX_MEMORY_BYTES = 2 << 30
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
-"""Seconds after its idle timeout at which the process ends itself if its parent has not ended it.
+"""Seconds between the idle timeout and the alarm with which the process ends itself, if its parent has not ended it.
 
-The time is so long that the alarm never ends a process that has a request.
+The time is long, so that the alarm never ends a process while it works on a request.
 """
 _POLL_INTERVAL = 0.05
 """Seconds between two checks for a timeout or cancellation."""
@@ -48,8 +48,8 @@ _INHERITED_VARIABLES = frozenset(
         ),  # to unpack grammars
     )
 )
-"""Environment variables that the process inherits. It inherits no others, which may hold keys, because hostile source
-may take control of a parser.
+"""Environment variables that the process inherits. Other variables may hold keys. The process does not inherit them,
+because hostile source may take control of a parser.
 """
 
 
@@ -60,12 +60,13 @@ class StartError(Exception):
 class WorkerProcess:
     """A worker process, with a thread that ends it when it is idle.
 
-    The process is started for the first request, and again after it was lost. It ends with `close()` or `kill()`, with
-    the process that started it, after a time without work, and as soon as the task that waits for an answer is
-    cancelled (`CANCELLED`). A lock lets one thread use it at a time. After a fork, the child starts a process of its
-    own.
+    The process is started for the first request. If it ends unexpectedly, the next request starts it again. It ends in
+    four cases: `close()` or `kill()` is called, the process that started it ends, it has no work for some time, or the
+    task that waits for an answer is cancelled (`CANCELLED`). A lock lets one thread use it at a time. After a fork, the
+    forked child starts its own worker process.
 
-    The thread refers to this object, which keeps it alive. So its owner must call `kill()` in a finalizer of its own.
+    The thread has a reference to this object, so the object is not garbage collected. Its owner must call `kill()` in a
+    finalizer.
     """
 
     def __init__(self, code: str, seconds: float, idle: float) -> None:
@@ -85,8 +86,12 @@ class WorkerProcess:
         self._used = 0.0
         _WORKERS.add(self)
 
-    def request(self, parts: Sequence[bytes]) -> list[bytes] | None:
-        """Return the answer to a request, or `None` if the process was lost.
+    def request(self, parts: Sequence[bytes], seconds: float | None = None) -> list[bytes] | None:
+        """Return the answer to a request, or `None` if the process ended before it had answered.
+
+        Args:
+            parts: The request.
+            seconds: Time limit for this answer, if it is less than usual.
 
         Raises:
             StartError: The process cannot be started.
@@ -98,7 +103,7 @@ class WorkerProcess:
                     self.close()
                 if self._process is None:
                     self._start()
-                answer = self._exchange(parts, self._seconds)
+                answer = self._exchange(parts, self._seconds if seconds is None else seconds)
             except BaseException:  # after a Ctrl-C, an answer is still in the pipe
                 self.close()
                 raise
@@ -124,13 +129,13 @@ class WorkerProcess:
                 process.wait()
 
     def kill(self) -> None:
-        """End the process at once, even during a request, e.g. of a daemon thread at exit."""
+        """End the process at once, even during a request. A daemon thread may still wait for an answer at exit."""
         if (process := self._process) is not None:
             kill(process)
         self.close()
 
     def abandon(self) -> None:
-        """Forget the process in a forked child, because it is a child of the parent only."""
+        """Drop the reference to the process; called in a forked child, because the process belongs to the parent."""
         # New locks, because the copied ones may be held by a thread that the fork did not copy.
         self._lock, self._ended = threading.RLock(), threading.Event()
         process, self._process = self._process, None
@@ -200,7 +205,7 @@ if sys.platform != "win32":
 
 def _check_cancelled() -> None:
     if CANCELLED.get().is_set():
-        raise TimeoutError("splitting the file was cancelled")
+        raise TimeoutError("the call was cancelled")
 
 
 def _close_pipes(process: Popen) -> None:
@@ -210,14 +215,14 @@ def _close_pipes(process: Popen) -> None:
 
 
 def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: float, idle: float) -> None:
-    """Answer requests on stdin until it ends: the process's side of `WorkerProcess`.
+    """Answer the requests on stdin until stdin ends; this is the worker's part of `WorkerProcess`.
 
     Args:
         answer: Function that returns the answer to a request.
-        seconds: Time limit of the parent for an answer. If the parent was killed, nothing else ends a hanging
-            `answer`, so this process ends itself after twice that time, on systems with alarms.
-        idle: Seconds without a request after which the parent ends this process. If the parent was killed, and a fork
-            of it still holds the pipe, this process ends itself later, on systems with alarms.
+        seconds: Time limit of the parent for an answer. If the parent was killed, it cannot end a hanging `answer`. So
+            on systems with alarms, this process ends itself after twice that time.
+        idle: Seconds without a request after which the parent ends this process. If the parent was killed, but a fork
+            of the parent holds the pipe open, this process ends itself later, on systems with alarms.
     """
     if sys.platform != "win32":
         import resource

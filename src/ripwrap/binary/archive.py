@@ -1,7 +1,7 @@
-"""Extract one program from a tar.gz or zip safely: sizes are limited, links are refused, names never become paths.
+"""Extract one program from a tar.gz or zip safely: sizes are limited, links are refused, and names never become paths.
 
-Only the expected member is copied, as a stream, into a file that the caller opened; nothing calls `extractall`. The
-whole archive is refused if it contains anything that releases of rg never contain.
+Only the expected member is copied, as a stream, into a file that the caller opened; `extractall` is never called. An
+archive that contains anything unusual for a release of rg is refused.
 """
 
 import errno
@@ -53,9 +53,9 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
         into: File to which the bytes are written.
 
     Raises:
-        ExtractionFailedError: The archive is broken, is not of the format in its name, lacks the member or has it
-            twice, has links or names that lead out of its directory, is too large, has another release of rg, or needs
-            the extra `deflate64`.
+        ExtractionFailedError: The archive is broken, too large, or in another format than its name says. Or the member
+            is missing or occurs twice, a link or name leads out of the archive's directory, the archive has another
+            release of rg, or it needs the extra `deflate64`.
     """
     kind = "zip" if name.endswith(".zip") else "tar.gz"
     archive.seek(0)
@@ -76,7 +76,7 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
 
 
 def _copy(chunks: Iterator[bytes], name: str, into: IO[bytes]) -> None:
-    """Write the chunks, and limit the bytes that are written, because an archive may declare a wrong size."""
+    """Write the chunks, up to a maximum size. The size in the archive is not trusted."""
     size = 0
     for chunk in chunks:
         size += len(chunk)

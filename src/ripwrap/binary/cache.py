@@ -1,8 +1,8 @@
 """Locate installed rgs in the cache, and check that each is complete and can be trusted.
 
-A release has a directory, `ripgrep-{version}-{target}`, with `rg` and a record of its size and hash. An rg whose size
-differs from the record, such as one that a crash left incomplete, is not run. The cache belongs to one user; a
-directory that others can write to is not used.
+Each release has a directory, `ripgrep-{version}-{target}`, with `rg` and a record of its size and hash. If the size of
+an rg differs from its record, for example after a crash, the rg is not run. The cache belongs to one user; a directory
+that others can write to is not used.
 """
 
 import json
@@ -32,7 +32,7 @@ def folder() -> Path:
 
 
 def why_untrusted(path: Path) -> str:
-    """Return the reason not to trust a directory, to which another user may have written; empty if there is none."""
+    """Return the reason not to trust a directory (another user can write to it); empty if it can be trusted."""
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
     if sys.platform == "win32":
@@ -67,7 +67,7 @@ def installed(path: Path) -> Iterator[Path]:
 
 
 def damage(rg: Path) -> str:
-    """Return the reason not to run an installed rg; empty if there is none."""
+    """Return the reason why an installed rg must not be run; empty if it may be run."""
     if not rg.is_file():
         return "no such file"
     if any(map(_foreign, (rg.parent, rg, rg.parent / RECORD))):

@@ -1,8 +1,9 @@
 """List the candidates for rg in order, each with the reason why it is usable or not.
 
 This module searches PATH itself and does not call `shutil.which`, which on Windows may return a file in the current
-directory. A search tool runs inside untrusted checkouts (CVE-2021-3013 was such a case in rg). Only absolute entries of
-PATH are searched, and only for `rg` (`rg.exe` on Windows). The path of a candidate is always absolute.
+directory. That would be dangerous, because a search tool runs in checkouts that are not trusted (see CVE-2021-3013 of
+rg). Only absolute entries of PATH are searched, and only for `rg` (`rg.exe` on Windows). The path of a candidate is
+always absolute.
 """
 
 import importlib.metadata
@@ -85,7 +86,7 @@ def _path_candidates(source: Source, name: str = cache.NAME) -> Iterator[Candida
         if os.path.isabs(entry):
             yield _judge(source, os.path.join(entry, name))
         else:
-            yield Candidate(source, entry or "''", False, "a relative entry of PATH is never searched")
+            yield Candidate(source, entry or "''", False, "relative entries of PATH are not searched")
 
 
 def _cache_candidates() -> Iterator[Candidate]:
@@ -103,7 +104,7 @@ def _cache_candidates() -> Iterator[Candidate]:
 
 
 def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:
-    """Return whether an installed rg is for this platform (homes may be shared) and of the requested version."""
+    """Return True if an installed rg is for this platform (computers may share a home) and of the right version."""
     version, target = cache.parse_release(rg)
     if settings.version() not in (None, version):
         return False

@@ -31,7 +31,7 @@ MAX_RETRY_PAUSE_SECONDS = 30.0
 """Longest pause before a try, even if a server's Retry-After asks for more."""
 
 SILENCE_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
-"""Seconds without any bytes after which a try fails."""
+"""Seconds without any bytes after which a try fails; fewer for connecting."""
 
 WATCH_INTERVAL_SECONDS = 0.05
 """Seconds between two checks of the deadline."""
@@ -71,7 +71,7 @@ class Fetcher:
     retry_pause: float = 0.5
 
     def check(self, what: str) -> None:
-        """Raise if the deadline has passed or the call was cancelled.
+        """Raise an error if the deadline has passed or the call was cancelled.
 
         Raises:
             DownloadFailedError: The deadline has passed, or the call was cancelled.
@@ -208,8 +208,8 @@ class Fetcher:
     def _cut_at_deadline(self) -> Generator[Trace]:
         """Shut down every connection of a request at the deadline: httpx limits each read, but not the whole request.
 
-        Yields a function for httpcore's `trace` extension (https://www.encode.io/httpcore/extensions/), which calls it
-        with each connection.
+        Yield a function for the `trace` extension of httpcore (https://www.encode.io/httpcore/extensions/). httpcore
+        calls the function with each connection.
         """
         sockets: list[socket.socket] = []
         done = threading.Event()
@@ -239,7 +239,7 @@ class Fetcher:
 
 
 def hash_in_sidecar(content: bytes, url: str) -> str:
-    """Return the hash in a `.sha256` file of Unix tools or CertUtil (CRLF, in old versions spaces in the hash).
+    """Return the hash in a `.sha256` file. Unix tools or CertUtil wrote it (CRLF, in old versions spaces in the hash).
 
     Raises:
         DownloadFailedError: The file has no hash, or more than one.

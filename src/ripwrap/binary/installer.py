@@ -1,7 +1,7 @@
-"""Install rg: download, verify, extract, run and publish it, only once if several processes install at the same time.
+"""Install rg: download, verify, extract and run it, then publish it. Processes that install at the same time wait.
 
-Everything happens in a staging directory inside the cache. One rename publishes it after the new rg has printed its
-version. A process that is killed leaves at most a staging directory, which the next installer removes.
+Everything happens in a staging directory inside the cache. When the new rg has printed its version, one rename
+publishes the directory. A process that is killed leaves at most a staging directory, and the next installer removes it.
 """
 
 import errno
@@ -110,7 +110,7 @@ def install(
         timeout: Seconds for the whole call, including the wait for other installers.
         progress: Function that is called with the number of bytes read, and their total or `None`.
         cancelled: Event that another thread sets when the call is cancelled.
-        platform: Platform of another machine, whose rg is not run here; `None` is this machine.
+        platform: Platform of another machine; `None` is this machine. The rg for another machine is not run here.
 
     Raises:
         UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: See `errors`.
@@ -238,7 +238,7 @@ class _DoesNotRunError(BinaryError):
 
 
 def _check_nothing(_rg: Path, _version: str, _archive: str) -> None:
-    """Run nothing: the rg is for another platform, and its hash was verified."""
+    """Do not run the rg, because it is for another platform; its hash was verified."""
 
 
 def _check_runs(rg: Path, version: str, archive: str) -> None:

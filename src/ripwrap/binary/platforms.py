@@ -58,8 +58,8 @@ class Platform:
     Attributes:
         system: Value of `platform.system()`: `Linux`, `Darwin`, `Windows`, …; `Android` also for Termux.
         machine: Value of `platform.machine()`: the machine of the kernel, not of Python.
-        libc: `glibc`, `musl`, or empty where it does not matter.
-        bits: Word size of Python, 32 or 64; a dynamically linked program finds libraries of this size.
+        libc: `glibc`, `musl`, or empty if it does not matter.
+        bits: Word size of Python, 32 or 64. A dynamically linked rg of the same size finds its libraries.
     """
 
     system: str

@@ -27,7 +27,8 @@ from ripwrap.errors import BinaryError, Hint, HintedText, SearchError
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
 
 OLDEST = (13, 0, 0)
-"""Oldest supported rg: on Windows, older ones run programs from the current directory (CVE-2021-3013)."""
+"""Oldest supported version of rg. On Windows, older versions run programs from the current directory (CVE-2021-3013).
+"""
 
 OTHER_RG = HintedText("; pass another ", Hint("rg"))
 """End of an error message about a program that cannot be used as rg."""
@@ -147,7 +148,7 @@ def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str,
     Raises:
         OSError: rg cannot be started.
         SearchError: A temporary file cannot be created.
-        TimeoutError: rg did not end within `seconds`, wrote too much, or the call was cancelled.
+        TimeoutError: rg did not end within `seconds`, it wrote too much, or the call was cancelled.
     """
     returncode, *printed = run_program((path, "--no-config", flag), seconds)
     stdout, stderr = (text.decode("utf-8", "replace") for text in printed)
@@ -157,7 +158,9 @@ def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str,
 def run_program(
     argv: Sequence[str], seconds: float, *, stdin: int | IO[bytes] = subprocess.DEVNULL
 ) -> tuple[int, bytes, bytes]:
-    """Run a program that writes little to its end, and return exit code, stdout and stderr; no process is left.
+    """Run a program until it ends, and return its exit code, stdout and stderr; leave no process behind.
+
+    The output must be small, because it is held in memory.
 
     Args:
         argv: Command line.
@@ -167,7 +170,7 @@ def run_program(
     Raises:
         OSError: The program cannot be started.
         SearchError: A temporary file cannot be created.
-        TimeoutError: It did not end within `seconds`, wrote too much, or the call was cancelled.
+        TimeoutError: The program did not end within `seconds`, it wrote too much, or the call was cancelled.
     """
     cancelled = CANCELLED.get()
     with cancelled.child(), open_temporary_file() as stdout, open_temporary_file() as stderr:

@@ -1,4 +1,4 @@
-"""Table of releases: the SHA-256 of every asset for which at least two independent sources agree; only data.
+"""Table of the SHA-256 of release assets; at least two independent sources agree about each hash.
 
 An asset that is not in the table has no pinned hash. `scripts/compare_pins.py` compares the table with other sources.
 """
@@ -65,7 +65,7 @@ def asset_name(version: str, target: str) -> str:
 
 
 def folder_name(version: str, target: str) -> str:
-    """Return the name of the directory in an archive, which is also its name in the cache."""
+    """Return the name of the directory in an archive; the directory in the cache has the same name."""
     return f"ripgrep-{version}-{target}"
 
 

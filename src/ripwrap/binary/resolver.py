@@ -1,6 +1,6 @@
-"""Find rg: argument → `RIPWRAP_RG` → the wheel of the `bin` extra → PATH → cache → download.
+"""Find rg. These are tried in order: argument, `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, cache, download.
 
-If the argument or `RIPWRAP_RG` is given and cannot be used, that is an error, and no other step is tried.
+If the argument or `RIPWRAP_RG` is given and cannot be used, an error is raised, and nothing else is tried.
 """
 
 import functools
@@ -94,7 +94,7 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
     for candidate in candidates(_absolute_name(rg)):
         if candidate.usable:
             taken = any(earlier.usable for earlier in seen)
-            now = "usable, but an earlier one is taken" if taken else "taken"
+            now = "usable, but an earlier candidate is taken" if taken else "taken"
             seen.append(replace(candidate, reason=candidate.reason.replace("usable", now, 1)))
         else:
             seen.append(candidate)
@@ -131,7 +131,7 @@ async def install(
         mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; below each
             there is `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
         sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
-        allow_unpinned: If there is no pinned hash for the version and platform, use the one in upstream's `.sha256`
+        allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in upstream's `.sha256`
             file.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read, and the total or `None`.
@@ -254,7 +254,7 @@ def _absolute_name(rg: Rg) -> str | None:
 
 
 def _memory_key(rg: Rg) -> _Key:
-    """Return the values on which the choice of rg depends, as the key of the cache."""
+    """Return the key for caching the choice of rg: all values on which the choice depends."""
     named = os.environ.get("RIPWRAP_RG") or ""
     beside = None
     if os.path.dirname(named) and not os.path.isabs(named):
@@ -290,7 +290,7 @@ def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBina
 
 
 def _offline_instructions() -> str:
-    """Return instructions for bringing a release to a machine without network."""
+    """Return instructions for installing a release on a machine without a network."""
     version = settings.version_to_install()
     try:
         target = platforms.targets(platforms.current(), version)[0]

@@ -26,6 +26,7 @@ from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.cli.flags import (
     GROUPS,
+    NOT_FOR_REPLACE,
     OTHER,
     Color,
     CountLines,
@@ -34,6 +35,7 @@ from ripwrap.cli.flags import (
     Cwd,
     EmbedderName,
     HybridWeight,
+    Inside,
     Json,
     Limit,
     LineNumber,
@@ -70,6 +72,9 @@ from ripwrap.cli.output import (
     print_types,
     styled_console,
 )
+from ripwrap.cli.replace import SHOW, WriteOptions, show_or_write, undo_last
+from ripwrap.cli.scan import EPILOGUE as SCAN_EPILOGUE
+from ripwrap.cli.scan import scan
 from ripwrap.cli.sources import NO_GIT, GitOptions, move_stdin, search_source
 from ripwrap.errors import RipwrapError, spell, spell_error
 from ripwrap.models import FileCount, Match, TreeEntry
@@ -106,6 +111,12 @@ Exit codes:
   1  it does not; the reason is printed
   2  an error; stderr says which"""
 
+REPLACE_EXIT_CODES = """\
+Exit codes:
+  0  something to replace, or replaced, or undone
+  1  nothing to replace, or nothing chosen
+  2  an error; stderr says which"""
+
 app: App = App(
     name="ripwrap",
     version=lambda: metadata.version("ripwrap"),
@@ -125,6 +136,7 @@ app: App = App(
 app["--help"].group = app["--version"].group = OTHER
 app["--help"].sort_key = 1
 app.command(index)
+app.command(scan, sort_key=6, usage="ripwrap scan [OPTIONS] --rules FILE [PATH]...", help_epilogue=SCAN_EPILOGUE)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -159,7 +171,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _parse_on(on: str | None) -> remote.Host | None:
-    """Return the host of `--on`; errors name the flag."""
+    """Return the host that `--on` names; error messages name the flag."""
     if on is None:
         return None
     try:
@@ -192,6 +204,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
         "ripwrap search TODO --on ssh:box:/srv    # on another machine",
         "ripwrap search TODO --repositories 'src/*' --per-root 5",
         "ripwrap search TODO --rev main~3         # in a revision of git",
+        "ripwrap search TODO --inside zip,ipynb   # in archives and notebooks, too",
         "ripwrap search -- --pre                  # a pattern that begins with a dash",
     ),
 )
@@ -209,6 +222,7 @@ def search(
     max_columns: MaxColumns = 0,
     limit: Limit = None,
     coverage: CoverageFlag = False,
+    inside: Inside = "",
     on: OnHost = None,
     many: ManyRoots = NO_ROOTS,
     git: GitOptions = NO_GIT,
@@ -237,8 +251,10 @@ def search(
         "--coverage": coverage,
         "--on": on is not None,
         "--repositories": many is not NO_ROOTS,
+        "--inside": bool(inside),
     }
-    if git.check(paths, [flag for flag, given in modes.items() if given]):
+    given = [flag for flag, is_given in modes.items() if is_given]
+    if git.check(paths, given):
         return search_source(
             pattern,
             paths,
@@ -251,6 +267,8 @@ def search(
             limit=limit,
             options=options,
         )
+    if inside and len(given) > 1:
+        raise ValueError(f"{given[0]} does not apply to --inside; leave one of them out")
     other = files_with_matches or files_without_match or count_matches
     if many.check(paths, other_mode=other or coverage or on is not None):
         return search_repositories(
@@ -281,7 +299,8 @@ def search(
         )
     if count or count_matches:
         return ask(sync.count if count else sync.count_matches, count_printer(color), FileCount)
-    return ask(sync.search_messages, match_printer(color, max_columns), Match)
+    formats = [one.strip() for one in inside.split(",")] if inside else ()
+    return ask(partial(sync.search_messages, inside=formats), match_printer(color, max_columns), Match)
 
 
 @app.command(
@@ -403,6 +422,49 @@ def why(file: str, /, *paths: str, run: RunOptions = RunOptions(), **options: Un
 
 @app.command(
     sort_key=8,
+    usage="ripwrap replace [OPTIONS] PATTERN REPLACEMENT [PATH]...\n       ripwrap replace --undo",
+    help_epilogue=epilogue(
+        "ripwrap replace 'old_(\\w+)' 'new_$1' src        # show a diff, write nothing",
+        "ripwrap replace 'old_(\\w+)' 'new_$1' src --apply",
+        "ripwrap replace -F 'a[0]' 'a.first' --interactive",
+        "ripwrap replace --undo                         # the last one here",
+        after=REPLACE_EXIT_CODES,
+    ),
+)
+@flags(SearchOptions, VISIBLE_FILES, without=NOT_FOR_REPLACE)
+def replace_(
+    pattern: str | None = None,
+    replacement: str | None = None,
+    /,
+    *paths: str,
+    escapes: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    write: WriteOptions = SHOW,
+    color: Color = "auto",
+    run: RunOptions = RunOptions(),
+    **options: Unpack[SearchOptions],
+) -> int:
+    r"""Replace matches in files, all or none; show a diff first.
+
+    Parameters
+    ----------
+    pattern
+        Regular expression to search for
+    replacement
+        Text for each match; $1 is a group, $$ a dollar
+    paths
+        Files and directories to change [default: all]
+    escapes
+        Read \n, \t, \xHH and others in REPLACEMENT
+    """
+    write.check((pattern, replacement))
+    if pattern is None or replacement is None:
+        return undo_last(write.journal, run.cwd, as_json=run.json)
+    plan = sync.replace(pattern, replacement, cwd=run.cwd, paths=paths, escapes=escapes, rg=run.rg, **options)
+    return show_or_write(plan, write, color, as_json=run.json)
+
+
+@app.command(
+    sort_key=9,
     usage="ripwrap doctor [OPTIONS]",
     help_epilogue=epilogue("ripwrap doctor", "ripwrap doctor --rg ./rg", after=SETUP_EXIT_CODES),
 )
@@ -436,7 +498,7 @@ def doctor(*, rg: RgPath = None) -> int:
 
 
 @app.command(
-    sort_key=9,
+    sort_key=10,
     usage="ripwrap install [OPTIONS] [VERSION]",
     help_epilogue=epilogue(
         "ripwrap install",
@@ -495,7 +557,7 @@ def install(
 
 
 @app.command(
-    sort_key=10,
+    sort_key=11,
     usage="ripwrap mcp [OPTIONS]",
     help_epilogue=epilogue(
         "ripwrap mcp --root .", "ripwrap mcp --root src --root docs --http --port 8080", after=SETUP_EXIT_CODES
@@ -517,6 +579,7 @@ def mcp(
     no_deny: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     show_denied: Annotated[ShowDenied, Parameter(metavar="HOW", show_choices=False)] = "hide",
     redact: Annotated[bool, Parameter(negative="--no-redact", show_default="on")] = True,
+    write: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     rg: RgPath = None,
 ) -> int:
     """Serve tools to agents, over MCP.
@@ -547,6 +610,8 @@ def mcp(
         Denied files in listings: hide, count or name them
     redact
         Mask keys, tokens and passwords in answers
+    write
+        Offer the tool replace_content, which changes files
     """
     try:
         from ripwrap import mcp as server
@@ -578,5 +643,6 @@ def mcp(
         deny=(*(() if no_deny else sync.Workspace.SECRETS), *(deny or ())),
         show_denied=show_denied,
         redact=redact,
+        write=write,
     )
     return FOUND

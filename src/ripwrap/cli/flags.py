@@ -1,6 +1,6 @@
 """Flags of the command line, made from the options of the library: names, groups, and their form in messages."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeVar, Unpack, get_args, get_origin, get_type_hints
@@ -67,6 +67,9 @@ RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg
 OnHost = Annotated[
     str | None, Parameter(name="--on", group=RIPWRAP, metavar="HOST", help="Search ssh:HOST[:DIR] or docker:NAME[:DIR]")
 ]
+Inside = Annotated[
+    str, Parameter(group=RIPWRAP, metavar="FORMATS", help="Search inside, too: zip,tar,gz,ipynb,pdf,docx,xlsx,…")
+]
 EmbedderName = Annotated[
     str | None, Parameter(metavar="NAME", help="Embedding model, e.g. `wordllama` [default: none]")
 ]
@@ -74,7 +77,11 @@ HybridWeight = Annotated[
     float | None, Parameter(metavar="NUM", help="Weight of embeddings, 0 to 1", show_default="0.34")
 ]
 
+NOT_FOR_REPLACE = ("invert_match", "passthru", "replace", "no_line_number")
+"""Options of a search that `ripwrap replace` does not have."""
+
 _COMMANDS = {
+    "undo": "ripwrap replace --undo",
     "refresh": "ripwrap index build",
     "prune": "ripwrap index prune",
     "file_types": "ripwrap types",
@@ -87,7 +94,7 @@ _ARGUMENTS = {"path": "FILE", "paths": "PATHS"}
 
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
-"""Options whose negation is a separate option, because rg has a letter for it."""
+"""Options without a negated flag: their negation is an option of its own, because rg has a letter for it."""
 
 _OVERRIDES = (
     {"ignore_case", "smart_case", "case_sensitive"},
@@ -103,23 +110,26 @@ _OVERRIDES = (
     {"line_number", "no_line_number"},
     {"files_with_matches", "files_without_match", "count", "count_matches"},
 )
-"""Groups of options of which the last one wins; from the help of rg 15."""
+"""Groups of options that override each other: the last one wins (help of rg 15)."""
 
 _OWN = {"files_with_matches": "-l", "files_without_match": "", "count": "-c", "count_matches": "", "line_number": "-n"}
-"""Flags in `_OVERRIDES` that are not options of the library, with their letters."""
+"""Flags in `_OVERRIDES` that are not options of the library, each with its letter."""
 
 
-def flags(options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS) -> Callable[[Function], Function]:
+def flags(
+    options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS, without: Collection[str] = ()
+) -> Callable[[Function], Function]:
     """Give a command's `**options` the flags of a TypedDict, with rg's names, letters and negations.
 
     Args:
         options: The TypedDict.
         defaults: Defaults of the command that differ from those of the flags.
+        without: Options that the command has no use for.
     """
 
     def decorate(function: Function) -> Function:
         hints = get_type_hints(options, include_extras=True)
-        named = {key: _parameter(key, hint, defaults) for key, hint in hints.items()}
+        named = {key: _parameter(key, hint, defaults) for key, hint in hints.items() if key not in without}
         # The type is made at run time, so no type checker can see its keys. They see `Unpack[SearchOptions]` in the
         # signature.
         flags: Any = TypedDict("flags", named, total=False)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
@@ -130,7 +140,7 @@ def flags(options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS) -> C
 
 
 def drop_overridden(arguments: Sequence[str]) -> list[str]:
-    """Return arguments without the flags that a later one overrides: `-s -i` becomes `-i`, as in rg."""
+    """Remove the flags that a later flag overrides: `-s -i` becomes `-i`, as in rg."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     given = list(_split(arguments[:end]))
     kept: list[list[str]] = []
@@ -145,7 +155,7 @@ def drop_overridden(arguments: Sequence[str]) -> list[str]:
 
 
 def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each option with its tokens, combined letters (`-in`) one by one, and other tokens with an empty name."""
+    """Yield each option with its tokens, and each other token with an empty name; split combined letters (`-in`)."""
     names, rest = _names(), iter(arguments)
     for token in rest:
         left = token
@@ -220,7 +230,7 @@ def usage_error(error: CycloptsError) -> str:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    """Return the flag that an unknown flag means or resembles; empty if there is none."""
+    """Return the known flag that is most similar to an unknown flag; empty if there is none."""
     plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
     meant = suggest(name.removeprefix("--").replace("-", "_"), plain)
     return plain.get(meant, "--glob='!…'" if meant else "")

@@ -16,7 +16,7 @@ Exit codes:
   2  an error, or a part that could not be read; stderr says which"""
 
 _NAME_COLUMN = 30
-"""Column at which descriptions start; a name that is longer has a line of its own."""
+"""Column at which descriptions start. A longer name is on a line by itself."""
 
 
 def epilogue(*examples: str, after: str = EXIT_CODES) -> str:
@@ -63,7 +63,7 @@ def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> Iterator[
 
 
 def _names(entry: "HelpEntry") -> str:
-    """Return the names of an option, with those of its negation unless the option is off by default."""
+    """Return the names of an option; if the option is on by default, also the names of its negation."""
     if entry.positional_label:
         return entry.positional_label
     names = [*entry.positive_shorts, *entry.positive_names]

@@ -180,7 +180,7 @@ def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
 
 
 def _with_flags(result: "CheckResult | IndexStatus") -> "CheckResult | IndexStatus":
-    """Return a result with the options of its views as typed in a shell."""
+    """Return a result in which the options of views (choices of files) are written as flags."""
     views = tuple(
         view.model_copy(update={"options": shlex.join(spell_file_flags(loads(view.options)))}) for view in result.views
     )
@@ -311,7 +311,7 @@ def watch(
 
 
 def _renamed(old: str, new: Callable[..., int]) -> None:
-    """Keep the name that a command had before 0.2, hidden and with a warning."""
+    """Register a command under its name from before 0.2; it is hidden in help, and prints a warning."""
 
     @wraps(new)
     def command(*arguments: Any, **options: Any) -> int:

@@ -1,4 +1,4 @@
-"""The part of the command `search` that searches many roots, here or on a cluster of Dask."""
+"""Search many roots with the command `search`, on this machine or on a Dask cluster."""
 
 import glob
 import os
@@ -128,8 +128,7 @@ def _printer(
     roots: "Sequence[Root]", here: str, color: When, max_columns: int
 ) -> "Callable[[RootMatch | RootCount], None]":
     """Return the printer of results, with paths that are relative to `here` if they are below it."""
-    places = {root.name: os.path.relpath(root.path, here) for root in roots}
-    places |= {root.name: root.path for root in roots if places[root.name].startswith(os.pardir)}
+    places = {root.name: _place(root.path, here) for root in roots}
     show_match, show_count = match_printer(color, max_columns), count_printer(color)
     last: str | None = None
 
@@ -145,6 +144,15 @@ def _printer(
         show_match(one.model_copy(update={"path": path}))
 
     return show
+
+
+def _place(path: str, here: str) -> str:
+    """Return the path of a root relative to `here`; unchanged if it is not below `here`."""
+    try:
+        relative = os.path.relpath(path, here)
+    except ValueError:  # on another drive of Windows
+        return path
+    return path if relative.startswith(os.pardir) else relative
 
 
 @contextmanager

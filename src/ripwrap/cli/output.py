@@ -56,7 +56,7 @@ _paths = TypeAdapter[str](FsPath)
 
 
 def styled_console(color: When = "auto", *, stderr: bool = False) -> Console:
-    """Return a console for a terminal; if NO_COLOR is set, it prints no styles at all, where rich would print bold."""
+    """Return a console for a terminal. If NO_COLOR is set, it prints no styles, not even bold."""
     if color == "auto" and os.environ.get("NO_COLOR"):
         color = "never"
     return Console(
@@ -79,7 +79,7 @@ def print_all(
         items: Items to print.
         show: Function that prints an item.
         wanted: Type or types of the items that count as results.
-        lenient: Do not return the exit code of an error because of a warning.
+        lenient: If True, a warning does not change the exit code. If False, it gives the exit code of an error.
     """
     found = failed = False
     with printed_warnings() as warned:
@@ -146,7 +146,7 @@ def print_reason(reason: Reason) -> None:
 
 
 def print_coverage(coverage: Coverage, *, as_json: bool) -> None:
-    """Print to stderr how many files were searched, and an example of each kind of other files; or a line of JSON."""
+    """Print to stderr the number of searched files and an example for each reason to skip files, or a line of JSON."""
     if as_json:
         print_json(coverage)
         return
@@ -213,7 +213,7 @@ def _print_plain(chunk: RankedChunk) -> None:
 
 
 def _left_out(lines: Sequence[AnyStr]) -> str:
-    """Return a text that counts the lines of a chunk that are not shown; empty if all of these are blank."""
+    """Return a text with the number of lines of a chunk that are not shown; empty if all these lines are blank."""
     rest = lines[_MAX_SNIPPET_LINES:]
     return f"  … {plural(len(rest), 'more line')}" if has_text(rest) else ""
 

@@ -1,4 +1,4 @@
-"""Search and list what is no file on the disk: standard input, a revision of git, and its history."""
+"""Search content that is not in files on the disk: standard input, a revision of git, and the history of git."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ STDIN = "-"
 @Parameter(name="*")
 @dataclass(frozen=True)
 class GitOptions:
-    """Options that choose what git has in place of files."""
+    """Options that search a revision or history of git in place of files."""
 
     rev: Annotated[str | None, Parameter(group=GIT, metavar="REV", help="Search this revision, e.g. main~3")] = None
     history: Annotated[
@@ -31,7 +31,7 @@ class GitOptions:
     since: Annotated[str | None, Parameter(group=GIT, metavar="DATE", help="With --history, only commits since")] = None
 
     def check(self, paths: Sequence[str], others: Sequence[str]) -> bool:
-        """Return whether to search something other than files.
+        """Return True if standard input, a revision or a history is searched in place of files.
 
         Args:
             paths: Paths of the command line.
@@ -54,7 +54,7 @@ NO_GIT = GitOptions()
 
 
 def move_stdin(arguments: Sequence[str]) -> list[str]:
-    """Return arguments with a lone dash behind `--`, because cyclopts takes it for an option."""
+    """Move a single dash (standard input) behind `--`, because cyclopts reads it as an option."""
     if STDIN not in arguments or "--" in arguments:
         return list(arguments)
     return [*(one for one in arguments if one != STDIN), "--", *(one for one in arguments if one == STDIN)]
@@ -73,7 +73,7 @@ def search_source(
     limit: int | None,
     options: SearchOptions,
 ) -> int:
-    """Search standard input, a revision or a history, print what is found, and return the exit code."""
+    """Search standard input, a revision or a history, print the matches, and return the exit code."""
     show: Callable[[Any], None] = print_json if as_json else match_printer(color, max_columns)
 
     def found() -> Iterator[object]:

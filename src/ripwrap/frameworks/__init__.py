@@ -1,6 +1,6 @@
-"""Adapters for agent frameworks: one module each, with an extra of the same name; nothing in ripwrap imports them.
+"""Adapters for agent frameworks. Each framework has a module, and an extra of the same name.
 
-This module has the code that they share: the schemas of the tools of a workspace, and functions that call a tool.
+This module has the code that the adapters share: the schemas of a workspace's tools, and functions that call a tool.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,8 +16,8 @@ T = TypeVar("T")
 def tool_schemas(
     workspace: Workspace | sync.Workspace, *, strict: bool = False
 ) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the description and the schema of the arguments of each of `workspace.tools`, by name."""
-    offered = schemas(index=True, anchors=True, strict=strict)
+    """Map the name of each tool of a workspace to its description and the schema of its arguments."""
+    offered = schemas(index=True, anchors=True, write=True, strict=strict)
     return {method.__name__: offered[method.__name__][:2] for method in workspace.tools}
 
 

@@ -45,7 +45,9 @@ from ripwrap.workspace.dispatch import TOOL_ERRORS
 __all__ = ["RipwrapBackend"]
 
 MAX_MATCHES = 10_000
-"""Number of matches that `grep()` asks for if the caller sets no limit; the workspace's `max_chars` allows fewer."""
+"""Number of matches that `grep()` asks for if the caller sets no limit. `max_chars` of the workspace usually allows
+fewer.
+"""
 MAX_PAGES = 20
 """Maximum number of pages of `find_files` that `glob()` reads."""
 MAX_TEXT_BYTES = 32_000_000
@@ -54,8 +56,8 @@ MAX_BINARY_BYTES = 500 * 1024
 """Maximum size in bytes of a binary file that `read()` returns, as in the sandboxes of deepagents."""
 
 _PLAIN_GLOB = re.compile(r"(?:[^!,\\{}\[]|\{[^!\\{}\[]*\})+")
-"""Pattern of globs that mean the same to the workspace and to deepagents: without lists, negation, escapes and sets
-(which are sets of bytes in rg).
+"""Pattern for globs that have the same meaning in rg and in deepagents: without nested lists, negation, escapes and
+sets. (A set is a set of bytes in rg.)
 """
 
 
@@ -68,9 +70,9 @@ class RipwrapBackend(BackendProtocol):
 
         agent = create_deep_agent(model=model, backend=RipwrapBackend(sync.Workspace("src")))
 
-    `grep()` and `glob()` leave out files that ignore files exclude. `ls()` and `read()` take every file below the
-    roots. `write()`, `edit()` and `upload_files()` return an error. `grep()` returns as many matches as fit into
-    `max_chars` of the workspace, with lines of at most `max_line` characters; `truncated` says that there are more.
+    `grep()` and `glob()` skip files that ignore files exclude. `ls()` and `read()` use every file below the roots.
+    `write()`, `edit()` and `upload_files()` return an error. `grep()` returns as many matches as fit into `max_chars`
+    of the workspace, with lines of at most `max_line` characters. `truncated` is True if there are more matches.
 
     deepagents itself writes files, such as results that are too long for the context. So route only one directory to
     this backend: `CompositeBackend(default=StateBackend(), routes={"/code/": RipwrapBackend(workspace)})`.
@@ -86,8 +88,8 @@ class RipwrapBackend(BackendProtocol):
 
         Args:
             workspace: Workspace that reads and searches.
-            virtual: Use `/` for the root of the workspace. If False, paths are those of the system, which suits an
-                agent that also has a shell.
+            virtual: Use `/` for the root of the workspace. If False, use paths of the system, for example for an agent
+                that also has a shell.
             hidden: Search hidden files in `grep()`, too.
 
         Raises:
@@ -274,7 +276,7 @@ def _coarse(glob: str) -> str:
 
 
 def _lines(content: bytes, offset: int, limit: int) -> ReadResult:
-    """Return lines from an offset on; ripgrep's encodings are decoded, and other bytes become U+FFFD."""
+    """Return `limit` lines after the first `offset` lines, decoded as by ripgrep; invalid bytes become U+FFFD."""
     mark, encoding = byte_order_mark(content)
     text = content[len(mark) :].decode(encoding, "replace")
     if not text.strip():

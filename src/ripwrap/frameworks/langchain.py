@@ -30,7 +30,7 @@ class WorkspaceToolkit(BaseToolkit):
 
     Attributes:
         workspace: Workspace of the tools. Tools of a `Workspace` work only with `ainvoke()`. Tools of a
-            `sync.Workspace` work with `invoke()`, and in a thread with `ainvoke()`.
+            `sync.Workspace` work with `invoke()` and with `ainvoke()`, which runs them in a thread.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)

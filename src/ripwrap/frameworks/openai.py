@@ -27,8 +27,8 @@ __all__ = ["BlockingStrictTools", "StrictTools"]
 class _Offers:
     """Tools of a workspace in the formats of both APIs of OpenAI.
 
-    Their schemas are strict (https://platform.openai.com/docs/guides/function-calling#strict-mode): all arguments are
-    required, those with a default may be null, and no others are allowed.
+    Their schemas are strict (https://platform.openai.com/docs/guides/function-calling#strict-mode). All arguments are
+    required; an argument with a default may be null; unknown arguments are not allowed.
     """
 
     def __init__(self, workspace: Workspace | sync.Workspace) -> None:
@@ -80,8 +80,8 @@ class StrictTools(_Offers):
     async def outputs(self, items: Iterable[Any]) -> list[FunctionCallOutput]:
         """Call the tools that the items of a response ask for, and return the items of the next input.
 
-        A mistake of the model gives a text that says what to do. Calls of other functions are ignored; the caller
-        answers them.
+        After a mistake of the model, the text says what to do. Calls of other functions are ignored; the caller must
+        answer them.
         """
         calls = self._response_calls(items)
         return [_output(call, await self.workspace.call(call.name, call.arguments)) for call in calls]

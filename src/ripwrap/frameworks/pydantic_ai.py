@@ -44,8 +44,9 @@ class WorkspaceToolset(FunctionToolset[AgentDepsT]):
 
         agent = Agent(model, toolsets=[WorkspaceToolset(Workspace("src"))])
 
-    The model reads the text of an answer; `ToolReturnPart.metadata` is the result as a Pydantic model. A mistake of the
-    model, such as an unknown argument, is a failed tool call whose text says what to do; it does not count as a retry.
+    The language model reads the text of an answer; `ToolReturnPart.metadata` is the result as a Pydantic model. If the
+    language model makes a mistake, such as an unknown argument, the tool call fails with a text that says what to do.
+    This does not count as a retry.
 
     Attributes:
         workspace: Workspace of the tools.
@@ -56,7 +57,7 @@ class WorkspaceToolset(FunctionToolset[AgentDepsT]):
 
         Args:
             workspace: Workspace of the tools; with a `sync.Workspace` they run in threads.
-            id: Name of the toolset, which durable execution needs.
+            id: Name of the toolset; durable execution of pydantic-ai needs it.
         """
         tools: list[Tool[AgentDepsT]] = [
             Tool.from_schema(_call(workspace, name), name, *offered)

@@ -22,6 +22,7 @@ from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
+from ripwrap._overlay import refuse_overlay
 from ripwrap._ranking.query import Query, parse_query
 from ripwrap._ripgrep.command import Command, files_command
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -73,15 +74,15 @@ _TOKENIZER = f"{TOKENIZER} 2"
 """Tokenizer of full-text search, and version of the rule that splits identifiers."""
 
 _FILES_VERSION = "2"
-"""Version of the default choice of files. Version 1 had hidden files and followed links, so an index of that version is
-rebuilt.
+"""Version of the default choice of files. Version 1 included hidden files and followed links, so an index of version 1
+is rebuilt.
 """
 
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # while other processes refresh, too
 _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
-"""Seconds after which the files are listed even if the journal has no change: some changes have no event; see
+"""Seconds after which the files are listed even if the journal has no change, because it misses some changes; see
 `journal.py`.
 """
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg", "workers")
@@ -135,29 +136,29 @@ class BaseIndex:
             location: The directory of the index. `None` is a directory in the user's cache, the same for all worktrees
                 of a repository; `"project"` is `.ripwrap` in `root`, which git and rg ignore. Otherwise a path.
             chunker: How files are split: `"syntax"` at definitions, `"windows"` by lines, `"auto"` at definitions if
-                the extra `syntax` is installed. `"syntax"` needs that extra, and parses in a process of its own,
-                because hostile source may crash a parser. With another chunker, the index is rebuilt.
+                the extra `syntax` is installed. `"syntax"` needs that extra. It parses in a separate process, because
+                hostile source may crash a parser. If the chunker changes, the index is rebuilt.
             embedder: The embedding model. `"wordllama"` runs on this machine, without a network. `"provider:model"`,
                 e.g. `"openai:text-embedding-3-small"`, sends the text of every chunk and query to that provider.
                 `"auto"` is the first usable provider of `detect()`, or else wordllama. An `Embedder` is used as it is.
                 With `None`, the index searches words only. Embedders need the extra `vectors`; Google's models need the
                 extra `google`.
-            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. Words have the weight 1 if
-                this is at most 0.5; above that, their weight falls, down to 0 if this is 1. `search()` can override it
-                for a query. With 0, searches send nothing.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. For values up to 0.5, the
+                weight of words is 1. For higher values, it falls, to 0 for the value 1. `search()` can override the
+                weight for a query. With 0, searches send nothing.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-            workers: Maximum number of processes that read and split the files of a refresh of 4 MB or more; they end
-                with it. 0 is none, `None` as many as there are CPUs, up to 4, and none if there is only one. Where they
-                cannot be started, this process does all work.
-            **options: rg's flags, which choose the files; see `FileOptions`. Hidden files (such as `.env`) are left out
-                and links are not followed, unless `hidden=True` and `follow=True` are given.
+            workers: Maximum number of worker processes that read and split files. They are used if a refresh has 4 MB
+                or more, and end with the refresh. 0 means no workers. `None` means one for each CPU, up to 4; no
+                workers if there is only one CPU. If workers cannot be started, this process does all work.
+            **options: rg's flags, which choose the files; see `FileOptions`. Hidden files (such as `.env`) are indexed
+                only with `hidden=True`, and links are followed only with `follow=True`.
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
             ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` or
                 `workers` is out of range.
             TypeError: `hybrid_weight` is not an int or float, or `workers` is not an int.
-            RipwrapError: tantivy, which the extra `index` installs, is missing; or `chunker="syntax"`, and the extra
+            RipwrapError: tantivy (extra `index`) is not installed, or `chunker="syntax"` is given and the extra
                 `syntax` is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
@@ -166,7 +167,8 @@ class BaseIndex:
         check_weight(hybrid_weight)
         check_workers(workers)
         self._file_options: FileOptions = {**VISIBLE_FILES, **options}
-        self._command = files_command(os.path.realpath(root), (), self._file_options, _ARGUMENTS)
+        command = files_command(os.path.realpath(root), (), self._file_options, _ARGUMENTS)
+        self._command = replace(command, overlay=None)
         self._root = Path(self._command.cwd)
         self._rg = rg
         self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
@@ -211,7 +213,7 @@ class BaseIndex:
 
     @contextmanager
     def _watched(self) -> Generator[None]:
-        """Keep a journal within the block, so that searches list no files while nothing changes."""
+        """Keep a journal of changes within the block. While nothing changes, searches then do not list files."""
         self._watches += 1
         try:
             yield
@@ -226,7 +228,7 @@ class BaseIndex:
             journal.close()
 
     def _position(self, view: View) -> "Position | None":
-        """Return the position in the journal; `None` if there is none, or if it may miss changes."""
+        """Return the position in the journal; `None` if there is no journal, or if it may miss changes."""
         if not self._watches or view.follows or f"--glob=!{EXCLUDED[0]}" not in self._command.arguments:
             return None
         journal = self._journal
@@ -253,7 +255,7 @@ class BaseIndex:
         self._chunker.close()
 
     def _lock(self) -> anyio.Lock:
-        """Return the lock of this event loop: a task waits for the index here, and not in a worker thread."""
+        """Return the lock of this event loop. A task waits for this lock and does not block a worker thread."""
         lock = self._lock_of_loop.get(None)
         if lock is None:
             lock = anyio.Lock()
@@ -310,6 +312,7 @@ class BaseIndex:
 
     async def _refresh(self, run: Runner, progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
         """Refresh files, then embed their texts."""
+        refuse_overlay("An index")
         if rebuild:
             await run.call(self._delete)
         if self._hybrid is None:
@@ -332,7 +335,7 @@ class BaseIndex:
         return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
     async def _refresh_files(self, run: Runner, progress: ProgressCallback | None) -> RefreshResult:
-        """List the files with rg and index those that differ; start over if another process did so meanwhile."""
+        """List the files with rg and index those that differ; repeat this if another process has changed the index."""
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
@@ -353,7 +356,7 @@ class BaseIndex:
         raise AssertionError("unreachable: the last attempt returns a result")
 
     def _state_before(self) -> "tuple[View, int | None, Position | None]":
-        """Return the view, its generation and the position in the journal before files are listed."""
+        """Return the view, its generation and the position in the journal; called before the files are listed."""
         view = self._current_view()
         if not self._root.is_dir():
             if self._root.exists():
@@ -412,7 +415,8 @@ class BaseIndex:
         hybrid_weight: float | None = None,
         patience: float | None = None,
     ) -> Found:
-        """Search as `Index.search()` does; wait for the embedder `patience` seconds, or as long as its limits say."""
+        """Search as `Index.search()` does; wait for the embedder at most `patience` seconds, if that is not None."""
+        refuse_overlay("An index")
         query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
         check_weight(hybrid_weight)
         if hybrid_weight and self._hybrid is None:
@@ -449,7 +453,7 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Embed the query, unless its embedding is `known`; with `embed`, first embed texts that have no embedding."""
+        """Embed the query, unless its embedding is `known`. With `embed`, first embed texts that have no embedding."""
 
         async def ask() -> VectorSearch:
             if embed:
@@ -464,13 +468,13 @@ class BaseIndex:
             return hybrid.give_up(patience, weight)
 
     async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, retry: bool = False) -> None:
-        """Refresh, unless nothing has changed since the last refresh, or it is younger than `max_age`.
+        """Refresh the index; do nothing if no file has changed, or if the last refresh is younger than `max_age`.
 
         Args:
             run: Runner of the calls.
             max_age: Maximum age of the last refresh by this object, in seconds; `None` accepts only an index that is up
                 to date.
-            retry: Refresh in any case, because the index is gone or a file has changed since the last refresh.
+            retry: Refresh in any case, because the index was deleted or a file has changed since the last refresh.
         """
         last = None if retry else self._last_refresh
         if last is not None and (max_age is not None or last.position is not None):
@@ -518,6 +522,7 @@ class BaseIndex:
 
     async def _grep(self, run: Runner, request: GrepRequest, *, refresh: bool, max_age: float | None) -> GrepResult:
         """Search the candidates for a pattern, or all files if the options choose others than those of the index."""
+        refuse_overlay("An index")
         chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
         command = files_command(self._root, (), cast("FileOptions", chosen))
         if _choosing_flags(command) != _choosing_flags(self._command):
@@ -552,7 +557,7 @@ class BaseIndex:
         raise self._missing_error()
 
     def _find_candidates(self, required: Required | None, *, listed: bool) -> FoundFiles | None:
-        """Return the files that may have a match; unless they were just `listed`, drop paths that are not files now."""
+        """Return the files that may have a match; without `listed`, drop paths that are no longer files."""
         view = self._current_view()
         found = self._trigrams.find(view, required)
         return found if found is None or listed else found.without_replaced(view)
@@ -610,8 +615,8 @@ def check_workers(workers: int | None) -> None:
     """Check a maximum number of processes.
 
     Raises:
-        ValueError: It is negative.
-        TypeError: It is not an int.
+        ValueError: The number is negative.
+        TypeError: The number is not an int.
     """
     if workers is None:
         return

@@ -21,7 +21,7 @@ UNKNOWN = "unknown branch"
 
 _HEADS = "refs/heads/"
 _MAX_SMALL_FILE_BYTES = 64 << 10
-"""Limit for files with one line."""
+"""Maximum size in bytes of files that have only one line."""
 _MAX_PACKED_REFS_BYTES = 16 << 20
 _OPEN_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -32,7 +32,7 @@ class Repository:
 
     Attributes:
         top: Directory that has `.git`.
-        git: Directory that has `HEAD`: `.git`, or in a worktree a directory of that worktree.
+        git: Directory that has `HEAD`: `.git`, or the git directory of a worktree.
         common: Directory that has the branches, the same for all worktrees.
     """
 
@@ -51,7 +51,7 @@ def repository_of(root: Path) -> Repository | None:
 
 
 def view_of(root: Path) -> str:
-    """Return the name of the current view of a directory: its branch, or one of the names above if there is none."""
+    """Return the name of the current view of a directory: its branch, or a fixed name if there is no branch."""
     repository = repository_of(root)
     return NO_REPOSITORY if repository is None else _read_branch(repository.git)
 
@@ -65,7 +65,7 @@ def key_of(root: Path) -> str:
 
 
 def is_gone(root: Path, name: str) -> bool:
-    """Return whether the directory or the branch of a view is gone; false if the branches cannot be read.
+    """Return True if the directory or the branch of a view no longer exists; False if the branches cannot be read.
 
     Args:
         root: Directory of the view.
@@ -135,7 +135,7 @@ def _read_link(path: Path) -> str | None:
 
 
 def _read_packed_branches(common: Path) -> frozenset[str] | None:
-    """Return the branches in `packed-refs`, which have no file of their own; `None` if it cannot be read."""
+    """Return the branches in the file `packed-refs`; they have no other file. Return `None` if it cannot be read."""
     try:
         return frozenset(_parse_packed_refs(os.fsdecode(_read(common / "packed-refs", _MAX_PACKED_REFS_BYTES))))
     except FileNotFoundError:

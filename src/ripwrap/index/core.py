@@ -17,18 +17,18 @@ from ripwrap.results import GrepResult, RankedChunk
 
 
 class Index(BaseIndex):
-    """Index of the files of a directory, which answers as `rank()` does, but faster.
+    """Index of the files of a directory. It answers as `rank()` does, but faster.
 
-    The index is stored in a directory of its own, which the first refresh makes. It needs tantivy, which the extra
-    `index` installs. Each search refreshes the index first: changed files are read again, so that no answer is stale.
-    Each branch has a view of its own, and content that several branches have is stored once. A damaged index, or one of
-    another version, is rebuilt automatically.
+    The index is stored in a separate directory, which the first refresh creates. It needs tantivy, which the extra
+    `index` installs. Each search first refreshes the index: it reads changed files again, so that no answer is stale.
+    An index has a view for each branch: the files of that branch. Content that several branches have is stored once. A
+    damaged index, or an index of another version, is rebuilt automatically.
 
     Several tasks, threads and processes may use an index of the same directory at once: one writes, the others read the
     previous state. A call that is cancelled, interrupted or killed leaves the previous state.
 
-    With an embedder, chunks are also found by their embeddings. By default there is none, and nothing leaves the
-    machine.
+    With an embedder, chunks are also found by their embeddings. By default, there is no embedder, and nothing leaves
+    the machine.
 
     Use it as `async with Index(root) as index:`, which closes the index at the end. Or call `aclose()`, or leave that
     to the garbage collector.
@@ -42,14 +42,14 @@ class Index(BaseIndex):
         A file with the same size and times as before is not read. Files that are not UTF-8 are indexed as rg reads
         them. The first million bytes of a file are indexed. Unreadable files are logged as warnings.
 
-        The refresh of files is one transaction. If it is cancelled, it stops after the current file and leaves the
-        previous state. While another process refreshes the index, this call waits, and then has little or nothing to
-        do.
+        The refresh of files is one transaction. If it is cancelled, it stops after the current file, and the index
+        keeps its previous state. If another process refreshes the index, this call waits for it, and then has little or
+        nothing to do.
 
-        With an embedder, the texts that have no embedding by its model are embedded afterwards, equal texts only once.
-        Embeddings are stored batch by batch, so that only unfinished batches can be lost. One process at a time embeds
-        for an index and a model; the others wait. The result counts the texts that failed. They are logged as warnings,
-        and the next refresh tries them again.
+        With an embedder, texts without an embedding are embedded afterwards; equal texts are embedded once. Embeddings
+        are stored batch by batch, so that only unfinished batches can be lost. One process at a time embeds texts for
+        an index and a model; other processes wait. The result counts the texts that could not be embedded. They are
+        logged as warnings, and the next refresh tries them again.
 
         Args:
             progress: Function that is called in a worker thread, one call at a time: at the start, after every few
@@ -79,29 +79,29 @@ class Index(BaseIndex):
         max_age: float | None = None,
         hybrid_weight: float | None = None,
     ) -> list[RankedChunk]:
-        """Find the chunks that answer a question in words, or define a symbol, the best first.
+        """Find the chunks that answer a question, or that define a symbol; the best chunks come first.
 
-        Chunks are ranked as by `rank()`, but from all files and not only from the 40 most promising ones. The weight of
-        a word is counted over all branches in the index; results are of the current branch alone.
+        Chunks are ranked as by `rank()`. But `rank()` reads only the 40 best files, and this method uses all files.
+        Results come from the current branch; the weight of a word depends on all branches in the index.
 
-        With an embedder, at most 128 texts that have no embedding are embedded first; `refresh()` embeds all. If some
-        texts have no embedding yet, or if the embedder fails and only words are searched, the reasons of each result
-        say so. A search waits only briefly for an embedder, and after a failure does not ask it again for half a
-        minute; `refresh()` waits longer. The embeddings of the last 64 queries are cached in this process, so these
-        queries are not sent again.
+        With an embedder, at most 128 texts without an embedding are embedded first; `refresh()` embeds all. The reasons
+        of each result say if some texts still have no embedding, or if the embedder failed and only words were
+        searched. A search waits only briefly for an embedder. After a failure, it does not ask the embedder again for
+        half a minute. `refresh()` waits longer. The embeddings of the last 64 queries are cached in this process, so
+        these queries are not sent again.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
             limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
-            refresh: Refresh first. If false, answers are as old as the last refresh, without the chunks of files that
-                have changed since: the index does not store their text.
+            refresh: Refresh first. If false, answers are as old as the last refresh. They do not have the chunks of
+                files that have changed since then, because the index does not store text.
             max_age: Maximum age of the last refresh, in seconds. The search does not refresh if this object listed the
                 files of the same branch less than `max_age` seconds ago. `None` refreshes each time.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the weight of the index. With 0,
                 only words are searched, and nothing is sent: neither the query nor texts without an embedding.
 
         Raises:
-            ValueError: The query has no word; `limit` or `max_age` is negative; or `hybrid_weight` is out of range, or
+            ValueError: The query has no word, `limit` or `max_age` is negative, `hybrid_weight` is out of range, or it
                 is above 0 without an embedder.
             TypeError: `limit` is not an int, or `max_age` or `hybrid_weight` is not a number.
             RipwrapError: The index cannot be used, or there is none yet and `refresh` is false.
@@ -130,11 +130,11 @@ class Index(BaseIndex):
         An index of trigrams (sequences of three bytes) tells which files may have a match, and rg searches only these
         files. The first call builds the index of trigrams, about 20 MB of text per second. Later calls add new content.
 
-        The call looks up the literals that every match contains: `foo` and `bar` for `foo.*bar`, and one of the two for
-        `foo|bar`. A literal has at least three bytes, and only ASCII characters if case is ignored. A pattern such as
-        `[a-z]+` has no literal, and neither has any pattern with `pcre2`, `engine`, `encoding` or `invert_match`; rg
-        then searches all files. Binary and unreadable files, files in UTF-16, and files of more than 16 million bytes
-        are always searched.
+        The call looks up the literals of the pattern: texts that every match contains. For `foo.*bar`, these are `foo`
+        and `bar`; for `foo|bar`, one of the two. A literal has at least three bytes. If case is ignored, it has only
+        ASCII characters. A pattern such as `[a-z]+` has no literal; rg then searches all files. It also searches all
+        files with the options `pcre2`, `engine`, `encoding` and `invert_match`. Binary and unreadable files, files in
+        UTF-16, and files of more than 16 million bytes are always searched.
 
         `GrepResult.candidates` is the number of files that rg searched, and `files_total` the number of all files.
 
@@ -145,13 +145,13 @@ class Index(BaseIndex):
             offset: Number of matches before the page: the `next_offset` of the previous page.
             timeout: Seconds that rg may take to search, without the refresh; `None` is no limit. After that time rg is
                 stopped, and the answer has the matches found so far.
-            explain: See `grep()`. The further searches that it makes search all files.
+            explain: See `grep()`. Its further searches search all files.
             refresh: Refresh first. If false, the files are those of the last refresh, and a match may be missing in a
                 file that has changed since.
             max_age: See `search()`.
-            **options: rg's flags; see `SearchOptions` and `grep()`. The files are those of the index. If the call
-                chooses others, by `glob` or `hidden` for example, rg searches without the index, and `candidates` and
-                `files_total` are `None`.
+            **options: rg's flags; see `SearchOptions` and `grep()`. The call searches the files of the index. If
+                options such as `glob` or `hidden` choose other files, rg searches without the index, and `candidates`
+                and `files_total` are `None`.
 
         Raises what `grep()` and `refresh()` raise, and `RipwrapError` if `refresh` is false and there is no index yet.
         """
@@ -159,16 +159,17 @@ class Index(BaseIndex):
         return await self._grep(self._runner(), request, refresh=refresh, max_age=max_age)
 
     def watch(self) -> AsyncGenerator[RefreshResult]:
-        """Refresh now, and again whenever files have changed, half a second after the last change.
+        """Refresh now. Then refresh again each time files change, half a second after the last change.
 
         The first item is the result of the first refresh. Another item follows for each later refresh that found
-        changed files or another branch. Changes of ignored files and behind symbolic links are not reported. If files
-        change all the time, changes are reported after ten seconds. Needs the extra `watch`.
+        changed files or another branch. Changes of ignored files, and changes behind symbolic links, are not reported.
+        If files change all the time, changes are reported after ten seconds. This method needs the extra `watch`.
 
-        Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
-        files while the generator is open and nothing has changed. A search sees each change that was made before it
-        began, even within that half second. Some changes are seen up to a minute late: those that are made through a
-        memory mapping or through a hard link in another directory, and those below a directory that was mounted later.
+        Searches refresh the index themselves, so they do not need this method. But it makes them faster on Linux: while
+        the generator is open and nothing has changed, searches with this `Index` do not list files. A search sees each
+        change that was made before the search began, even within that half second. Three kinds of changes are seen up
+        to a minute late: changes through a memory mapping, changes through a hard link in another directory, and
+        changes below a directory that was mounted later.
 
         Each search still lists the files if the directory is on a network file system or has over 30,000 directories,
         if the index has unreadable files, or if `follow=True` or `include_git=True` is set.
@@ -189,15 +190,15 @@ class Index(BaseIndex):
         return await self._get_status(self._runner(lock=False))
 
     async def check(self) -> CheckResult:
-        """Check whether the index is sound, and say what to do if it is not.
+        """Check the index for damage; the result says what to do.
 
-        The check reads the whole index, which may take a second. It waits for no lock: while another process writes,
-        full-text search is not checked.
+        The check reads the whole index, which may take a second. It does not wait for a lock. While another process
+        writes, full-text search is not checked.
         """
         return await self._check(self._runner(lock=False))
 
     async def prune(self) -> PruneResult:
-        """Remove the views of deleted branches and worktrees and the content that no view has, and free its space.
+        """Remove the views of deleted branches and worktrees. Also remove content that no view has, and free the space.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.

@@ -17,15 +17,16 @@ from ripwrap._text import is_binary
 
 _CLOCK_STEP_NS = 50_000_000
 _COARSE_CLOCK_STEP_NS = 2_000_000_000
-"""Nanoseconds within which a file may change twice and keep the same times.
+"""Nanoseconds within which two changes of a file may get the same time.
 
-The clock of a file system goes in steps: of some milliseconds on Linux, of two seconds on FAT. If a time is a whole
-number of milliseconds, the clock is assumed to be coarse. Git has the same problem: https://git-scm.com/docs/racy-git.
+The clock of a file system has steps: a few milliseconds on Linux, two seconds on FAT. If a time is a whole number of
+milliseconds, large steps are assumed. Git has the same problem: https://git-scm.com/docs/racy-git.
 """
 
 MAX_WHOLE_BYTES = 16_000_000
-"""Maximum size of a file that is read as a whole, in bytes. A larger file has no trigrams, and a change after its
-indexed part is not noticed."""
+"""Maximum size in bytes of a file that is read as a whole. A larger file has no trigrams, and changes after its indexed
+part are not noticed.
+"""
 
 _BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in their first 8 KiB
 _DIGEST_BYTES = 16
@@ -34,10 +35,13 @@ _MODE = attrgetter("st_mode")
 _FILES_PER_STEP = 256
 
 _SMALL_FILE_BYTES = 65_536
-"""Maximum size of a file that is read as a whole for one chunk, because further chunks may follow."""
+"""Maximum size in bytes of a file that is read as a whole even for one chunk, because other chunks may be needed later.
+"""
 
 Stamp: TypeAlias = tuple[int, int, int]
-"""Size in bytes, time of the last change of content, and of any change (mtime and ctime, nanoseconds)."""
+"""State of a file: size in bytes, time of the last change of content (mtime), time of the last change of any kind
+(ctime); times are in nanoseconds.
+"""
 
 
 @dataclass(slots=True)
@@ -82,7 +86,7 @@ class Stamps:
         return found
 
     def digest(self) -> bytes:
-        """Return a digest that is the same only for the same files with the same stamps."""
+        """Return a digest of all paths and stamps; it differs if one of them differs."""
         digest = hashlib.blake2b(os.fsencode("\0".join(self.paths)), digest_size=_DIGEST_BYTES)
         for column in self.columns:
             digest.update(column)
@@ -95,7 +99,7 @@ class Stamps:
 
 
 def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamps, dict[str, str]]:
-    """Return the stamps of the files that exist, and the reasons for those that the system refuses, by path.
+    """Return the stamps of files, and a map from each unreadable path to the reason; skip files that do not exist.
 
     Args:
         root: Directory of the paths.
@@ -126,7 +130,7 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
 def _readable_states(
     prefix: str, paths: Iterable[str], get_state: Callable[[str], os.stat_result], unreadable_paths: dict[str, str]
 ) -> tuple[list[str], list[os.stat_result]]:
-    """Return the files that exist, and their states; add the reasons for those that the system refuses."""
+    """Return the files that exist, and their states; add the reasons for unreadable files to `unreadable_paths`."""
     found: list[tuple[str, os.stat_result]] = []
     for path in paths:
         try:
@@ -158,7 +162,7 @@ def _stamp(state: os.stat_result) -> Stamp:
 
 
 def why_unreadable(root: str, path: str, *, follow: bool) -> str | None:
-    """Return why a file cannot be read; `None` if it can, or is gone."""
+    """Return the reason why a file cannot be read; `None` if it can be read or no longer exists."""
     try:
         with open(open_regular_file(root, path, follow=follow), "rb", buffering=0) as file:
             file.read(1)
@@ -170,7 +174,7 @@ def why_unreadable(root: str, path: str, *, follow: bool) -> str | None:
 
 
 def is_replaced(root: str, path: str, *, follow: bool) -> bool:
-    """Return whether a path is gone or is no longer a regular file, but for example a link out of the root."""
+    """Return True if a path is no longer a regular file, because it was deleted or replaced, for example by a link."""
     try:
         os.close(open_regular_file(root, path, follow=follow))
     except FileNotFoundError:
@@ -207,7 +211,7 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
 
 
 def _read_size(size: int, done: int) -> int:
-    """Return how many bytes to read next; a buffer of `MAX_WHOLE_BYTES` for each file takes longer than reading it."""
+    """Return the number of bytes to read next. A buffer of `MAX_WHOLE_BYTES` for each file would take too much time."""
     return min(max(size - done + 1, _BINARY_CHECK_BYTES), MAX_WHOLE_BYTES + 1 - done)
 
 

@@ -1,15 +1,15 @@
-"""A journal of a directory tells whether a file may have changed between two calls, without listing any files.
+"""Record changes in a directory, to know if a file may have changed between two calls without listing the files.
 
-Linux queues the event of a change before the call that makes the change returns (inotify(7)). So if there is no event,
-no call that has returned has changed a file. watchfiles cannot tell that: it reads the events in a thread, at an
-unknown time, and does not report that the system dropped some. It also subscribes to the event of each file that is
-opened: 80,000 for a search of Linux.
+A program changes a file with a system call. Linux queues the event of the change before that call returns (inotify(7)).
+So if there is no event, no finished call has changed a file. The package watchfiles cannot give this guarantee. It
+reads the events in a thread, at an unknown time, and does not report that the system dropped events. It also gets an
+event for each file that is opened: 80,000 for a search of the Linux sources.
 
-There are no events for changes through a memory mapping (mmap(2)), through a hard link in another directory, or below a
-directory that is mounted later. So a caller has to list the files from time to time.
+Three kinds of changes have no event: changes through a memory mapping (mmap(2)), through a hard link in another
+directory, and below a directory that is mounted later. So a caller must still list the files from time to time.
 
-All journals of a process share one inotify instance, because a user may have only 128. A journal has no position where
-changes may have no event: on other systems than Linux, on network file systems, and below links.
+All journals of a process share one inotify instance, because a user may have only 128 instances. A journal works only
+on Linux, in local file systems, and without links. Otherwise its position is `None`.
 """
 
 import ctypes
@@ -34,17 +34,17 @@ from ripwrap.index.branches import repository_of
 from ripwrap.index.storage.database import check
 
 _RETRY_SECONDS = 300.0
-"""Seconds before a directory that could not be watched is tried again."""
+"""Seconds to wait before another attempt to watch a directory, after an attempt that failed."""
 
 _MAX_FOLDERS = 30_000
-"""Maximum number of directories of a journal; to watch so many takes about two seconds."""
+"""Maximum number of directories that one journal watches. To start watching so many takes about two seconds."""
 
 _UNWATCHED = (".git", ".ripgrep")  # as in `EXCLUDED`
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOCAL_FILE_SYSTEM = re.compile(
     "bcachefs|btrfs|exfat|ext[234]|f2fs|jfs|nilfs2|ntfs3|overlay|ramfs|reiserfs|tmpfs|vfat|xfs|zfs"
 )
-"""File systems that no other machine writes to; inotify(7) has no events for changes by other machines."""
+"""Local file systems, to which only this machine writes; inotify(7) has no events for changes by other machines."""
 
 _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
@@ -61,8 +61,8 @@ _GONE_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EN
 _NUMBERS = itertools.count()
 
 Position: TypeAlias = tuple[object, ...]
-"""Position in a journal. Two positions differ if something may have changed between them, or if they are of different
-journals.
+"""Position in a journal. Two positions are equal only if nothing can have changed between them. Positions of different
+journals always differ.
 """
 
 
@@ -85,10 +85,10 @@ class Journal:
 
         Args:
             root: Directory, as a real path.
-            own: Pattern of the relative paths whose changes do not count.
-            ignore_files: Further files whose changes count, outside of `root`.
-            is_excluded: Function that returns True for a relative path whose changes do not count, and that is not
-                opened; the path of a directory ends in a separator.
+            own: Pattern for relative paths whose changes are ignored: the index's own files.
+            ignore_files: Files outside of `root` whose changes also count.
+            is_excluded: Function that returns True for a relative path that is not watched or opened. The path of a
+                directory ends in a separator.
             clock: Function that returns the time in seconds.
         """
         self._number = next(_NUMBERS)
@@ -121,7 +121,7 @@ class Journal:
         return (self._number, changes, *map(_state, (*self._outside, *inside)), *self._global_states())
 
     def _global_states(self) -> Iterator[object]:
-        """Yield the states of git's settings and of the global ignore files, which these name."""
+        """Yield the states of git's settings, and of the global ignore files that the settings name."""
         found = [(path, _state(path)) for path in config_files()]
         if found != self._settings:
             self._global = [os.path.join(self._watched.root, path) for path in global_ignore_files()]
@@ -247,7 +247,7 @@ class _Inotify:
         return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
 
     def _invalidate_all(self) -> None:
-        """Make all journals start again, because they may lack events or directories."""
+        """Make all journals start again, because events or directories may be missing."""
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.identity = None
 
@@ -374,7 +374,7 @@ def _identity(root: str) -> tuple[int, int]:
 
 
 def _state(path: str) -> tuple[int, ...] | None:
-    """Return the properties that differ after a change of a file; `None` if there is no file."""
+    """Return properties of a file that a change of the file also changes; `None` if there is no file."""
     with suppress(OSError):
         state = os.stat(path)
         return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
@@ -382,9 +382,9 @@ def _state(path: str) -> tuple[int, ...] | None:
 
 
 def _outside_files(root: Path) -> Iterator[str]:
-    """Yield the paths of the ignore files outside of a directory that rg applies to the files in it.
+    """Yield the paths of ignore files that are outside of a directory, but that rg applies to the files in it.
 
-    Git's global ones are not included.
+    Git's global ignore files are not included.
     """
     for folder in root.parents:
         yield from (os.path.join(folder, name) for name in _IGNORE_FILES)
@@ -400,7 +400,7 @@ def _check_local(root: str) -> None:
         OSError: Another machine can write to it.
     """
     if not is_local(root, os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
-        raise OSError(errno.ENOTSUP, "a network file system", root)
+        raise OSError(errno.ENOTSUP, "it is on a network file system", root)
 
 
 def is_local(root: str, mounts: str) -> bool:

@@ -24,11 +24,11 @@ _MAX_NAMES = 10  # maximum number of views that a message names
 _UNUSED_BLOBS = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
 
 Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
-"""Way to fix an index: `refresh(rebuild=True)`, a refresh, or `prune()`."""
+"""Way to fix an index: `refresh(rebuild=True)`, `refresh()` or `prune()`."""
 
 
 def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
-    """Return the status of an index, made by any chunker; for an unusable index, a message gives the reason."""
+    """Return the status of an index. If the index cannot be used, a message of the status gives the reason."""
     import sqlite3
 
     none = _empty_status(store, view, embedder)
@@ -113,7 +113,7 @@ def _time_of(nanoseconds: int) -> datetime:
 
 
 def _why_outdated(store: Store, versions: Mapping[str, str]) -> Iterator[HintedText]:
-    """Yield the reason why the next refresh rebuilds an index; yield nothing if it does not."""
+    """Yield the reasons why the next refresh rebuilds an index; yield nothing if the index is kept."""
     made, wanted = versions.get("chunker", ""), store.versions["chunker"]
     if made != wanted:
         name = made.partition(" ")[0]
@@ -264,16 +264,17 @@ _RULES = (
 
 
 def prune(store: Store) -> PruneResult:
-    """Remove the views whose branch or directory is gone, and the content that no view has; do not make an index."""
+    """Remove the views of deleted branches and directories, and content that no view has; do not make an index."""
     done = store.run_if_current(lambda database: _prune(database, store, vectors=True))
     return done or PruneResult(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
 
 
 def prune_views(store: Store) -> tuple[str, ...]:
-    """Remove the views whose branch or directory is gone, and the content that no view has; keep all embeddings.
+    """Remove the views of deleted branches and directories, and content that no view has; keep all embeddings.
 
-    Returns:
-        The names of the views. Nothing is written if there is nothing to remove, or if the index is read-only.
+    Nothing is written if there is nothing to remove, or if the index is read-only.
+
+    Returns: The names of the removed views.
     """
 
     def prune_if_any(database: "Connection") -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from ripwrap.index.storage.tables import Sent
 
 
 def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
-    """Return a text with its hints, which Pydantic's own validation would drop."""
+    """Return a text with its hints; the usual validation of Pydantic would drop them."""
     return text if isinstance(text, HintedText) else check(text)
 
 
@@ -59,7 +59,7 @@ class Skipped(BaseModel, frozen=True):
 
 
 class EmbeddingFailure(BaseModel, frozen=True):
-    """Texts that could not be embedded; the next refresh tries them again, and until then only words find them.
+    """Texts that could not be embedded. Only words find them; the next refresh tries again to embed them.
 
     Attributes:
         reason: Kind of failure; see `EmbeddingError`.
@@ -80,8 +80,8 @@ class RefreshResult(BaseModel, frozen=True):
         changed: Number of files with other content than before.
         removed: Number of files that are gone.
         unchanged: Number of files with the same content as before.
-        skipped: Files that are left out, by reason. Binary files are read again when they change, unreadable ones by
-            each refresh.
+        skipped: Files that are not in the index, by reason. A binary file is read again after a change. Each refresh
+            tries an unreadable file again.
         cut: Number of files of which only the first million bytes are indexed.
         chunks: Number of chunks written. Content that the index already has, e.g. from another branch, is not written
             again.
@@ -155,8 +155,8 @@ class IndexStatus(BaseModel, frozen=True):
         models: All embedding models that have embeddings in the index, including those that this `Index` does not use.
         location: Directory of the index.
         schema_version: Version of the tables.
-        chunker: Name and version of the chunker that made the index; if there is no index, of the chunker that would
-            make it.
+        chunker: Name and version of the chunker that made the index. If there is no index, the chunker that will make
+            it.
         model: Embedding model, as `provider:model`; `None` without an embedder.
         dimension: Number of values in a vector; `None` until it is known.
         lacking: Number of texts of the current view that have no embedding; 0 without an embedder.
@@ -268,7 +268,7 @@ class EmbedderInfo:
         name: The model, as `provider:model`.
         dimension: Number of values in a vector; `None` until it is known.
         destination: Sentence about the destination of texts.
-        sent: Numbers of texts and characters that were sent and are not yet counted in the index.
+        sent: Numbers of texts and characters that were sent, but are not yet counted in the index.
     """
 
     name: str

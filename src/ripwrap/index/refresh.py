@@ -1,11 +1,11 @@
 """A refresh: compare the files with their view in the index, and write the differences in one transaction.
 
-A refresh first compares a digest of the paths, sizes and times of all files with that of the last refresh. If they are
-equal, the refresh is done. A file with the same size and times as before is not read. Any other file is read and
-hashed. It is split into chunks only if the index does not have this content under this path yet. Each refresh tries an
-unreadable file again, because its times may stay the same when it becomes readable; until then its row stays. At the
-end, content that no view has is removed, because the statistics of full-text search count it. The index then ranks as a
-new one would; see `storage/postings.py`.
+A refresh first makes a digest of the paths, sizes and times of all files, and compares it with that of the last
+refresh. If both are equal, the refresh is done. A file with the same size and times as before is not read. Any other
+file is read and hashed. It is split into chunks only if the index does not have this content under this path yet. Each
+refresh tries an unreadable file again, because its times may stay the same when it becomes readable. Until then, its
+row in the table stays. At the end, content that no view has is removed, because the statistics of full-text search
+count it. The index then ranks as a new index does; see `storage/postings.py`.
 """
 
 import logging
@@ -99,11 +99,11 @@ def refresh(
         splitter: Splitter of the files.
         expected: Generation of the view before the files were listed.
         progress: Function that is called in this thread, after every few files.
-        insist: Write although another process has refreshed the view since the files were listed.
+        insist: Write even if another process has refreshed the view since the files were listed.
 
     Returns:
-        The result, without its duration, and the generation of the view; `None` if another process has refreshed the
-        view since the files were listed, and nothing was written.
+        The result, without its duration, and the generation of the view. `None` if another process has refreshed the
+        view since the files were listed; nothing was written in that case.
     """
     import sqlite3
 
@@ -246,7 +246,7 @@ def _have_same_content(database: "Connection", view: View, paths: Iterable[str],
 
 
 def _has_same_content(database: "Connection", view: View, path: str, row: Row | None) -> bool:
-    """Return whether the index has the current content of a file; ignore its times."""
+    """Return True if the index has the current content of a file; the times of the file are ignored."""
     check()
     try:
         found = read_file(view.root, path, follow=view.follows)

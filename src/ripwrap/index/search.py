@@ -1,4 +1,4 @@
-"""Search in an index: join the chunks found by words and by embeddings, and rank them as `rank()` does."""
+"""Search in an index: find chunks by words and by embeddings, and rank all of them as `rank()` does."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class Found:
         chunks: Results, the best first.
         changed: True if files have changed since they were indexed, so that their chunks are missing in `chunks`.
         by_vectors: True if the ranking used embeddings.
-        unavailable: Reason why embeddings were not used; empty if they were, or if there is no embedder.
-        incomplete: Sentence about the texts that have no embedding yet; empty if all have one.
+        unavailable: Reason why embeddings were not used; empty if they were used, or if there is no embedder.
+        incomplete: Sentence about texts that have no embedding yet; empty if all texts have one.
     """
 
     chunks: list[RankedChunk]
@@ -139,7 +139,7 @@ def _select(database: "Connection", statement: str, values: Sequence[Any]) -> It
 
 
 def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
-    """Map each chunk that a view has to its path and start, by which chunks are sorted; drop other chunks."""
+    """Map each chunk of a view to its sort key (path and start); drop chunks that are not in the view."""
     check()
     order: dict[int, tuple[bytes, int]] = {}
     for some in batches(list(rows)):
@@ -156,7 +156,7 @@ class _StoredChunk:
     Attributes:
         file: The file.
         span: Position in the file.
-        symbol: Name of the definition that the chunk is, or that contains it; `None` if unknown.
+        symbol: Name of the definition that contains all lines of the chunk; `None` if unknown.
         names: Symbols of the query that the chunk defines.
     """
 

@@ -22,7 +22,7 @@ _BLANKS = " \t\n\v\f\r"
 _UNKNOWN_STAMP = (-1, 0, 0)  # equals no stamp of a file, so that the next refresh reads the file
 
 TOKENIZER = "words, english stemmer 1"
-"""Version of the rules that split a text into words after `fts_text()`."""
+"""Version of the rules that split the result of `fts_text()` into words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class SplitFile(NamedTuple):
 
     Attributes:
         stamp: Stamp; see `FileContent`.
-        note: As in a `Row`, or `'gone'`.
+        note: Note, as in a `Row`; or `'gone'` for a deleted file.
         why: Reason why an unreadable file cannot be read.
         digest: Digest of the content; see `FileContent`.
         text: Chunks; `None` if it has no text, or if its content is known.
@@ -144,7 +144,7 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
 
 
 def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
-    """Yield the positions of chunks, which must be in the order of their start."""
+    """Yield the positions of chunks; the chunks must be in the order of their start."""
     text = source.text
     if source.marked or text.isascii():
         for chunk in chunks:
@@ -185,7 +185,7 @@ def words_of(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return a text in lower case, with a blank for each character that belongs to no word."""
+    """Return a text in lower case, with a space in place of each character that is not part of a word."""
     if text.isascii():
         return text.translate(_ASCII_WORD_CHARACTERS)
     return text.translate(_WORD_CHARACTERS).lower()

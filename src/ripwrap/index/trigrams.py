@@ -1,19 +1,19 @@
 """Trigrams of files, for `Index.grep()`: find the files that may contain given literals.
 
-A document in a directory of tantivy has the number of a content and its trigrams. The trigrams are sequences of three
-bytes, each byte read as a character of Latin-1, with folded case (`_ripgrep/literals.py`). A file that contains a
-literal has all trigrams of the literal. The column `trigrams` of the table `blob` tells which contents have a document.
-Any other file is always a candidate:
+A trigram is a sequence of three bytes. A file that contains a literal has all trigrams of the literal. For each content
+of a file, tantivy stores a document with the number of the content and its trigrams. Each byte is read as a character
+of Latin-1, with folded case (`_ripgrep/literals.py`). The column `trigrams` of the table `blob` tells which contents
+have a document. These files are always candidates:
 
 - a file without a text in the index: binary or unreadable;
-- a file that is larger than `MAX_WHOLE_BYTES`, or has a NUL after the part that is indexed as text, or after a byte
-  order mark of UTF-8;
+- a file that is larger than `MAX_WHOLE_BYTES`;
+- a file with a NUL after the part that is indexed as text, or after a byte order mark of UTF-8;
 - a file with a byte order mark of UTF-16, because rg decodes it before it searches;
 - a file that has changed since the refresh, so that the content in the index can no longer be read.
 
 Documents are committed before the column `trigrams` is set. A process that is killed in between leaves documents
-without a content, or a content with two documents; both can only add a candidate. The directory is made when it is
-first needed, and rebuilt if it is damaged or lacks documents.
+without a content, or a content with two documents. Both can only add a candidate. The directory is made when it is
+first needed. It is rebuilt if it is damaged or documents are missing.
 """
 
 import codecs
@@ -50,7 +50,7 @@ _MIN_WASTE = 2_000
 _ATTEMPTS = 3
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
-"""An arbitrary literal; looking it up indexes the new contents of a view."""
+"""Any literal; a search for it indexes the new contents of a view."""
 _INDEXED, _NEVER = 1, 0
 """Values of the column `trigrams`; it is NULL for a content that has not been read yet."""
 
@@ -97,7 +97,7 @@ class FoundFiles:
     unsure: tuple[str, ...]
 
     def without_replaced(self, view: View) -> "FoundFiles":
-        """Return the paths that are still regular files, because rg would follow a link and wait for a pipe.
+        """Return the files without those that are no longer regular files; rg would follow a link, and hang at a pipe.
 
         Raises:
             TimeoutError: The caller is cancelled.
@@ -122,7 +122,7 @@ class Trigrams:
 
         Args:
             view: The view.
-            required: Literals; `None` if each file may have a match, in which case nothing is indexed.
+            required: Literals; `None` if every file may have a match. Nothing is indexed in that case.
 
         Returns:
             The files; `None` if the index does not have the view.
@@ -206,7 +206,7 @@ class Trigrams:
         _change_count(database, sum(value == _INDEXED for value, _ in marks))
 
     def _engine_to_write(self, database: "Connection") -> EngineFolder:
-        """Return the directory, made if it is missing or has too many documents without a content."""
+        """Return the directory. Make it again if it is missing, or has too many documents without a content."""
         state = _state_of(database)
         if state is not None:
             (used,) = database.execute("SELECT count(*) FROM blob WHERE trigrams = ?", (_INDEXED,)).fetchone()
@@ -227,7 +227,7 @@ class Trigrams:
         the database is the same before and after the searcher is opened, the searcher has all documents of that state.
 
         Raises:
-            RebuildError: The directory is missing or damaged, or lacks documents.
+            RebuildError: The directory is missing or damaged, or documents are missing.
             RipwrapError: The directory cannot be read.
         """
         while True:

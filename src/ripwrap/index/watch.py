@@ -1,7 +1,7 @@
 """Watch a directory, and keep its index up to date while files change; needs the extra `watch` (watchfiles).
 
-A worker thread waits for changes, but only while the consumer waits for the next item. Across a `yield`, only the
-system's handle and watchfiles' own thread, which reads the handle, stay open. Closing the generator ends both.
+A worker thread waits for changes, but only while the caller waits for the next item. At a `yield`, two things stay
+open: the system's handle, and a thread of watchfiles that reads the handle. Closing the generator ends both.
 """
 
 import math
@@ -25,7 +25,7 @@ from ripwrap.index.models import RefreshResult
 from ripwrap.index.storage.files import own_files
 
 QUIET_SECONDS = 0.5
-"""Seconds without a change before a refresh: an editor, or git, changes several files at once."""
+"""Seconds without a change before a refresh, because an editor or git may change several files at once."""
 
 _MAX_DELAY_SECONDS = 10.0  # limit after the first change, even if files are still changing
 _GROUPING_MS = 50  # time for which watchfiles collects changes before it checks the stop event
@@ -34,7 +34,7 @@ _NO_CHANGES: set[Any] = set()
 
 
 class Refresh(Protocol):
-    """Function that refreshes the index within a time limit, in seconds."""
+    """Function that refreshes the index; its argument is a time limit in seconds."""
 
     def __call__(self, *, timeout: float | None) -> RefreshResult: ...  # noqa: D102
 
@@ -88,7 +88,7 @@ def watch_blocking(
         watched: Function that returns a context manager to hold while the directory is watched.
 
     Raises:
-        TimeoutError: The time is over.
+        TimeoutError: The time limit was reached.
     """
     waiter = _Waiter(root, own)
     deadline = math.inf if timeout is None else time.monotonic() + timeout
@@ -189,7 +189,7 @@ class _Waiter:
         return False
 
     def close(self) -> None:
-        """Stop watching, once the thread that waits has noticed `stop`."""
+        """Stop watching, after the waiting thread has noticed `stop`."""
         with self._lock:
             changes, self._changes = self._changes, None
             if changes is not None:

@@ -1,8 +1,8 @@
-"""Processes that read and split the files of a large refresh, because Python splits in one thread at a time.
+"""Read and split the files of a large refresh in worker processes, because Python uses one CPU per process.
 
-The processes get paths, and send back the data that the index stores of each file. This process writes the data, in the
-order of the paths, so the index is the same as without other processes. Only this process opens the index, so the
-others may be killed at any time. If a process was lost or could not be started, its files are split in this process.
+The workers get paths, and send back the data that the index stores for each file. This process writes the data in the
+order of the paths, so the index is the same as without workers. Only this process opens the index, so a worker may be
+killed at any time. If a worker ends or cannot be started, this process splits its files.
 """
 
 import json
@@ -58,7 +58,7 @@ class Splitter:
 
     Attributes:
         chunker: Splits the texts.
-        processes: Maximum number of processes; 0 is none, `None` the number of CPUs, up to `MAX_PROCESSES`.
+        processes: Maximum number of processes; 0 uses none. `None` is the number of CPUs, up to `MAX_PROCESSES`.
         least: Size in bytes of the files of a refresh above which processes are started.
     """
 
@@ -67,11 +67,11 @@ class Splitter:
     least: int = MIN_BYTES
 
     def split(self, root: str, requests: Iterable[SizedRequest], total: int, *, follow: bool) -> Generator[SplitFile]:
-        """Yield the results of `split_file()` for all files, in order; close the generator in any case.
+        """Yield the results of `split_file()` for all files, in order. The caller must close the generator.
 
         Args:
             root: Directory of the paths.
-            requests: The files; they are taken from the iterator before they are needed.
+            requests: The files; some are taken from the iterator in advance.
             total: Size of all files, in bytes.
             follow: Follow links.
         """
@@ -95,7 +95,7 @@ def usable_cpus() -> int:
 
 
 def _can_start() -> bool:
-    """Return True if `sys.executable` is a Python; in a frozen program it is the program itself."""
+    """Return True if `sys.executable` is Python; in a frozen program, it is that program."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
@@ -147,7 +147,7 @@ class _Pool:
             yield from _answers(batch, future.result(), split)
 
     def _ask(self, message: list[bytes]) -> list[bytes] | None:
-        """Send a batch to a free process and return its answer, or `None` if the process was lost."""
+        """Send a batch to a free process and return its answer, or `None` if the process ended before answering."""
         if self._failed or self._ended.is_set():
             return None
         worker = self._free.get()
@@ -156,7 +156,7 @@ class _Pool:
         except StartError as error:
             if not self._failed:
                 self._failed = True
-                _LOGGER.info("files are split without further processes: %s", error)
+                _LOGGER.info("files are split in this process only: %s", error)
             return None
         finally:
             self._free.put(worker)
@@ -170,7 +170,7 @@ def _check_cancelled() -> None:
 def _answers(
     batch: Sequence[Request], message: list[bytes] | None, split: Callable[[Request], SplitFile]
 ) -> Iterator[SplitFile]:
-    """Yield the files of a batch, split again in this process if the answer is missing or damaged."""
+    """Yield the files of a batch; if the answer is missing or damaged, split them in this process."""
     files = None if message is None else _decode_answer(message, batch)
     for request in batch if files is None else ():
         yield split(request)
@@ -191,7 +191,7 @@ def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[Request]]:
 
 
 def _version(chunker: str) -> list[str]:
-    """Return the versions that must be the same in both processes; the package may have been upgraded meanwhile."""
+    """Return the versions that must be equal in both processes; they differ if the package was upgraded meanwhile."""
     return [str(_INSTALLED), TOKENIZER, chunker]
 
 

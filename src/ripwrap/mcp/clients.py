@@ -1,4 +1,4 @@
-"""The workspace of a client, with the directories given to the server, or with the roots that the client names."""
+"""Make the workspace of a client. Its roots are the directories of the server, or the roots that the client names."""
 
 import logging
 import os
@@ -52,6 +52,7 @@ class WorkspaceOptions(TypedDict, total=False):
     deny: str | Sequence[str]
     show_denied: ShowDenied
     redact: bool
+    write: bool
 
 
 class NoRootsError(ValueError):
@@ -76,17 +77,19 @@ class Params(types.RequestParams):
 
 
 class Client:
-    """Workspace of a client, with the directories given to the server, or with the roots that were last read.
+    """Workspace of a client. Its roots are the directories of the server, or the roots that the client named last.
 
     Attributes:
         has_index: True if the workspace has an index.
         has_anchors: True if the workspace has anchors.
+        may_write: True if the workspace has the tool that changes files.
         sends_texts: True if the index sends texts to another machine, or if ripwrap cannot tell.
     """
 
     def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
         self.has_index: bool = options.get("index", False) is not False
         self.has_anchors: bool = options.get("anchors", False)
+        self.may_write: bool = options.get("write", False)
         self.sends_texts: bool = _sends_texts(options.get("embedder"))
         self._given = given
         self._options = options
@@ -107,7 +110,7 @@ class Client:
         self._changes += 1
 
     async def workspace(self, context: "Context", params: Params) -> Workspace | types.InputRequiredResult:
-        """Return the workspace, or a request to the client to name its roots first."""
+        """Return the workspace. If the roots are not known, return a request to the client to name its roots."""
         if self._given is not None:
             return self._given
         capabilities = context.session.client_capabilities
@@ -166,7 +169,7 @@ def file_path(uri: str) -> tuple[str, str]:
 
 
 def as_utf8(text: str) -> str:
-    """Return a text without lone surrogates, which stand for bytes that are not UTF-8 and would end the server."""
+    """Return a text without lone surrogates. They stand for bytes that are not UTF-8, and would crash the server."""
     return raw_bytes(text).decode("utf-8", "replace")
 
 
@@ -185,6 +188,6 @@ def _folders(uris: Iterable[str]) -> Iterable[str]:
             if not os.path.isdir(folder):
                 raise ValueError("it is not an existing directory")
         except ValueError as error:
-            _LOGGER.warning("the client's root %s is left out: %s", as_utf8(uri), error)
+            _LOGGER.warning("the client's root %s is not used: %s", as_utf8(uri), error)
         else:
             yield folder

@@ -18,9 +18,9 @@ class _Prompt:
     Attributes:
         title: Title, as clients show it.
         description: Purpose of the prompt.
-        text: Text of the prompt, with the arguments in braces; `{where}` is the argument `path=…` of a tool, or empty.
-        arguments: Its arguments.
-        needs_index: True if only a server with an index has it.
+        text: Text of the prompt, with the arguments in braces. `{where}` is the argument `path=…` of a tool, or empty.
+        arguments: Arguments of the prompt.
+        needs_index: True if only a server with an index has the prompt.
     """
 
     title: str

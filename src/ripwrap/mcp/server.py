@@ -18,7 +18,7 @@ from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace, schemas
 from ripwrap.workspace.arguments import tool_name
 from ripwrap.workspace.deny import DenyRules
-from ripwrap.workspace.dispatch import TOOL_ERRORS
+from ripwrap.workspace.dispatch import TOOL_ERRORS, WRITE_TOOLS
 
 INSTRUCTIONS = (
     "Search with grep_content first, or with codebase_search if you do not know the names in the code, and then read "
@@ -38,15 +38,21 @@ TOOL_TITLES = {
     "index_status": "Show what is indexed",
     "index_health_check": "Check the index",
     "resolve": "Find a line again",
+    "replace_content": "Replace in files",
 }
 READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 WRITES_CACHE = READ_ONLY.model_copy(update={"read_only_hint": False})
-"""Annotations of a tool that writes the index, which is a cache, or with `index="project"` a directory in the project.
+"""Annotations of a tool that writes the index. The index is in the user's cache, or with `index="project"` in the
+project.
 """
 SENDS_TEXTS = WRITES_CACHE.model_copy(update={"open_world_hint": True})
 """Annotations of a tool that sends texts to another machine, to be embedded."""
+CHANGES_FILES = types.ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
+)
+"""Annotations of the tool that changes files."""
 
 PROGRESS_INTERVAL = 0.5
 """Seconds between two notifications of progress."""
@@ -104,7 +110,7 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
 
 
 def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
-    """Replace the name of an embedder in the options by the embedder; so a wrong name fails before the first call."""
+    """Replace the name of an embedder in the options by the embedder, so that a wrong name fails at the start."""
     named, weight = options.get("embedder"), options.get("hybrid_weight")
     if named is None and weight is None:
         return options
@@ -118,11 +124,13 @@ async def _list(context: Context, __: types.PaginatedRequestParams | None) -> ty
 
 
 def _tools_of(client: Client) -> list[types.Tool]:
-    return _tools(index=client.has_index, anchors=client.has_anchors, sends_texts=client.sends_texts)
+    return _tools(
+        index=client.has_index, anchors=client.has_anchors, write=client.may_write, sends_texts=client.sends_texts
+    )
 
 
 @functools.cache
-def _tools(*, index: bool, anchors: bool, sends_texts: bool) -> list[types.Tool]:
+def _tools(*, index: bool, anchors: bool, write: bool, sends_texts: bool) -> list[types.Tool]:
     writing = ("index_codebase", "codebase_search") if index else ()  # codebase_search refreshes the index
     writes = SENDS_TEXTS if sends_texts else WRITES_CACHE
     return [
@@ -132,9 +140,9 @@ def _tools(*, index: bool, anchors: bool, sends_texts: bool) -> list[types.Tool]
             description=description,
             input_schema=arguments,
             output_schema=answer,
-            annotations=writes if name in writing else READ_ONLY,
+            annotations=CHANGES_FILES if name in WRITE_TOOLS else writes if name in writing else READ_ONLY,
         )
-        for name, (description, arguments, answer) in schemas(index=index, anchors=anchors).items()
+        for name, (description, arguments, answer) in schemas(index=index, anchors=anchors, write=write).items()
     ]
 
 
@@ -172,7 +180,7 @@ def _content(text: str) -> list[types.ContentBlock]:
 
 
 class _RunningCall:
-    """Running call: the number of matches or files so far, the noun for that number, and the result."""
+    """State of a running call: the number of matches or files until now, the noun for that number, and the result."""
 
     def __init__(self, noun: str) -> None:
         self.found = 0

@@ -49,7 +49,7 @@ def serve(
         host: Address to listen on.
         port: Port to listen on; 0 takes any free port.
         allowed_hosts: Further host names of the server, e.g. behind a proxy. Requests for other hosts are refused,
-            because a web page could point its host name at this address (DNS rebinding).
+            because the host name of a hostile web page could lead to this address (DNS rebinding).
         options: Options of the `Workspace`.
 
     Raises:
@@ -70,7 +70,7 @@ def serve(
 
 
 class _OnceFilter(logging.Filter):
-    """Filter of repeated messages: roots may be read in every call, and each workspace warns if there is no rg."""
+    """Filter that drops repeated messages, such as the warning of each new workspace that rg is missing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _OnceFilter(logging.Filter):
 
 
 def warn_without_rg(rg: Rg) -> None:
-    """Log how to install rg, if there is none and none can be downloaded."""
+    """Log how to install rg, if there is no rg and it cannot be downloaded."""
     candidates = binary.explain(rg)
     if any(candidate.usable for candidate in candidates) or (candidates[-1].source == "download" and not offline()):
         return
@@ -161,7 +161,7 @@ async def _note_signals(received: list[signal.Signals], act: Callable[[], None])
 
 
 def _raise_first(received: Sequence[signal.Signals]) -> None:
-    """Raise the first signal with its default action; called after every rg has ended."""
+    """Raise the first signal again, with its default action; called after every rg has ended."""
     for number in received[:1]:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)

@@ -1,4 +1,4 @@
-"""Errors for wrong arguments, and for a local program, such as ssh, that ended without an answer of rg: pure."""
+"""Make errors for wrong arguments, and for a local program (such as ssh) that ended without an answer of rg; no I/O."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ from ripwrap.remote.installing import INSTALL_ERRORS
 from ripwrap.remote.watchdog import CWD_DENIED, CWD_MISSING, CWD_NO_DIRECTORY
 
 MAX_SHOWN = 2000
-"""Characters of stderr in the message of an error."""
+"""Maximum number of characters of stderr in the message of an error."""
 
 NOT_STARTED = (126, 127)
 """Exit codes of a shell that cannot run or find a program."""
@@ -40,7 +40,7 @@ def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, 
     shown = _end_of(stderr)
     if watchdog.returncode(code) in NOT_STARTED:
         return BinaryNotFoundError(
-            f"rg cannot be run on {host} any more: {shown}. The next search looks for another one"
+            f"rg cannot be run on {host} any more: {shown}. The next search looks for another rg on that host"
         )
     if code in INSTALL_ERRORS:
         text = f"{INSTALL_ERRORS[code]} on {host}: {shown}".removesuffix(": ")
@@ -60,7 +60,7 @@ def check_directory(path: str) -> str:
     """Return a directory on a host; `.` if it is empty.
 
     Raises:
-        ValueError: It begins with `~`, which nothing would expand, or has a NUL.
+        ValueError: The directory begins with `~`, which the host does not expand, or it has a NUL.
     """
     if "\0" in path:
         raise ValueError("a NUL character cannot be part of a path; remove it")
@@ -77,7 +77,7 @@ def check_name(rg: str) -> str:
     """Return the path or name of an rg on a host.
 
     Raises:
-        ValueError: It is empty, begins with a dash, or has a NUL.
+        ValueError: The path or name is empty, begins with a dash, or has a NUL.
     """
     if not rg or rg.startswith("-") or "\0" in rg:
         raise ValueError(HintedText(Hint("rg", kind="correct"), f" must be a path or a name on the host, got {rg!r}"))

@@ -21,7 +21,7 @@ cache=
 [ -n "$XDG_CACHE_HOME$HOME" ] && cache=${{XDG_CACHE_HOME:-$HOME/.cache}}/ripwrap/{SLOT}
 case $cache in /*) ;; *) cache= ;; esac
 """
-"""Lines that set `cache` to that directory, or to nothing for a user without a home directory."""
+"""Lines of a script that set `cache` to that directory, or to nothing for a user without a home directory."""
 
 # `command -v` may print a relative path, for a relative entry of PATH, which is never used.
 FIND = f"""
@@ -58,7 +58,7 @@ class RemoteRg(RgBinary):
     """An rg on a host.
 
     Attributes:
-        about: Output of `rg --version` there.
+        about: Output of `rg --version` on the host.
     """
 
     about: str = ""
@@ -129,8 +129,8 @@ def choose(answer: Answer, named: str | None, host: str) -> RemoteRg:
         host: Name of the host, for errors.
 
     Raises:
-        BinaryNotFoundError: There is none.
-        BinaryError: The given one cannot be used.
+        BinaryNotFoundError: There is no usable rg on the host.
+        BinaryError: The rg that the caller named cannot be used.
     """
     reasons: list[str] = []
     for candidate in answer.candidates:

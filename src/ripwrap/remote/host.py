@@ -1,4 +1,4 @@
-"""Base of the hosts: find rg there, run it, install it, and tell its end from that of the connection."""
+"""Base class of hosts: find, run and install rg on a host, and tell failures of rg from those of the connection."""
 
 import functools
 import os
@@ -32,13 +32,13 @@ _remembered: dict[tuple["Host", str | None], RemoteRg] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host(ABC):
-    """A machine or container on which rg runs; `ssh()` and `docker()` make one, and `on=` of the operations takes it.
+    """A machine or container on which rg runs. `ssh()` and `docker()` make one; pass it to an operation as `on=`.
 
     Hosts are immutable: they can be compared, pickled, and used by many searches at the same time.
 
     Attributes:
-        cwd: Directory on the host that `cwd` and `paths` of a search are relative to. If it is relative itself, it
-            starts from the directory of the login, or from the working directory of the container.
+        cwd: Directory on the host; `cwd` and `paths` of a search are relative to it. If it is a relative path, it
+            starts at the login directory, or at the working directory of the container.
     """
 
     cwd: str = "."
@@ -65,10 +65,10 @@ class Host(ABC):
         """Return advice about a local program that failed; empty if its own message has enough."""
 
     def path(self, cwd: str) -> str:
-        """Return the directory on the host that a caller means by `cwd`: relative to `self.cwd`.
+        """Return the directory on the host for a caller's `cwd`, which is relative to `self.cwd`.
 
         Raises:
-            ValueError: `cwd` begins with `~`, which nothing would expand.
+            ValueError: `cwd` begins with `~`, which the host does not expand.
         """
         given = check_directory(cwd)
         if os.curdir in (given, self.cwd):
@@ -76,18 +76,18 @@ class Host(ABC):
         return os.path.join(self.cwd, given)
 
     def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
-        """Return the local command line that runs rg in a directory of the host, and ends with it."""
+        """Return the local command line that runs rg in a directory of the host; it ends when rg ends."""
         # `./` so that `-` and CDPATH have no meaning for `cd`.
         directory = cwd if cwd.startswith("/") else f"./{cwd}"
         return self.script_line(WATCHDOG, (directory, *argv))
 
     def returncode(self, code: int) -> int | None:
-        """Return the exit code of rg from that of the local command line, or `None` if rg did not end by itself."""
+        """Convert the exit code of the local command line to that of rg; return `None` if rg did not end by itself."""
         found = watchdog.returncode(code)
         return None if found in NOT_STARTED else found
 
     def forget(self) -> None:
-        """Forget which rg the host has; the next search asks again. Call it if you have replaced rg there."""
+        """Clear the cached answer about the host's rg. Call this after you have replaced rg on the host."""
         key = replace(self, cwd=os.curdir)
         for one in list(_remembered):
             if one[0] == key:
@@ -101,10 +101,10 @@ class Host(ABC):
         return failure(self.name, argv, cwd, code, said, self.advice(code, said))
 
     def find(self, rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
-        """Return the rg to run on the host; ask the host once and remember the answer. Blocks.
+        """Return the rg to run on the host; blocking. The host is asked once, and its answer is cached.
 
-        Without a name, it is the rg that `install()` has put there, or else the one in PATH. This PATH is the one of
-        ssh commands, which is often shorter than that of a terminal.
+        Without a name, this is the rg that `install()` has installed, or else the rg in PATH. The PATH of ssh commands
+        is often shorter than the PATH of a terminal.
 
         Args:
             rg: A path on the host, or a bare name to find in its PATH; `None` finds one.
@@ -143,15 +143,16 @@ class Host(ABC):
         """Put rg on the host, into `~/.cache/ripwrap`, and use it in later searches with this host.
 
         A release for the platform of the host is taken from the cache of this machine, or downloaded and verified. It
-        is sent over the connection, its SHA-256 is compared there if the host has a program for that, it is run once
-        with `--version`, and published by a rename. If the same rg is there already, nothing is sent.
+        is sent over the connection. If the host has a program for SHA-256, the hash is compared on the host. rg is then
+        run once with `--version`, and renamed to its final name. If the same rg is already on the host, nothing is
+        sent.
 
         Args:
             version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
             source: Path of an rg of this machine that runs on the host, to send in place of a release.
             mirrors: See `ripwrap.binary.install()`.
-            sha256: See there.
-            allow_unpinned: See there.
+            sha256: See `ripwrap.binary.install()`.
+            allow_unpinned: See `ripwrap.binary.install()`.
             timeout: Seconds for the whole call.
             progress: Function that is called with the number of downloaded bytes, and the total or `None`.
 

@@ -116,7 +116,7 @@ def parse_installed(fields: Sequence[str]) -> RemoteRg:
     """Return the rg in the texts that the script of an installation prints.
 
     Raises:
-        ValueError: There are more or fewer than three.
+        ValueError: There are not exactly three texts.
     """
     step, path, about = fields
     return RemoteRg(path, "download" if step == "download" else "cache", about)

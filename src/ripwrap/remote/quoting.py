@@ -1,10 +1,10 @@
 r"""Quote arguments for the shell of another machine; no I/O. No other module writes text that a shell reads.
 
 ssh joins its arguments with spaces, and the login shell of the other machine parses the result (ssh(1), RFC 4254
-section 6.5). `quote()` follows `shlex.quote()`, but for bytes, and it also quotes what other shells than sh expand:
+section 6.5). `quote()` does what `shlex.quote()` does, but for bytes. It also respects shells other than sh:
 
-- `=word` and `~`, which zsh expands; `%`, for fish before version 3;
-- a backslash stands outside of single quotes, because fish reads `\\` and `\'` in single quotes as escapes.
+- It quotes `=word` and `~`, which zsh expands, and `%`, which fish before version 3 expands.
+- It puts a backslash outside of single quotes, because fish reads `\\` and `\'` in single quotes as escapes.
 
 So sh, dash, bash, ksh, zsh, busybox and fish read the same words. csh and tcsh do not: they end a word at a newline,
 and replace `!`.

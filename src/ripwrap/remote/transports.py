@@ -23,14 +23,14 @@ SSH_OPTIONS: Mapping[str, str | int] = {
     "ForwardX11": "no",
     "ForwardAgent": "no",
 }
-"""Options of each ssh, unless the caller sets them; ssh takes the first value that it gets (ssh_config(5))."""
+"""Default options of ssh. The caller's options come before them, and ssh uses the first value (ssh_config(5))."""
 
 _BAD_HOST = re.compile(r"""['"`$\\;&<>|(){}\s\x00-\x1f\x7f]""")
 """Characters that ssh refuses in host and user names since 9.6, because a ProxyCommand may pass them to a shell
 (CVE-2023-51385)."""
 
 _CONTAINER = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
-"""Names of containers (moby, daemon/names/names.go); ids are among them."""
+"""Pattern for names of containers (moby, daemon/names/names.go); ids also match it."""
 
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
@@ -38,7 +38,7 @@ _NO_KEY = "Load a key into ssh-agent, or set IdentityFile in the configuration o
 _SSH_ADVICE = (
     ("Permission denied (", _NO_KEY),
     ("Host key verification failed", "Connect once with ssh by hand and check the key of the host."),
-    ("Could not resolve hostname", "Correct the name of the host."),
+    ("Could not resolve hostname", "Check the name of the host."),
 )
 """Error messages of ssh, each with advice."""
 
@@ -133,21 +133,21 @@ def ssh(
     """Return a machine that is reached by ssh, for the argument `on=` of the operations; this does not connect yet.
 
     Each search runs the system's ssh, with the user's keys and configuration. It asks for no password, so it fails if
-    no key works. rg ends within about a second after this process, its connection or the search has ended.
+    no key works. When the search, the connection or this process ends, rg on the host ends within about a second.
 
     Args:
         host: Host name, alias of the configuration of ssh, or `user@host`.
-        cwd: Directory on the host that searches are relative to. A relative one is relative to the directory of the
-            login. `~` is not expanded.
-        options: Options of ssh (ssh_config(5)), e.g. `{"Port": 2222}`. They override ripwrap's: `BatchMode=yes`,
-            `ConnectTimeout=10`, `ServerAliveInterval=15`, `LogLevel=ERROR` and no forwardings. Trusted: some start
-            programs.
+        cwd: Directory on the host; searches are relative to it. A relative path starts at the login directory. `~` is
+            not expanded.
+        options: Options of ssh (ssh_config(5)), e.g. `{"Port": 2222}`. They override the options of ripwrap:
+            `BatchMode=yes`, `ConnectTimeout=10`, `ServerAliveInterval=15`, `LogLevel=ERROR` and no forwardings. Pass
+            only options that you trust, because some of them start programs.
         config: Configuration file of ssh; `None` is the user's.
         program: The ssh to run, a path or a name in PATH.
 
     Raises:
-        ValueError: `host` begins with a dash, or has a character that a shell expands; or `cwd` begins with `~`; or a
-            name in `options` cannot be an option of ssh.
+        ValueError: `host` begins with a dash or has a character that a shell expands, `cwd` begins with `~`, or a name
+            in `options` cannot be an option of ssh.
         RemoteError: This machine runs Windows.
     """
     check_system()
@@ -174,8 +174,8 @@ def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = 
 
     Args:
         name: Name or id of the container.
-        cwd: Directory in the container that searches are relative to. A relative one is relative to the working
-            directory of the container. `~` is not expanded.
+        cwd: Directory in the container; searches are relative to it. A relative path starts at the working directory of
+            the container. `~` is not expanded.
         user: User to run rg as, e.g. `1000:1000`; empty is that of the container.
         program: The program to run, a path or a name in PATH, such as `podman`.
 
@@ -213,6 +213,6 @@ def parse_host(text: str) -> Host:
 
 
 def check_system(*, windows: bool = IS_WINDOWS) -> None:
-    """Raise `RemoteError` on Windows, where hosts were never tried."""
+    """Raise `RemoteError` on Windows, because hosts were not tested there."""
     if windows:
         raise RemoteError("ripwrap.remote does not run on Windows; run Python in WSL, where ssh and docker work")

@@ -1,11 +1,11 @@
 """Script for the POSIX shell of a host, which runs rg and kills it when stdin is closed; and the script's exit codes.
 
-Each command of ssh and docker starts `sh` with one of the scripts of this package, and passes names as arguments, so
-that no script is ever put together from strings of a caller.
+Each command of ssh and docker starts `sh` with one of the scripts of this package, and passes names as arguments. So no
+script contains strings of a caller.
 
-The exit code of rg is mapped to a range that neither a shell nor ssh (255) nor docker (1, 125, 126, 127) uses, nor a
-process that was killed (129 to 159). So an exit code in this range proves that rg ran and ended by itself; 'no matches'
-cannot be a container that is not running, for which docker exits with 1.
+The exit code of rg is mapped to a range that no other program uses: not a shell, not ssh (255), not docker (1, 125,
+126, 127), and not a killed process (129 to 159). So an exit code in this range proves that rg ran and ended by itself.
+For example, docker exits with 1 if a container is not running; this cannot be confused with 'no matches'.
 """
 
 from ripwrap._ripgrep.host import STARTED
@@ -17,7 +17,7 @@ NAME = "ripwrap"
 
 CWD_MISSING, CWD_NO_DIRECTORY, CWD_DENIED = 40, 41, 42
 ENDED = 160
-"""Exit code for an rg that exited with 0; those for 1 to 30 follow."""
+"""Exit code of the script if rg exited with 0; the next numbers are for the exit codes 1 to 30 of rg."""
 
 MAX_CODE = 30
 SIGNALLED = 72
@@ -25,7 +25,7 @@ SIGNALLED = 72
 
 MAX_SIGNALLED = 180
 OTHERS = {101: 198, 126: 196, 127: 197}
-"""Exit codes for a panic of rg, and for a shell that cannot run or find rg."""
+"""Exit codes of the script for a panic of rg, and for a shell that cannot run or find rg."""
 
 UNKNOWN = 199
 
@@ -67,7 +67,14 @@ exit {UNKNOWN}
 
 
 def returncode(code: int) -> int | None:
-    """Return the exit code of rg, or the negative number of the signal that ended it; `None` if `code` has none."""
+    """Return rg's exit code, or the negative number of the signal that ended rg.
+
+    Args:
+        code: Exit code of the script.
+
+    Returns:
+        `None` if the exit code does not come from rg.
+    """
     if ENDED <= code <= ENDED + MAX_CODE:
         return code - ENDED
     if 128 + SIGNALLED < code <= MAX_SIGNALLED + SIGNALLED:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
 
 from ripwrap._operations.grep import grep_request
 from ripwrap._operations.rank import FileTerms, rank_request
+from ripwrap._overlay import refuse_overlay
 from ripwrap._ranking.query import Query
 from ripwrap._ripgrep.command import files_command, search_command
 from ripwrap.binary.probe import RgBinary
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
 
 ARGUMENTS = ("pattern", "per_root", "limit", "order", "timeout", "on_progress")
-"""Arguments of the operations beside the options, for hints about unknown names."""
+"""Arguments of the operations besides the options; hints about unknown names use them."""
 
 T = TypeVar("T")
 Out = TypeVar("Out")
@@ -67,23 +68,24 @@ class BaseRepositories:
         """Find the roots; nothing is searched yet.
 
         Args:
-            roots: Directories; globs such as `src/*`, of which the directories count; or `Root` objects with names of
-                their own. A directory that does not exist is reported by each operation.
+            roots: Directories, globs such as `src/*` (which match directories), or `Root` objects with your own names.
+                If a directory does not exist, each operation reports it.
             only: Globs of the names or absolute paths of the roots to keep; empty keeps all.
             exclude: Globs of the names or absolute paths of the roots to leave out.
-            executor: A `concurrent.futures.Executor` that searches the roots, or a function that makes one. It is
-                called again if the executor breaks, and what it makes is shut down at the end of each operation.
-                `None` searches in this process.
-            concurrency: Number of roots at a time. `None` is the number of `limit_processes()`, or 32 with an executor,
-                which has its own number of workers.
+            executor: A `concurrent.futures.Executor` that searches the roots, or a function that makes one. The
+                function is called again if the executor breaks, and its executor is shut down at the end of each
+                operation. `None` searches in this process.
+            concurrency: Maximum number of roots that are searched at a time. `None` is the limit of
+                `limit_processes()`. With an executor, `None` is 32, because the executor limits its workers itself.
             retries: Number of times that a root is sent to the executor again after its worker was lost.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one, on each worker.
-            lease_folder: Folder of a small file that exists during an operation with an executor. Workers that see it
-                end their rg when the operation ends. `None` is the folder for temporary files, which the workers on
-                this machine see.
+            lease_folder: Directory for a small file that exists during an operation with an executor. If the operation
+                ends, the file is removed. Workers that can see the file then end their rg. `None` is the directory for
+                temporary files, which only workers on this machine can see.
 
         Raises:
-            ValueError: No root is given or left, two have the same name, or a number is too small.
+            ValueError: No root is given, `only` and `exclude` leave none, two roots have the same name, or a number is
+                too small.
             FileNotFoundError: No directory matches a glob.
             TypeError: A root, number or executor is of a wrong type.
         """
@@ -103,10 +105,10 @@ class BaseRepositories:
 
     @classmethod
     def below(cls, directory: StrPath, *, max_depth: int | None = None, **settings: Any) -> Self:
-        """Find the git repositories in a directory, but none inside of another repository.
+        """Find the git repositories in a directory, without repositories inside of another one.
 
-        A repository is a directory with an entry `.git`. It is named by its path in `directory`. Links are not
-        followed. Directories that cannot be read are logged as warnings.
+        A repository is a directory with an entry `.git`. Its name is its path in `directory`. Links are not followed.
+        Directories that cannot be read are logged as warnings.
 
         Args:
             directory: Directory to look in.
@@ -115,7 +117,7 @@ class BaseRepositories:
 
         Raises:
             FileNotFoundError, NotADirectoryError, PermissionError: The directory cannot be listed.
-            ValueError: It has no repository.
+            ValueError: The directory has no repository.
         """
         top = absolute_path(directory)
         found = [
@@ -128,7 +130,7 @@ class BaseRepositories:
 
     @classmethod
     def from_file(cls, file: StrPath, **settings: Any) -> Self:
-        """Read the paths or globs of roots from a file, one on each line, relative to the folder of the file.
+        """Read the paths or globs of roots from a file, one on each line, relative to the directory of the file.
 
         Empty lines, and lines that begin with `#`, are skipped.
 
@@ -138,13 +140,13 @@ class BaseRepositories:
 
         Raises:
             OSError: The file cannot be read.
-            ValueError: It names no root.
+            ValueError: The file names no root.
         """
         return cls(*read_roots(file), **settings)
 
     @property
     def roots(self) -> tuple[Root, ...]:
-        """Roots with their names, in the order in which they were given, those of a glob by path."""
+        """Roots with their names, in the given order; the roots of a glob are in path order."""
         return self._roots
 
     def __len__(self) -> int:
@@ -160,6 +162,7 @@ class BaseRepositories:
 
     def _tasks(self, request: Request[T], timeout: float | None = None) -> list[Task[T]]:
         """Return a task for each root."""
+        refuse_overlay("Repositories")
         rg = self._plan.rg
         name = rg.path if isinstance(rg, RgBinary) else None if rg is None else os.fspath(rg)
         return [Task(root, request, name, check_timeout(timeout)) for root in self._roots]
@@ -240,8 +243,8 @@ class Question(Generic[T, Out]):
 
     Attributes:
         tasks: Task of each root.
-        convert: Function that returns the result of the caller, given the root, a result, and the worker.
-        left: Number of results that are still wanted; `None` is no limit.
+        convert: Function that takes the root, a result and the worker, and returns the result for the caller.
+        left: Maximum number of further results; `None` is no limit.
         order: Order of the results.
         on_progress: Function of the caller.
     """
@@ -339,14 +342,14 @@ def _to_count(root: str, counted: tuple[int, int], worker: Worker | None) -> Roo
 
 
 def _check_search(pattern: str | Sequence[str], options: SearchOptions) -> tuple[str, ...]:
-    """Return the patterns, after a check of them and of the options."""
+    """Check the patterns and the options, and return the patterns."""
     if options.get("passthru"):
         raise ValueError("passthru returns every line of every file; leave passthru out")
     return search_command(pattern, os.curdir, (), options, arguments=ARGUMENTS).patterns
 
 
 def _plain(options: Any) -> Any:
-    """Return options with strings in place of paths, which another process may not be able to make."""
+    """Return options with strings in place of path objects, which another process may not be able to unpickle."""
 
     def plain(value: object) -> object:
         if isinstance(value, os.PathLike):

@@ -36,8 +36,9 @@ Out = TypeVar("Out")
 class Repositories(BaseRepositories):
     """Many directories that are searched with one call, here or on the workers of an executor.
 
-    Each result has the name of its root. A root that fails is data, a `RootError`: the other roots go on. Errors of the
-    question, such as a pattern that does not compile, are raised. Without an executor, a missing rg is raised, too.
+    A root is a directory with a name. Each result has the name of its root. If a root fails, the answer has a
+    `RootError` for it, and the search of the other roots continues. An error that concerns all roots, such as a pattern
+    that does not compile, is raised. Without an executor, a missing rg is also raised.
 
     ```python
     from ripwrap import sync
@@ -52,8 +53,9 @@ class Repositories(BaseRepositories):
     1 of 2 matches in 2 files of 1 root, of 1 root searched.
     ```
 
-    Memory is bounded: roots are started as others end, and wait while the consumer has not taken their results. So is
-    the number of processes: at most `concurrency` rg at a time. With an executor, its workers run one rg each.
+    Memory is bounded: a new root starts only when another root ends, and roots wait until the caller takes their
+    results. The number of processes is bounded, too: at most `concurrency` rg processes run at a time. With an
+    executor, each worker runs one rg.
     """
 
     def search(
@@ -69,26 +71,26 @@ class Repositories(BaseRepositories):
     ) -> Generator[RootMatch | RootError]:
         """Search all roots and yield each match as it is found, with its root.
 
-        With an executor, the matches of a root come in pages of 5,000, in path order, after its search has ended; each
-        further page searches again.
+        With an executor, the matches of a root come after its search has ended, in path order. They come in pages of
+        5,000; each further page needs a further search.
 
         Args:
             pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
             per_root: Maximum number of matches of a root.
             limit: Maximum number of matches of all roots.
-            order: `arrival` yields matches of several roots as they come; `root` yields those of one root after
-                another, in the order of `roots`. The order within a root is rg's.
-            timeout: Seconds for each root; `None` is no limit. The matches until then were yielded.
-            on_progress: Function that is called with the numbers of roots that have ended, and of all.
+            order: `arrival` yields matches of all roots as they are found. `root` yields the matches of one root after
+                another, in the order of `roots`. The order within a root is that of rg.
+            timeout: Seconds for each root; `None` is no limit. Matches that were found before the limit are yielded.
+            on_progress: Function that is called with the number of roots that have ended, and the number of all roots.
             **options: rg's flags; see `SearchOptions`. Globs and paths are relative to each root.
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
-            ValueError: A number is negative, there is no pattern, or a pattern or option has a NUL.
-            PatternError, GlobError, UnknownTypeError: rg rejects the question.
-            BinaryError, CapabilityError: Without an executor: there is no rg, or it lacks an option.
+            ValueError: A number is negative, there is no pattern, or a pattern or option has a NUL. PatternError,
+            GlobError, UnknownTypeError: rg rejects the pattern, a glob or a file type. BinaryError, CapabilityError:
+            There is no rg, or it does not have an option. Raised only without an executor.
 
-        The call raises the first two, the first iteration the others.
+            The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
         """
         return self._stream(self._search_question(pattern, per_root, limit, order, timeout, on_progress, options))
 
@@ -102,7 +104,7 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[FileOptions],
     ) -> Generator[RootFile | RootError]:
-        """List the files of all roots; those of a root come together, in path order.
+        """List the files of all roots; the files of a root come together, in path order.
 
         Args and errors are those of `search()`.
         """
@@ -117,7 +119,7 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Generator[RootCount | RootError]:
-        """Count the matching lines of all roots, and yield one number for each root, also if it is 0.
+        """Count the matching lines of all roots, and yield a number for each root, even if it is 0.
 
         Args and errors are those of `search()`.
         """
@@ -136,7 +138,8 @@ class Repositories(BaseRepositories):
     ) -> RepositoriesResult:
         """Search all roots and return a page of matches with their context, and the number of all matches.
 
-        If `limit` leaves some out, the page has the first match of each root, then the second of each, and so on.
+        If there are more than `limit` matches, the page has the first match of each root, then the second match of each
+        root, and so on.
 
         Args:
             pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
@@ -144,8 +147,8 @@ class Repositories(BaseRepositories):
             limit: Maximum number of matches on the page; `None` returns all and holds them in memory.
             timeout: Seconds for each root, or shard; `None` is no limit. The matches found until then are returned.
             shards: Number of parts into which each root is split, for roots that take long on one machine. Files are
-                listed first, and split by their sizes. Files of one folder stay together. The answer is the same.
-            on_progress: Function that is called with the numbers of roots that have ended, and of all.
+                listed first, and split by their sizes. Files of one directory stay together. The answer is the same.
+            on_progress: Function that is called with the number of roots that have ended, and the number of all roots.
             **options: rg's flags; see `SearchOptions`. The default context is 2 lines.
 
         Raises what `search()` raises.
@@ -171,20 +174,22 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[FileOptions],
     ) -> RepositoriesRanking:
-        """Find the code in all roots that answers a question in words, or defines a symbol, best first.
+        """Find the code in all roots that answers a question, or that defines a symbol; best results first.
 
-        The answer is that of `ripwrap.rank()` for a directory that holds the roots by their names. Each root counts the
-        words of the query in its files. The best files of all roots are then read and ranked together.
+        The answer is that of `ripwrap.rank()` for a directory in which each root is a subdirectory with the root's
+        name. First, the words of the query are counted in the files of each root. Then the best files of all roots are
+        read and ranked together.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar".
             limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
             timeout: Seconds for rg in each root; `None` is no limit.
-            on_progress: Function that is called with the numbers of roots whose words are counted, and of all.
-            **options: rg's flags; see `FileOptions`. Hidden files are left out and links are not followed, unless
-                `hidden=True` and `follow=True` are given.
+            on_progress: Function that is called with the number of roots whose words are counted, and the number of all
+                roots.
+            **options: rg's flags; see `FileOptions`. Hidden files are searched only with `hidden=True`, and links are
+                followed only with `follow=True`.
 
-        Raises what `ripwrap.rank()` raises, but for errors of a root, which are in `errors`.
+        Raises what `ripwrap.rank()` raises. Errors of a single root are not raised; they are in `errors`.
         """
         question = self._terms_question(query, limit, timeout, options)
         errors: dict[str, list[RootError]] = {}
@@ -221,8 +226,8 @@ class Repositories(BaseRepositories):
     def indexes(self, **settings: Unpack[IndexSettings]) -> "dict[str, Index]":
         """Return an index of each root, by the name of the root; nothing is read or built yet.
 
-        Each index is kept in the user's cache on this machine, and its first search builds it. It runs the rg that was
-        given for the roots. An executor is not used: make indexes on its workers in tasks of your own.
+        Each index is stored in the user's cache on this machine, and its first search builds it. It runs the rg that
+        was given for the roots. The executor is not used; to make indexes on its workers, submit your own tasks to it.
 
         Args:
             **settings: Settings of all indexes: `chunker`, `embedder`, `hybrid_weight`, `workers`; see `Index`.
@@ -248,7 +253,7 @@ class Repositories(BaseRepositories):
                     return
 
     def _split(self, question: PageQuestion, tasks: Sequence[Task[tuple[str, int]]]) -> None:
-        """Replace the task of each root by those of its shards, after a listing of its files."""
+        """List the files of each root, and replace its task by the tasks of its shards."""
         planners = question.planners()
         with closing(arrivals_blocking(tasks, self._plan, "arrival")) as listed:
             for arrival in listed:

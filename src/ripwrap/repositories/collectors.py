@@ -1,4 +1,4 @@
-"""Put the answers of roots together, in bounded memory: pure, no I/O."""
+"""Combine the answers of roots, in bounded memory; no I/O."""
 
 import os
 from collections import Counter
@@ -33,8 +33,8 @@ class Progress:
         """Set the roots.
 
         Args:
-            tasks: Name of the root of each task; a root may have several.
-            report: Function that is called with the numbers of ended and of all roots.
+            tasks: Name of the root of each task; a root may have several tasks.
+            report: Function that is called with the number of ended roots and the number of all roots.
         """
         self._roots = list(tasks)
         self._left = Counter(self._roots)
@@ -54,10 +54,10 @@ class Progress:
 
 
 class MatchesCollector:
-    """Collector of a page of matches, taken round robin from the roots, which arrive in any order.
+    """Collector of a page of matches from many roots; the answers of the roots may come in any order.
 
-    The page has the first match of each root, then the second of each, and so on. So a root gives fewer matches the
-    more roots there are, and matches beyond its share can be dropped at any time.
+    The page has the first match of each root, then the second match of each root, and so on. With more roots, the share
+    of each root is smaller. Matches beyond the share of a root can be dropped at any time.
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
@@ -183,14 +183,14 @@ def _first_matches(files: Iterable[FileMatches], limit: int) -> tuple[FileMatche
 
 
 class ShardPlanner:
-    """Splitter of roots into shards by the sizes of their files."""
+    """Splitter of a root into shards (parts that are searched separately), by the sizes of its files."""
 
     def __init__(self, task: Task[GrepResult], request: MatchesRequest, shards: int) -> None:
         """Set the number of shards.
 
         Args:
             task: Task of a root that searches all of its files.
-            request: Its request.
+            request: Request of that task.
             shards: Maximum number of shards.
         """
         self._task = task
@@ -200,14 +200,14 @@ class ShardPlanner:
         self._errors: list[RootError] = []
 
     def take(self, item: "tuple[str, int] | RootError") -> None:
-        """Add a file with its size in bytes, or a failure of the listing."""
+        """Add a file with its size in bytes, or a failure to list the files."""
         if isinstance(item, RootError):
             self._errors.append(item)
         else:
             self._sizes.append(item)
 
     def tasks(self) -> list[Task[GrepResult]]:
-        """Return the tasks of the shards; a root that cannot be listed has one, which reports why."""
+        """Return the tasks of the shards. If the root cannot be listed, return one task, which reports the reason."""
         if not self._sizes:
             return [self._task]
         unreadable = tuple(path for error in self._errors for path in error.paths)
@@ -222,9 +222,9 @@ class ShardPlanner:
 
 
 def split_files(sizes: Iterable[tuple[str, int]], shards: int) -> list[list[str]]:
-    """Split files into at most `shards` lists of about the same size in bytes; files of a folder stay together.
+    """Split files into at most `shards` lists of about the same size in bytes; files of a directory stay together.
 
-    Each list has folders that follow each other in path order, so that a shard reads neighbouring parts of a disk.
+    Each list has neighbouring directories in path order, so that a shard reads neighbouring parts of a disk.
     """
     folders: dict[str, list[tuple[str, int]]] = {}
     for path, size in sizes:
@@ -244,7 +244,7 @@ def split_files(sizes: Iterable[tuple[str, int]], shards: int) -> list[list[str]
 
 
 class TermsCollector:
-    """Collector of the words of a query in all roots, as one run of rg over a directory that holds them counts them."""
+    """Collector of the counts of a query's words in all roots, as if one directory had all roots in it."""
 
     def __init__(self, query: Query) -> None:
         """Set the query."""
@@ -272,7 +272,7 @@ class TermsCollector:
         self._places = {key: place for key, place in self._places.items() if key in held}
 
     def choose(self) -> list[str]:
-        """Return the keys of the files to read, the best first; `place()` says where they are."""
+        """Return the keys of the files to read, the best first; `place()` maps a key to a root and a path."""
         self._terms.trim()
         self._drop()
         if not self._terms.files:
@@ -287,7 +287,7 @@ class TermsCollector:
         return chosen
 
     def place(self, key: str) -> tuple[Root, str]:
-        """Return the root of a file and its path there."""
+        """Return the root of a file, and the path of the file in the root."""
         return self._places[key]
 
     def result(self, chunk: RankedChunk) -> RootChunk:

@@ -17,9 +17,9 @@ _LOGGER = logging.getLogger("ripwrap")
 def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclude: Sequence[str] = ()) -> list[Root]:
     """Return the roots that paths and globs name, without duplicates: globs in path order, others as they are given.
 
-    A path that exists is not taken for a glob. A directory that does not exist stays a root, because its search reports
-    it. A `Root` keeps its name. Other roots are named by the last part of their path. If several would have the same
-    name, parts are put before it until the names differ.
+    A path that exists is not read as a glob. A directory that does not exist stays a root, because its search reports
+    it. A `Root` keeps its name. The name of any other root is the last part of its path. If several names are equal,
+    further parts of the paths are added until they differ.
 
     Args:
         places: Paths of directories, globs, or roots.
@@ -27,9 +27,9 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
         exclude: Globs of names or absolute paths of roots to leave out.
 
     Raises:
-        ValueError: There is no place, two roots were given the same name, or no root is left.
+        ValueError: `places` is empty, two `Root` objects have the same name, or no root is left.
         FileNotFoundError: No directory matches a glob.
-        TypeError: A place is not a string, path or `Root`.
+        TypeError: An item of `places` is not a string, path or `Root`.
     """
     named: dict[str, str] = {}
     paths: dict[str, None] = {}
@@ -52,14 +52,14 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
 
 
 def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterator[str]:
-    """Yield the git repositories in a directory, in path order; not those inside of another one.
+    """Yield the git repositories in a directory, in path order; skip repositories inside of another one.
 
-    A directory with an entry `.git` is a repository, also if that is a file (of a worktree or submodule). Links are not
-    followed. Directories that cannot be read are logged as warnings.
+    A directory with an entry `.git` is a repository. The entry may be a file (in a worktree or submodule). Links are
+    not followed. Directories that cannot be read are logged as warnings.
 
     Args:
         directory: Directory to look in; it may be a repository itself.
-        max_depth: Levels to descend; 1 is the directory's own folders, `None` is no limit.
+        max_depth: Number of levels to descend: 1 looks at the direct subdirectories; `None` is no limit.
 
     Raises:
         FileNotFoundError, NotADirectoryError, PermissionError: The directory cannot be listed.
@@ -81,13 +81,13 @@ def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterat
 
 
 def read_roots(file: StrPath) -> list[str]:
-    """Return the paths and globs in a file: one on each line, relative to the folder of the file.
+    """Return the paths and globs in a file: one on each line, relative to the directory of the file.
 
     Empty lines and lines that begin with `#` are skipped.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It names no root.
+        ValueError: The file names no root.
     """
     path = absolute_path(file)
     with open(path, encoding="utf-8", errors="surrogateescape") as text:
@@ -97,7 +97,7 @@ def read_roots(file: StrPath) -> list[str]:
         for line in (os.path.expanduser(line) for line in lines if line.strip() and not line.startswith("#"))
     ]
     if not found:
-        raise ValueError(f"{shown(path)} names no root; write the path of a directory on each line")
+        raise ValueError(f"{shown(path)} has no root; write the path of a directory on each line")
     return found
 
 
@@ -115,8 +115,8 @@ def absolute_path(place: StrPath) -> str:
     """Return the absolute path of a root; `~` is the home of the user.
 
     Raises:
-        ValueError: It is empty, or has a NUL.
-        TypeError: It is neither a string nor an `os.PathLike` of one.
+        ValueError: The path is empty, or has a NUL.
+        TypeError: The path is not a string or an `os.PathLike` of a string.
     """
     text = os.fspath(place)
     if not isinstance(text, str):
@@ -129,7 +129,7 @@ def absolute_path(place: StrPath) -> str:
 
 
 def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
-    """Name each path by its shortest end that no other path has; the result does not depend on the order."""
+    """Map each path to its name: its shortest end that no other path has. The order of the paths has no effect."""
     names: dict[str, str] = {}
     left, parts = list(paths), 1
     while left:
@@ -142,10 +142,12 @@ def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
 
 
 def _end(path: str, parts: int) -> str:
-    """Return the last parts of a path, joined by `/`; the path itself if it has no more."""
+    """Return the last `parts` parts of a path; the path itself if it has no more parts."""
     split = path.split(os.sep)
-    return "/".join(split[-parts:]) if parts < len(split) and split[-1] else path
+    return os.sep.join(split[-parts:]) if parts < len(split) and split[-1] else path
 
 
 def _matches(root: Root, globs: Sequence[str]) -> bool:
-    return any(fnmatchcase(root.name, one) or fnmatchcase(root.path, one) for one in globs)
+    """Return True if a glob matches the name or path of a root; on Windows, slashes match backslashes."""
+    texts = [text.replace(os.sep, "/") for text in (root.name, root.path)]
+    return any(fnmatchcase(text, one.replace(os.sep, "/")) for text in texts for one in globs)

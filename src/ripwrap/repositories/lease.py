@@ -1,11 +1,12 @@
-"""End the tasks of a call in other processes when the call ends, by a file that is touched while the call runs.
+"""End the tasks of a call when the call ends; the tasks run in other processes.
 
-An executor does not interrupt a task that runs, also if its future is cancelled. So each task watches the file of its
-call. It ends, and its rg with it, if the file is removed (the call has ended), or is not touched for `LEASE_SECONDS`
-(the process of the call has ended, or hangs).
+An executor does not interrupt a running task, even if the future of the task is cancelled. So each call has a file, the
+lease, which the process of the call touches while the call runs. Each task watches this file. The task and its rg end
+in two cases. If the file is removed, the call has ended. If the file is not touched for `LEASE_SECONDS`, the process of
+the call has ended or hangs.
 
-A worker on another machine sees the file only if the folder is shared. A worker of Dask also asks its own state if the
-task was cancelled, on any machine. Other workers on other machines end a task at its time limit.
+A worker on another machine sees the file only if the directory is shared. On any machine, a worker of Dask also checks
+if Dask has cancelled the task. Other workers on other machines end a task at its time limit.
 """
 
 import os
@@ -41,10 +42,10 @@ class Lease:
 
 @asynccontextmanager
 async def hold_lease(folder: str | None = None) -> AsyncGenerator[Lease]:
-    """Make the file of a call, touch it while the block runs, and remove it.
+    """Make the file of a call, touch it while the block runs, and remove it at the end.
 
     Args:
-        folder: Folder of the file; `None` is the one for temporary files.
+        folder: Directory for the file; `None` is the directory for temporary files.
 
     Raises:
         OSError: The file cannot be made.
@@ -72,11 +73,11 @@ async def _touch(path: str) -> None:
 
 
 async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
-    """Return when the call has ended; wait for ever if its file cannot be seen from this machine.
+    """Wait until the call has ended, and return. If this machine cannot see the file of the call, wait for ever.
 
     Args:
         lease: File of the call.
-        seconds: Seconds without a touch after which the process of the call counts as gone.
+        seconds: Seconds without a touch of the file; after that, the process of the call counts as ended.
     """
     if _touched(lease) is None and lease.host != socket.gethostname():
         await anyio.sleep_forever()
@@ -90,15 +91,15 @@ async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
 
 
 async def wait_for_cancellation(is_cancelled: Callable[[], bool]) -> None:
-    """Return when a function returns True."""
+    """Call a function repeatedly, and return when it returns True."""
     while not is_cancelled():  # noqa: ASYNC110 - Dask sets no event
         await anyio.sleep(_WATCH_INTERVAL)
 
 
 def dask_cancellation() -> Callable[[], bool] | None:
-    """Return a function that says if this task of Dask was cancelled; `None` outside of a task of Dask.
+    """Return a function that returns True if this task of Dask was cancelled; `None` outside of a task of Dask.
 
-    A cancelled task that runs has the state `cancelled` until it ends
+    A running task that was cancelled has the state `cancelled` until it ends
     (https://distributed.dask.org/en/stable/worker-state.html, "Task states").
     """
     distributed: Any = sys.modules.get("distributed")

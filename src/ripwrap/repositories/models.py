@@ -1,6 +1,7 @@
-"""Models of answers over many roots: frozen, each with the name of its root."""
+"""Frozen models of answers over many roots. Each result has the name of its root."""
 
 import errno
+import os
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
@@ -43,14 +44,14 @@ class Worker(BaseModel, frozen=True):
 
 
 class RootError(BaseModel, frozen=True):
-    """Failure of a root, as data: the other roots go on.
+    """Failure of a root. It is returned and not raised, so that the search of the other roots continues.
 
     Attributes:
         root: Name of the root.
-        kind: `missing` (no such directory), `denied` (no permission), `timeout`, `incomplete` (some paths could not be
-            read, see `paths`; the other results of the root were found), `lost` (the worker ended), or `other`.
+        kind: `missing` (no such directory), `denied` (no permission), `timeout`, `incomplete` (the paths in `paths`
+            could not be read; all other files were searched), `lost` (the worker ended), or `other`.
         error: Class of the error, e.g. `FileNotFoundError`.
-        message: Its text.
+        message: Text of the error.
         paths: Paths in the root that could not be read.
         attempts: Number of times that the root was tried.
         worker: Process that has failed; `None` without an executor, and if the process is lost.
@@ -99,7 +100,7 @@ class RootCount(BaseModel, frozen=True):
     Attributes:
         root: Name of the root.
         count: Number of matching lines.
-        files: Number of files that have one.
+        files: Number of files with a matching line.
         worker: Process that has counted; `None` without an executor.
     """
 
@@ -150,9 +151,9 @@ class RepositoriesResult(BaseModel, frozen=True):
         roots_matched: Number of roots with a match.
         roots_searched: Number of roots that were searched.
         exact: True if the numbers are final: all roots were searched to their end.
-        truncated: True if there are matches that are not on the page, or, if not `exact`, may be.
+        truncated: True if further matches are not on the page. If not `exact`, True if there may be further matches.
         errors: Failures of roots, in the order of `Repositories.roots`.
-        message: Summary of the above in a sentence or two.
+        message: Summary of the result in one or two sentences.
     """
 
     query: str | tuple[str, ...]
@@ -181,7 +182,7 @@ class RepositoriesResult(BaseModel, frozen=True):
 
     def __str__(self) -> str:
         """Return the page as grep writes it, with the names of the roots before the paths, then the message."""
-        files = ((f"{root.root}/{file.path}", file.lines()) for root in self.roots for file in root.files)
+        files = ((os.path.join(root.root, file.path), file.lines()) for root in self.roots for file in root.files)
         return "\n".join((*grep_lines(files), self.message))
 
 
@@ -244,7 +245,7 @@ def root_error(root: str, error: BaseException, *, attempts: int = 1, worker: Wo
 
 
 def incomplete_error(root: str, errors: tuple[PathError, ...], worker: Worker | None = None) -> RootError | None:
-    """Return the failure of a root of which some paths could not be read; `None` if only broken links were not."""
+    """Return the failure of a root with paths that could not be read; `None` if all of them are broken links."""
     failed = tuple(error for error in errors if not error.harmless)
     if not failed:
         return None

@@ -1,6 +1,6 @@
-"""Requests to one root and pages of its answer, both of which can be pickled, and the code that answers requests.
+"""Requests to a root, pages of the answers, and the code that answers requests. Requests and pages can be pickled.
 
-A request runs in an event loop of its own process, or in one that a worker starts for it.
+A request runs in an event loop of this process, or in an event loop that a worker starts for it.
 """
 
 import os
@@ -31,10 +31,10 @@ from ripwrap.repositories.models import Root, RootError, Worker, incomplete_erro
 from ripwrap.results import GrepResult
 
 PAGE_MATCHES = 5_000
-"""Matches that a worker sends at a time."""
+"""Maximum number of matches that a worker sends at a time."""
 
 QUESTION_ERRORS = (PatternError, GlobError, UnknownTypeError)
-"""Errors of the question, which every root would have; they end the call."""
+"""Errors that every root would have, because the pattern or an option is wrong; they end the call."""
 
 ROOT_ERRORS = (OSError, RipwrapError)
 """Errors of a root or of its worker."""
@@ -63,7 +63,7 @@ class Request(Protocol[T_co]):
     """Question about one root."""
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T_co]:
-        """Return the results from `offset` on, at least one of them."""
+        """Return results from `offset` on; at least one, if there are any."""
         ...
 
     def stream(self, cwd: str, rg: Rg) -> "AsyncGenerator[Found[T_co]]":
@@ -72,7 +72,7 @@ class Request(Protocol[T_co]):
 
 
 class _Whole(Generic[T]):
-    """Base of the requests whose answer comes as a whole."""
+    """Base class of requests whose answer has only one part."""
 
     __slots__ = ()
 
@@ -100,7 +100,7 @@ class SearchRequest:
     page_matches: int = PAGE_MATCHES
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[Match]:
-        """Search to the end, and return a page in path order: only this order is the same in each search."""
+        """Search to the end, and return a page in path order, because only this order is the same in each search."""
         left = self.page_matches if self.limit is None else min(self.page_matches, self.limit - offset)
         options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
         request = grep_request(self.patterns, cwd, (), left, None, offset, None, options, explain=False)
@@ -127,7 +127,7 @@ class FilesRequest(_Whole[str]):
 
     Attributes:
         limit: Maximum number of files.
-        options: Options that choose them.
+        options: Options that choose the files.
     """
 
     limit: int | None
@@ -142,10 +142,10 @@ class FilesRequest(_Whole[str]):
 
 @dataclass(frozen=True, slots=True)
 class SizesRequest(_Whole["tuple[str, int]"]):
-    """Request of the files of a root with their sizes in bytes, in path order; a file that is gone has size 0.
+    """Request of the files of a root with their sizes in bytes, in path order; a deleted file has size 0.
 
     Attributes:
-        options: Options that choose them.
+        options: Options that choose the files.
     """
 
     options: FileOptions
@@ -159,7 +159,7 @@ class SizesRequest(_Whole["tuple[str, int]"]):
 
 @dataclass(frozen=True, slots=True)
 class CountRequest(_Whole["tuple[int, int]"]):
-    """Request of the number of matching lines of a root, and of files that have one.
+    """Request of the number of matching lines of a root, and the number of files with a matching line.
 
     Attributes:
         patterns: Patterns.
@@ -209,7 +209,7 @@ class MatchesRequest(_Whole[GrepResult]):
 
 
 def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tuple[PathError, ...]) -> Candidates:
-    """Return the files of a shard as candidates. rg finds them in their folders, where it treats NUL as in the whole.
+    """Return the files of a shard as candidates. rg finds them in directories, so NUL bytes count as in a whole search.
 
     Args:
         files: Paths, relative to the root.
@@ -293,9 +293,10 @@ class Task(Generic[T]):
         request: Request.
         rg: Path or name of the rg to run; `None` lets the worker find one.
         timeout: Seconds for the answer; `None` is no limit.
-        lease: File of the call, without which the task ends.
+        lease: File of the call; if the file is removed, the task ends.
         offset: Number of results before the answer.
-        attempt: Number of times that the task was sent; Dask takes equal calls for one, and keeps the answer.
+        attempt: Number of times that the task was sent. It makes the calls differ, because Dask runs equal calls only
+            once.
     """
 
     root: Root
@@ -325,10 +326,10 @@ class Page(Generic[T_co]):
 
 
 def run_task(task: Task[Any]) -> Page[Any]:
-    """Answer a task, in a worker; the rg of the task ends when its lease does.
+    """Answer a task, in a worker. The rg of the task ends when the call of its lease ends.
 
     Raises:
-        PatternError, GlobError, UnknownTypeError: The question is wrong.
+        PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.
     """
     return anyio.run(_run_task, task, dask_cancellation())
 

@@ -1,8 +1,9 @@
-"""Ask many roots at once, here or on the workers of an executor, and hand the results to one consumer.
+"""Search many roots at once, in this process or on the workers of an executor, and pass the results to one consumer.
 
-An event loop in a thread of its own runs the requests. It starts the next root when one has ended, and waits when the
-consumer has `BUFFER` results to take. So memory and processes are bounded, the consumer may be a task or a thread, and
-no task group is open while a generator of the consumer is suspended.
+The consumer is the caller that reads the results. An event loop in a separate thread runs the requests. It starts a
+root when another root has ended, and waits if the consumer has not taken `BUFFER` results. So memory and processes are
+bounded, and the consumer may be a task or a thread. No task group is open while a generator of the consumer is
+suspended.
 """
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
@@ -24,10 +25,10 @@ from ripwrap.repositories.models import RootError, Worker, incomplete_error, roo
 from ripwrap.repositories.requests import QUESTION_ERRORS, ROOT_ERRORS, Page, Task, fail_after, run_task
 
 BUFFER = 256
-"""Results that wait for the consumer; with `order="root"`, for each root that runs."""
+"""Maximum number of results that wait for the consumer; with `order="root"`, the maximum for each running root."""
 
 EXECUTOR_TASKS = 32
-"""Roots that are sent to an executor at a time, unless the caller sets another number."""
+"""Maximum number of roots that are sent to an executor at a time, unless the caller sets another number."""
 
 Order: TypeAlias = Literal["arrival", "root"]
 AnyExecutor: TypeAlias = Executor | Callable[[], Executor]
@@ -38,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Arrival(Generic[T]):
-    """Result of a task, its failure, or its end.
+    """Message about a task: a result, a failure, or the end of the task.
 
     Attributes:
         number: Number of the task.
@@ -57,10 +58,12 @@ class Plan:
 
     Attributes:
         executor: Executor, or function that makes one; `None` runs rg in this process.
-        concurrency: Number of roots at a time; `None` is that of `limit_processes()`, or `EXECUTOR_TASKS`.
+        concurrency: Number of roots at a time. `None` is the limit of `limit_processes()`, or with an executor
+            `EXECUTOR_TASKS`.
         retries: Number of times that a root is sent again after its worker was lost.
-        rg: Rg of this process; that of the workers if it is a path or name.
-        lease_folder: Folder of the file that ends tasks of an executor; `None` is the one for temporary files.
+        rg: The rg to run. A path or name is also used by the workers.
+        lease_folder: Directory for the file that ends tasks of an executor; `None` is the directory for temporary
+            files.
     """
 
     executor: AnyExecutor | None = None
@@ -75,7 +78,7 @@ class _LostError(Exception):
 
 
 class _Executors:
-    """Executor of one call, replaced when it breaks, if the caller has given a function that makes one."""
+    """Executor of one call. If it breaks, and the caller gave a function that makes executors, it is replaced."""
 
     def __init__(self, given: AnyExecutor) -> None:
         self._make = None if isinstance(given, Executor) else given
@@ -84,12 +87,12 @@ class _Executors:
         self._lock = anyio.Lock()
 
     async def get(self) -> Executor:
-        """Return the executor, in which the next task runs."""
+        """Return the executor for the next task."""
         async with self._lock:
             if self._executor is None and self._make is not None:
                 made = await _in_thread(self._make)
                 if not isinstance(made, Executor):
-                    raise TypeError(f"executor must make a concurrent.futures.Executor, got {type(made).__name__}")
+                    raise TypeError(f"executor() must return a concurrent.futures.Executor, got {type(made).__name__}")
                 self._made.append(made)
                 self._executor = made
             if self._executor is None:
@@ -97,7 +100,10 @@ class _Executors:
             return self._executor
 
     def discard(self, broken: Executor) -> None:
-        """Have the next task make another executor, if there is a function that does."""
+        """Drop a broken executor, so that the next task makes another one.
+
+        Do nothing if the caller gave no function that makes executors.
+        """
         if self._make is not None and self._executor is broken:
             self._executor = None
 
@@ -112,8 +118,8 @@ class _Run(Generic[T]):
     """One call.
 
     Attributes:
-        tasks: Tasks, made one after another.
-        plan: How they are run.
+        tasks: Tasks; each is made when it is needed.
+        plan: Settings with which the tasks are run.
         order: Order of the results.
         output: Results for the consumer.
     """
@@ -161,14 +167,16 @@ class _Run(Generic[T]):
     async def _run_one(
         self, number: int, task: Task[T], slots: anyio.Semaphore, before: anyio.Event, after: anyio.Event
     ) -> None:
-        """Run a task and send its results and its end; if they are sorted, when the task before it has ended.
+        """Run a task, and send its results and its end.
+
+        If results are in the order of roots, first wait until the results of the task before it were sent.
 
         Args:
             number: Number of the task.
             task: Task.
-            slots: Slots of running tasks, of which this one has taken one.
+            slots: Slots of running tasks; this task has taken one of them.
             before: Event that is set when all results of the task before this one were sent.
-            after: The same for this task.
+            after: Event that is set when all results of this task were sent.
         """
         run = self._run_here if self.executors is None else self._run_there
         if self.order == "arrival":
@@ -269,7 +277,7 @@ def _lost(root: str, error: _LostError) -> RootError:
 
 
 async def _wait(future: Future[T]) -> T:
-    """Return the result of a future; `asyncio.wrap_future()` would take its cancellation for that of this task."""
+    """Return the result of a future. `asyncio.wrap_future()` would report a cancelled future as a cancelled task."""
     import asyncio  # late: only calls with an executor need it
 
     loop, done = asyncio.get_running_loop(), asyncio.Event()
@@ -288,7 +296,7 @@ async def _in_thread(call: Callable[[], T]) -> T:
 
 
 class _Inbox(Generic[T]):
-    """Results of a call for its consumer; the call runs in a thread of its own."""
+    """Results of a call for its consumer; the call runs in a separate thread."""
 
     def __init__(self, tasks: Iterable[Task[T]], plan: Plan, order: Order) -> None:
         self._stack = ExitStack()
@@ -297,7 +305,7 @@ class _Inbox(Generic[T]):
         self._run: Future[None] = self._portal.start_task_soon(_Run(iter(tasks), plan, order, sent).run)
 
     def take(self) -> list[Arrival[T]]:
-        """Wait for results and return all that are there; empty at the end.
+        """Wait for results, and return all results that have arrived; empty at the end.
 
         Raises the error that ends the call.
         """
@@ -319,7 +327,7 @@ class _Inbox(Generic[T]):
         return items
 
     def close(self) -> None:
-        """End the call and every rg of this process; those of an executor end by their lease."""
+        """End the call and every rg of this process. Each rg of an executor ends because its lease is removed."""
         self._run.cancel()
         with suppress(RuntimeError):
             self._portal.call(self._received.close)
@@ -334,8 +342,8 @@ async def arrivals(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> AsyncG
     """Run tasks and yield their results, their failures, and the end of each.
 
     Raises:
-        PatternError, GlobError, UnknownTypeError: The question is wrong.
-        BinaryError, CapabilityError: Without an executor: there is no rg, or it cannot do this.
+        PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong. BinaryError, CapabilityError:
+        There is no rg, or it does not support an option. Raised only without an executor.
         OSError: The file of the call cannot be made.
     """
     inbox: _Inbox[T] = _Inbox(tasks, plan, order)

@@ -1,1 +1,8 @@
-"""Sources of items, which are names with contents: revisions of git, members of archives; they know nothing of rg."""
+"""Sources of items to search: revisions of git, members of archives, objects of stores.
+
+An item is a name with a content. `fs()` makes the source that `search_in()` and `grep_in()` take.
+"""
+
+from ripwrap.sources.filesystems import FileSystemSource, fs
+
+__all__ = ["FileSystemSource", "fs"]

@@ -1,8 +1,10 @@
 """Read the members of archives and compressed files, and of archives in them: zip, tar, gzip, bzip2, xz and zstd.
 
-Nothing is extracted to the disk, so the names of members are names only. Each member is read as a stream into memory,
-up to a size; sizes that headers declare are not trusted. A member that is encrypted, broken, too large or in an unknown
-format becomes an error, and the next one is read.
+A `DocumentReader` reads the notebooks and documents, on the disk and in archives.
+
+Nothing is extracted to the disk, so names of members never become paths on the disk. Each member is read into memory,
+up to a maximum size; the sizes in headers are not trusted. If a member is encrypted, broken, too large or in an unknown
+format, an error is recorded, and the next member is read.
 """
 
 import bz2
@@ -15,21 +17,20 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, cast, get_args
+from typing import IO, Any, cast
 
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import plural
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import PathError
-from ripwrap.sources.base import Inside, Item, Source
+from ripwrap.sources.adapters import Format, check_installed, find_format, installed_formats
+from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
+from ripwrap.sources.reading import DocumentError, DocumentReader
 
-SEPARATOR = "!/"
-"""Text between the path of an archive and the name of a member, as in `a.zip!/dir/b.py`."""
-
-SUFFIXES: dict[Inside, tuple[str, ...]] = {
+SUFFIXES: dict[str, tuple[str, ...]] = {
     "zip": (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix", ".apk"),
     "tar": (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".crate", ".gem"),
     "gz": (".gz",),
@@ -37,7 +38,9 @@ SUFFIXES: dict[Inside, tuple[str, ...]] = {
     "xz": (".xz", ".lzma"),
     "zst": (".zst",),
 }
-"""Ends of names, in lower case, of the files of each format."""
+"""File extensions of each format of archives, in lower case."""
+
+_DOCUMENTS = ("ipynb", "ipynb-outputs", "pdf", "docx", "xlsx")
 
 _CHUNK_BYTES = 1 << 20
 _HEADER_BYTES = 1 << 20
@@ -62,14 +65,14 @@ _BROKEN = (
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits for what is read out of one file, with all archives in it.
+    """Limits for reading one file, together with all archives in it.
 
     Attributes:
         member_bytes: Maximum size of a member.
         total_bytes: Maximum size of all members together.
         members: Maximum number of members.
-        ratio: Maximum of bytes read for each byte of the file, once over 16 MiB were read.
-        depth: Maximum number of archives in each other; 1 is an archive alone.
+        ratio: Maximum number of bytes to read for each byte of the file; checked after the first 16 MiB.
+        depth: Maximum number of nested archives; 1 means no archives in archives.
     """
 
     member_bytes: int = 256 << 20
@@ -84,23 +87,33 @@ class _ClosedError(Exception):
 
 
 class _LimitError(Exception):
-    """A limit was reached; the rest of the file is left out."""
+    """A limit was reached; the rest of the file is not read."""
 
 
 class ArchiveSource(Source):
     """Members of archives and contents of compressed files on the disk."""
 
     def __init__(
-        self, cwd: str, paths: Iterable[str], inside: Sequence[Inside], bounds: Bounds = Bounds(), *, follow: bool
+        self,
+        cwd: str,
+        paths: Iterable[str],
+        inside: Sequence[str],
+        bounds: Bounds = Bounds(),
+        *,
+        follow: bool,
+        named: Collection[str] = (),
+        reader: DocumentReader | None = None,
     ) -> None:
         """Choose the files.
 
         Args:
             cwd: Directory that the paths are relative to.
-            paths: Files; those that are no archives of the formats are left out.
+            paths: Files. Files that have none of these formats are skipped.
             inside: Formats.
             bounds: Limits for each file.
             follow: True if links are followed.
+            named: Paths of documents that are read although they are not selected.
+            reader: Reader of documents, which the source closes; `None` for one without a cache.
         """
         super().__init__()
         self._cwd = cwd
@@ -108,26 +121,46 @@ class ArchiveSource(Source):
         self._inside = inside
         self._bounds = bounds
         self._follow = follow
+        self._named = named
         self._closed = False
+        self.reader: DocumentReader = reader or DocumentReader(None)
 
     def __iter__(self) -> Iterator[Item]:
-        for path in self._paths:
-            if self._closed:
-                return
-            if format_of(path, self._inside) is None:
-                continue
-            try:
-                with open(open_regular_file(self._cwd, path, follow=self._follow), "rb") as file:
-                    yield from _Reader(self, file, self._inside, self._bounds).read(path, file, 1)
-            except OSError as error:
-                self.errors.append(PathError(path=path, kind="other", message=error.strerror or str(error)))
+        try:
+            for path in self._paths:
+                if self._closed:
+                    return
+                yield from self._file(path)
+        finally:
+            self.reader.close()
+
+    def _file(self, path: str) -> Iterator[Item]:
+        kind = format_of(path, self._inside)
+        if kind is None or (find_format(kind) and path not in self._named and not self.selects(path)):
+            return
+        try:
+            with open(open_regular_file(self._cwd, path, follow=self._follow), "rb") as file:
+                yield from _Reader(self, file, self._inside, self._bounds).read(path, file, 1)
+        except TimeoutError:  # an `OSError` by class, but of the search
+            raise
+        except OSError as error:
+            self.errors.append(PathError(path=path, kind="other", message=error.strerror or str(error)))
+
+    def members(self, name: str, content: bytes) -> Iterator[Item]:
+        """Yield the members of an archive or compressed file in memory; what cannot be read becomes an error."""
+        try:
+            file = io.BytesIO(content)
+            yield from _Reader(self, file, self._inside, self._bounds).read(name, file, 1)
+        except _ClosedError:
+            return
 
     def close(self) -> None:
-        """End the iteration at the next piece of a member."""
+        """End the iteration before the next part of a member is read, and end the process that reads documents."""
         self._closed = True
+        self.reader.close()
 
     def check_open(self) -> None:
-        """Raise if the search has ended."""
+        """Raise an error if the search has ended."""
         if self._closed:
             raise _ClosedError
 
@@ -135,28 +168,35 @@ class ArchiveSource(Source):
 class _Reader:
     """Reader of one file on the disk, with the archives in it."""
 
-    def __init__(self, source: ArchiveSource, file: IO[bytes], inside: Sequence[Inside], bounds: Bounds) -> None:
+    def __init__(self, source: ArchiveSource, file: IO[bytes], inside: Sequence[str], bounds: Bounds) -> None:
         self._source = source
         self._inside = inside
         self._bounds = bounds
-        self._packed = os.fstat(file.fileno()).st_size
+        self._packed = file.seek(0, io.SEEK_END)
+        file.seek(0)
         self._read = 0
         self._members = 0
 
     def read(self, name: str, file: IO[bytes], depth: int) -> Iterator[Item]:
-        """Yield the members of a file; what cannot be read becomes an error."""
+        """Yield the members of a file; record an error for each member that cannot be read."""
+        kind = format_of(name, self._inside)
+        document = find_format(kind or "")
         try:
-            match format_of(name, self._inside):
+            match kind:
                 case "zip":
                     yield from self._zip(name, file, depth)
                 case "tar":
                     yield from self._tar(name, file, depth)
+                case _ if document is not None:
+                    yield from self._document(name, document, file)
                 case _:
                     yield from self._member(f"{name}{SEPARATOR}{_inner(name)}", lambda: _decompress(name, file), depth)
         except _LimitError as error:
             if depth > 1:  # the limits are those of the whole file
                 raise
             self._fail(name, f"{error}; the rest of it is left out")
+        except TimeoutError:
+            raise
         except _BROKEN as error:
             self._fail(name, _broken(error))
 
@@ -187,12 +227,15 @@ class _Reader:
     def _member(
         self, name: str, open_member: Callable[[], IO[bytes] | None], depth: int, *, counted: bool = False
     ) -> Iterator[Item]:
-        """Yield a member, or what is in it; `counted` is True if its bytes are counted elsewhere."""
-        self._members += 1
-        if self._members > self._bounds.members:
-            raise _LimitError(f"more than {plural(self._bounds.members, 'member')}")
-        nested = format_of(name, self._inside) is not None
-        if not nested and not self._source.selects(name):
+        """Yield a member, or the contents of a member that is an archive or document.
+
+        `counted` is True if its bytes are counted elsewhere.
+        """
+        self._count_member()
+        kind = format_of(name, self._inside)
+        is_document = kind is not None and find_format(kind) is not None
+        is_archive = kind is not None and not is_document
+        if not is_archive and not self._source.selects(name):
             return
         try:
             with cast("IO[bytes]", open_member()) as opened:
@@ -202,12 +245,35 @@ class _Reader:
             return
         if content is None:
             return
-        if nested and depth < self._bounds.depth:
+        if is_document or (is_archive and depth < self._bounds.depth):
             yield from self.read(name, io.BytesIO(content), depth + 1)
-        elif nested:
+        elif is_archive:
             self._fail(name, f"not opened: more than {plural(self._bounds.depth, 'archive')} in each other")
         else:
             yield name, content
+
+    def _document(self, name: str, document: Format, file: IO[bytes]) -> Iterator[Item]:
+        """Yield the parts of a document; what cannot be read becomes an error."""
+        content = file.getvalue() if isinstance(file, io.BytesIO) else self._content(name, file, counted=False)
+        if content is None:
+            return
+        self._source.check_open()
+        try:
+            found = self._source.reader.read(document, content)
+        except DocumentError as error:
+            self._fail(name, str(error))
+            return
+        for part, said in found.errors:
+            self._fail(name if part is None else LocatedName.of(name, part), said)
+        for location, text in found.parts:
+            self._count_member()
+            self._count(len(text))
+            yield LocatedName.of(name, location), text
+
+    def _count_member(self) -> None:
+        self._members += 1
+        if self._members > self._bounds.members:
+            raise _LimitError(f"more than {plural(self._bounds.members, 'member')}")
 
     def _content(self, name: str, opened: IO[bytes], *, counted: bool) -> bytes | None:
         """Return a whole member; `None` if it is too large."""
@@ -275,29 +341,46 @@ def _import_deflate64() -> None:
         return
 
 
-def check_inside(inside: str | Iterable[str]) -> tuple[Inside, ...]:
-    """Return formats as a tuple.
+def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
+    """Return formats as a tuple, those that come first where several apply.
 
     Raises:
-        ValueError: A format is unknown, needs a package, or there is none.
+        ValueError: A format is unknown, a format needs a package that is missing, or no format is given.
+        TypeError: A format is not a string.
     """
     names = (inside,) if isinstance(inside, str) else tuple(inside)
-    known = get_args(Inside)
     for name in names or ("",):
-        if name not in known:
-            *others, last = map(repr, known)
+        if not isinstance(name, str):
+            raise TypeError(f"a format in inside must be a str, got {type(name).__name__}")
+        document = find_format(name)
+        if document is not None:
+            check_installed(document)
+        elif name not in SUFFIXES:
+            *others, last = map(repr, (*SUFFIXES, *_DOCUMENTS, *installed_formats()))
             allowed = f"{', '.join(others)} or {last}"
             raise ValueError(HintedText(Hint("inside", kind="correct"), f" must be {allowed}, got {name!r}"))
     if "zst" in names:
         _zstd()
-    return cast("tuple[Inside, ...]", names)
+    # `.tar.gz` is a tar before it is a gz, and outputs are read if anyone asks for them
+    return tuple(sorted(dict.fromkeys(names), key=lambda name: name not in ("tar", "ipynb-outputs")))
 
 
-def format_of(name: str, inside: Sequence[Inside]) -> Inside | None:
-    """Return the format of a file by its name, if it is one of those wanted."""
+def format_of(name: str, inside: Sequence[str]) -> str | None:
+    """Return the format of a file, read from its name; `None` if it is not one of the formats in `inside`."""
     lower = name.lower()
-    wanted = sorted(inside, key=lambda kind: kind != "tar")  # `.tar.gz` is a tar before it is a gz
-    return next((kind for kind in wanted if lower.endswith(SUFFIXES[kind])), None)
+    wanted = sorted(inside, key=lambda kind: kind != "tar")
+    return next((kind for kind in wanted if lower.endswith(_suffixes(kind))), None)
+
+
+def is_document(name: str, inside: Sequence[str]) -> bool:
+    """Return True for a file of which only the parts are searched, and not its bytes."""
+    kind = format_of(name, inside)
+    return kind is not None and find_format(kind) is not None
+
+
+def _suffixes(kind: str) -> tuple[str, ...]:
+    document = find_format(kind)
+    return SUFFIXES.get(kind, ()) if document is None else (document.suffix,)
 
 
 def _inner(name: str) -> str:
@@ -324,7 +407,7 @@ def _zstd() -> Callable[[IO[bytes]], Any]:
     """Return the class of zstd files, from Python 3.14 or the package `backports.zstd`.
 
     Raises:
-        ValueError: Neither is there.
+        ValueError: Neither of them is available.
     """
     for module in ("compression.zstd", "backports.zstd"):
         try:

@@ -1,8 +1,9 @@
 """Read files out of git without a checkout: the tree of a revision, and the blobs of a history.
 
-git runs by argv, without a shell; a revision cannot be taken for an option, and paths are bytes ended by NUL. The
-directory decides on the repository: variables such as `GIT_DIR`, which git sets for hooks, do not. git asks nothing,
-takes no optional locks, and fetches no missing objects of a partial clone.
+git is started without a shell. A revision is never read as an option, and paths are bytes ended by NUL. Only the
+absolute entries of PATH are searched for git, so that a checkout cannot bring its own. The directory determines the
+repository; variables such as `GIT_DIR`, which git sets for hooks, have no effect. git asks no questions, takes no
+optional locks, and does not fetch missing objects of a partial clone.
 """
 
 import errno
@@ -17,6 +18,7 @@ from datetime import UTC, datetime
 from typing import IO, NamedTuple, cast
 
 from ripwrap._subprocess import Popen, defer_interrupts, kill, open_temporary_file, start, wait_for_exit
+from ripwrap._subprocess.programs import find_program
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import Commit, PathError
@@ -37,6 +39,9 @@ _SETTINGS = {
 _REGULAR, _SUBMODULE = "100", "160000"
 """Beginning of the modes of regular files, and mode of a submodule; the mode of a link begins with 120."""
 
+_OTHER_TYPE = "but the object dereferences to"
+"""Part of what `git rev-parse` prints for an object of another type, such as the tree of a directory."""
+
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EXIT_SECONDS = 5.0
 _MAX_ERROR = 4000
@@ -48,7 +53,7 @@ _PLAIN_LOG = (
     "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00",
     *("--no-show-signature", "--no-color", "--no-notes", "--no-mailmap"),
 )
-"""Options of `git log` that the user's configuration must not change; `log.showSignature` would start gpg."""
+"""Options of `git log` that override the user's configuration. For example, `log.showSignature` would start gpg."""
 
 
 class _Entry(NamedTuple):
@@ -69,7 +74,8 @@ class _Git:
 
     def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "_Output":
         """Start a command, and return its output."""
-        argv = ("git", "--no-pager", *arguments)
+        program = find_program("git")
+        argv = (program or "git", "--no-pager", *arguments)
         env = {name: value for name, value in os.environ.items() if name not in _DROPPED_VARIABLES}
         stderr = open_temporary_file()
         given = stdin if isinstance(stdin, int) else stdin.fileno()
@@ -77,6 +83,8 @@ class _Git:
             if self.closed:
                 raise InterruptedError("the search has ended")
             try:
+                if program is None:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
                 with defer_interrupts():
                     popen = start(
                         argv,
@@ -96,7 +104,7 @@ class _Git:
         """Return the whole output of a command.
 
         Raises:
-            SearchError: It fails.
+            SearchError: The command fails.
         """
         with self.lines(*arguments) as output:
             return output.stdout.read()
@@ -110,7 +118,7 @@ class _Git:
 
 
 class _Output:
-    """Output of git; leaving the context manager ends git, and raises if it failed."""
+    """Output of git. Leaving the context manager ends git, and raises an error if git failed."""
 
     def __init__(self, popen: Popen, argv: tuple[str, ...], stderr: IO[bytes]) -> None:
         self._popen = popen
@@ -137,7 +145,7 @@ class _Output:
             self._stderr.close()
 
     def records(self) -> Iterator[bytes]:
-        """Yield the parts of the output that NULs end."""
+        """Yield the parts of the output; each part ends with a NUL."""
         rest = b""
         while chunk := self.stdout.read1(_BUFFER_BYTES):
             *whole, rest = (rest + chunk).split(b"\0")
@@ -147,11 +155,11 @@ class _Output:
 
 
 def check_revision(rev: str) -> str:
-    """Return a revision.
+    """Check a revision and return it.
 
     Raises:
-        ValueError: It is empty, begins with a dash, or has a NUL.
-        TypeError: It is not a string.
+        ValueError: The revision is empty, begins with a dash, or has a NUL.
+        TypeError: The revision is not a string.
     """
     if not isinstance(rev, str):
         raise TypeError(f"rev must be a str, got {type(rev).__name__}")
@@ -165,11 +173,11 @@ def check_revision(rev: str) -> str:
 
 
 def check_date(since: str | None) -> str | None:
-    """Return a date for `git log --since`, or `None`.
+    """Check a date for `git log --since` and return it; `None` is no date.
 
     Raises:
-        ValueError: It is empty or has a NUL.
-        TypeError: It is neither a string nor `None`.
+        ValueError: The date is empty or has a NUL.
+        TypeError: The date is not a string or `None`.
     """
     if since is not None and not isinstance(since, str):
         raise TypeError(f"since must be a str or None, got {type(since).__name__}")
@@ -187,15 +195,17 @@ class RevisionSource(NamedSource):
     Links are left out. Submodules and missing objects become errors.
     """
 
-    def __init__(self, cwd: str, rev: str, paths: Sequence[StrPath] = ()) -> None:
+    def __init__(self, cwd: str, rev: str, paths: Sequence[StrPath] = (), *, commits_only: bool = False) -> None:
         """Choose the files; git runs when they are read.
 
         Args:
             cwd: Directory of a repository; paths are relative to it.
             rev: Revision.
             paths: Files and directories; empty is all.
+            commits_only: True to refuse a tree, which may be that of a directory, so that its paths are shorter.
         """
         super().__init__()
+        self._kind = "commit" if commits_only else "tree"
         self._cwd = cwd
         self._rev = rev
         self.roots: tuple[str, ...] = tuple(_relative(cwd, path) for path in paths)
@@ -222,7 +232,7 @@ class RevisionSource(NamedSource):
         self._git.close()
 
     def _entries(self) -> list[_Entry]:
-        tree = _resolve(self._git, self._cwd, f"{self._rev}^{{tree}}", self._rev)
+        tree = _resolve(self._git, self._cwd, f"{self._rev}^{{{self._kind}}}", self._rev)
         entries: list[_Entry] = []
         left = set(self.roots)
         with self._git.lines("ls-tree", "-r", "-z", tree) as output:
@@ -241,20 +251,20 @@ class RevisionSource(NamedSource):
                     entries.append(_Entry(name, oid))
         if self.roots and left == set(self.roots):
             names = ", ".join(map(shown, self.roots[:10]))
-            text = HintedText(f"no such path in {self._rev}; correct ", Hint("paths", kind="correct"))
+            text = HintedText(f"no such path in {self._rev}; check ", Hint("paths", kind="correct"))
             raise FileNotFoundError(errno.ENOENT, text, names)
         return sorted(entries, key=lambda entry: os.fsencode(entry.path).replace(b"/", b"\0"))
 
 
 @dataclass(slots=True)
 class Blob:
-    """Content of a file in a history.
+    """Version of a file in a history.
 
     Attributes:
-        oid: Id of the content.
-        first: Oldest commit that introduced it.
-        paths: Paths that had it, the newest first.
-        last: Newest commit that had it.
+        oid: Id of the version (a blob of git).
+        first: Oldest commit that introduced the version.
+        paths: Paths that had the version, the newest first.
+        last: Newest commit that had the version.
     """
 
     oid: str
@@ -277,15 +287,15 @@ class BlobName(str):
 
 
 class HistorySource(Source):
-    """Every content that a history has, once each, the newest first."""
+    """All versions of files in a history; each version is yielded once, the newest first."""
 
     def __init__(self, cwd: str, rev: str, since: str | None, paths: Sequence[StrPath] = ()) -> None:
         """Choose the commits; git runs when they are read.
 
         Args:
-            cwd: Directory of a repository; paths are relative to it, and files outside of it are left out.
+            cwd: Directory of a repository; paths are relative to it, and files outside of it are not read.
             rev: Newest commit.
-            since: Date that git understands; older commits are left out.
+            since: Date that git understands; older commits are not read.
             paths: Files and directories; empty is all.
         """
         super().__init__()
@@ -373,7 +383,7 @@ class HistorySource(Source):
 
 
 def _date(text: str) -> datetime:
-    """Return a date that git wrote; without its offset if that is impossible, which git allows."""
+    """Parse a date that git wrote; ignore its time zone if that is invalid, which git allows."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -384,31 +394,31 @@ def _resolve(git: _Git, cwd: str, name: str, rev: str) -> str:
     """Return the id of an object.
 
     Raises:
-        ValueError: There is no such revision, or no repository.
+        ValueError: The revision does not exist, or the directory is not in a repository.
     """
     try:
         return git.read("rev-parse", "--verify", "--quiet", name).decode().strip()
     except SearchError as error:
         if error.returncode is None:  # git could not be started
             raise
-        stderr = error.stderr.strip()
+        stderr = "" if _OTHER_TYPE in error.stderr else error.stderr.strip()
     if "not a git repository" in stderr:
         raise ValueError(
             HintedText(
                 Hint("rev", kind="correct"),
-                f" needs a git repository, and {shown(cwd)} is in none; correct ",
+                f" needs a git repository, and {shown(cwd)} is not in a git repository; check ",
                 Hint("cwd", kind="correct"),
             )
         )
     if stderr:
         raise SearchError(f"git could not read the revision {rev!r}: {stderr}")
     raise ValueError(
-        HintedText(Hint("rev", kind="correct"), f" names no revision of the repository in {shown(cwd)}: {rev!r}")
+        HintedText(Hint("rev", kind="correct"), f" is not a revision of the repository in {shown(cwd)}: {rev!r}")
     )
 
 
 def _missing(git: _Git, rev: str, *, history: bool = False) -> frozenset[str]:
-    """Return the ids of objects that a partial clone lacks; empty for other repositories."""
+    """Return the ids of objects that are missing in a partial clone; empty for other repositories."""
     try:
         git.read("config", "--get-regexp", r"^remote\..*\.promisor$")
     except SearchError:  # it exits with 1 if there is none
@@ -420,12 +430,12 @@ def _missing(git: _Git, rev: str, *, history: bool = False) -> frozenset[str]:
 
 def _missing_error(path: str, oid: str) -> PathError:
     return PathError(
-        path=path, kind="missing", message=f"the repository lacks the object {oid[:12]} (a partial clone?)"
+        path=path, kind="missing", message=f"the repository does not have the object {oid[:12]} (a partial clone?)"
     )
 
 
 def _contents(git: _Git, oids: Sequence[str]) -> Iterator[bytes | None]:
-    """Yield the content of each blob; `None` for one that the repository lacks."""
+    """Yield the content of each blob; `None` for a blob that is missing in the repository."""
     if not oids:
         return
     with open_temporary_file() as ids:
@@ -448,16 +458,19 @@ def _relative(cwd: str, path: StrPath) -> str:
     """Return a path relative to `cwd`, with `/`.
 
     Raises:
-        ValueError: It is outside of `cwd`.
+        ValueError: The path is outside of `cwd`.
     """
     text = os.fspath(path)
-    relative = os.path.normpath(os.path.relpath(text, cwd) if os.path.isabs(text) else text).replace(os.sep, "/")
+    try:
+        relative = os.path.normpath(os.path.relpath(text, cwd) if os.path.isabs(text) else text).replace(os.sep, "/")
+    except ValueError:  # on another drive of Windows
+        relative = ".."
     if relative == ".." or relative.startswith("../"):
         raise ValueError(
             HintedText(
-                f"the path {shown(text)} is outside of {shown(cwd)}, in which ",
+                f"the path {shown(text)} is outside of {shown(cwd)}, where ",
                 Hint("rev"),
-                " looks; correct ",
+                " searches; check ",
                 Hint("cwd", kind="correct"),
             )
         )

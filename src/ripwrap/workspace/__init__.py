@@ -9,6 +9,7 @@ from ripwrap.workspace.arguments import (
     GrepContentOptions,
     LsOptions,
     ReadFileOptions,
+    ReplaceContentOptions,
     TreeOptions,
 )
 from ripwrap.workspace.core import (
@@ -33,6 +34,7 @@ from ripwrap.workspace.results import (
     ListEntry,
     ListResult,
     ReadFileResult,
+    ReplaceContentResult,
     ResolveResult,
     RootHealth,
     RootStatus,
@@ -60,6 +62,8 @@ __all__ = [
     "LsOptions",
     "ReadFileOptions",
     "ReadFileResult",
+    "ReplaceContentOptions",
+    "ReplaceContentResult",
     "ResolveResult",
     "RootHealth",
     "RootStatus",

@@ -4,9 +4,9 @@ Each `…Arguments` model holds the types, defaults and bounds of one tool. The 
 defaults, because frameworks read signatures; a test compares the two. The descriptions are only in the docstrings of
 these methods, from which `describe_tools()` and `schemas()` read them.
 
-Language models send the names of rg's flags, the argument names of the tools that they were trained on, numbers as
-strings, and `null`. `parse_arguments()` accepts these. For anything else it raises an error of one line that says what
-is allowed.
+Language models do not always send the declared arguments. They use the names of rg's flags, argument names of tools
+that they were trained on, numbers as strings, and `null`. `parse_arguments()` accepts all of these. For anything else,
+it raises an error of one line, which names the allowed values.
 """
 
 import functools
@@ -66,6 +66,8 @@ class GrepContentOptions(_VisibilityOptions, total=False):
     offset: int
     sections: bool
     expand: Expand
+    rev: str
+    inside: str
 
 
 class FindFilesOptions(_VisibilityOptions, total=False):
@@ -103,6 +105,17 @@ class ReadFileOptions(TypedDict, total=False):
     ranges: str
 
 
+class ReplaceContentOptions(_VisibilityOptions, total=False):
+    """Options of `replace_content()` besides `pattern`, `replacement` and `path`."""
+
+    apply: bool
+    file_pattern: str
+    file_type: str
+    case_insensitive: bool
+    fixed_strings: bool
+    multiline: bool
+
+
 TOOL_NAMES = {
     "grep": "grep_content",
     "ripgrep": "grep_content",
@@ -131,12 +144,12 @@ TOOL_NAMES = {
     "open_file": "read_file",
     "get_file_contents": "read_file",
 }
-"""Map other names of the tools, in lower case, to their names here."""
+"""Map names of tools in other programs, in lower case, to the names of these tools."""
 
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
-"""Map the values of `entry_type` in find, fd and other tools to those here."""
+"""Map values that find, fd and other tools use for `entry_type` to the values of this tool."""
 _IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
-"""Map arguments of other tools to the argument by which a `ToolArguments` model replaces them."""
+"""Map an argument of other tools to the argument that replaces it."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments that are ignored: answers always have line numbers, and `explanation` is a comment of the model."""
@@ -167,7 +180,7 @@ def _join_globs(value: Any) -> Any:
 
 
 def _join_ranges(value: Any) -> Any:
-    """Join ranges into one string. They are given as two numbers, strings or pairs; -1 is the end of the file."""
+    """Join ranges into one string. The ranges may be two numbers, strings or pairs; -1 is the end of the file."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _parse_strings(value)
     if not isinstance(value, list):
@@ -189,7 +202,7 @@ def _range_text(item: object) -> str:
 
 
 def _refuse_anchor(value: Any) -> Any:
-    """Return a value unless it is an anchor, which is an error: the line of an anchor may have another number now."""
+    """Return a value; raise an error if it is an anchor, because the line of an anchor may have another number now."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
     if anchor is not None:
         raise PydanticCustomError("anchor", "a number; resolve gives the number that the line has now", {})
@@ -220,7 +233,7 @@ class ToolArguments(
     @model_validator(mode="before")
     @classmethod
     def _lift_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Replace `head_limit=0` by the largest number: in the tool that models know it from, 0 means no limit."""
+        """Replace `head_limit=0` by the largest number, because in other tools 0 means no limit."""
         no_limit = str(given.get("head_limit")).strip() == "0"
         return {**given, "head_limit": MAX_NUMBER} if no_limit else given
 
@@ -246,11 +259,13 @@ class GrepContentArguments(ToolArguments, frozen=True):
     include_ignored: bool = False
     sections: bool = False
     expand: Expand = "none"
+    rev: str = ""
+    inside: Globs = ""
 
     @model_validator(mode="before")
     @classmethod
     def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Apply what rg's flags imply: `-A` or `-B` alone shows one side, `case_sensitive` is the opposite flag."""
+        """Convert rg's flags: `-A` or `-B` alone shows one side, and `case_sensitive` negates `case_insensitive`."""
         values = dict(given)
         if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
             values["context_lines"] = 0
@@ -342,7 +357,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
         """Return the ranges of lines in order; join ranges that overlap or touch.
 
         Raises:
-            ValueError: `ranges` is not a list of ranges, or the end of one is before its start.
+            ValueError: `ranges` is not a list of ranges, or a range ends before its start.
         """
         if not self.ranges.strip():
             return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
@@ -381,6 +396,22 @@ class ResolveArguments(ToolArguments, frozen=True):
     anchor: str
 
 
+class ReplaceContentArguments(ToolArguments, frozen=True):
+    """Arguments of `replace_content()`."""
+
+    pattern: str
+    replacement: str
+    path: str = "."
+    apply: bool = False
+    file_pattern: Globs = ""
+    file_type: str = ""
+    case_insensitive: bool = False
+    fixed_strings: bool = False
+    multiline: bool = False
+    include_hidden: bool = False
+    include_ignored: bool = False
+
+
 class IndexCodebaseArguments(ToolArguments, frozen=True):
     """Arguments of `index_codebase()`: none."""
 
@@ -394,7 +425,7 @@ class IndexHealthCheckArguments(ToolArguments, frozen=True):
 
 
 def tool_name(name: str, known: tuple[str, ...]) -> str:
-    """Return the name of the tool that a model means by a name.
+    """Return the name of a tool, given its name or a name that other programs use for it.
 
     Raises:
         ValueError: No tool has that name.
@@ -446,7 +477,7 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
 
 
 def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument for strict modes: without default and bounds, and with null for the default."""
+    """Return the schema of an argument for strict modes: without default and bounds; null stands for the default."""
     value = {key: about[key] for key in ("type", "items", "enum") if key in about}
     if "default" not in about:
         return {"description": about["description"], **value}
@@ -482,7 +513,7 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments that have an effect, with names that the model of the tool knows."""
+    """Drop the arguments that have no effect, and replace other names of arguments by the names of this tool."""
     known: dict[str, Any] = {}
     for name, value in given.items():
         plain = name if name in names else _snake_case(name)
@@ -506,7 +537,7 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
 
 @functools.cache
 def _names(model: type[ToolArguments]) -> dict[str, str]:
-    """Map every accepted name of each argument of a tool to the argument."""
+    """Map each accepted name to the argument of the tool that it means."""
     names = {name: name for name in model.model_fields}
     for name in model.model_fields:
         for alias in ALIASES.get(name, ()):

@@ -1,4 +1,4 @@
-"""Fit a page of matches or paths into `max_chars`, and say what is left out; no I/O."""
+"""Fit a page of matches or paths into `max_chars`, and count the omitted ones; no I/O."""
 
 import os
 import re
@@ -36,7 +36,7 @@ class Page:
     Attributes:
         files: Files, with their matches on the page.
         offset: Number of matches before the page.
-        reachable: Number of matches that the pages show in total: those of the first `max_files` files.
+        reachable: Number of matches on all pages together; these are the matches of the first `max_files` files.
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
         exact: True if both numbers are final.
@@ -55,7 +55,7 @@ class Page:
 def content_matches(
     file: FileMatches, name: str, max_line: int, redactor: Redactor | None = None, *, anchors: bool = False
 ) -> list[ContentMatch]:
-    """Return the matches of a file, with secrets masked, and with lines clipped around the match.
+    """Return the matches of a file; mask secrets, and cut long lines around the match.
 
     Args:
         file: Matches of the file.
@@ -90,7 +90,7 @@ def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tupl
 def fit_to_budget(
     page: Page, found: Mapping[str, Sequence[ContentMatch]], answer: GrepContentResult, max_chars: int
 ) -> GrepContentResult:
-    """Return the answer with as many matches as fit into the budget, but at least one.
+    """Return the answer with as many matches as fit into the budget; it has at least one.
 
     Args:
         page: Page of the search.
@@ -129,11 +129,11 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
 
     Args:
         total: Number of all paths if `exact`, otherwise of those found so far.
-        noun: Noun for them in the singular, e.g. `file`.
+        noun: Noun for the paths in the singular, e.g. `file`.
         offset: Number of paths before the page.
         count: Number of paths on the page.
         exact: True if the search ran to its end.
-        matches: Number of matches in all of them; 0 if they were not counted.
+        matches: Number of matches in all these files; 0 if matches were not counted.
     """
     much = f"{'' if exact else 'at least '}{plural(total, noun)}"
     much += f" with {plural(matches, 'match', 'es')}" if matches else ""
@@ -152,8 +152,8 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, location: L
     Args:
         errors: Paths that could not be read, relative to the directory that rg runs in, in any order.
         ended_after: Time limit in seconds, if it was reached.
-        location: Location of the search. Errors about paths outside of it are left out: rg reads ignore files above a
-            root, and quotes lines that it cannot parse.
+        location: Location of the search. Errors about paths outside of it are not shown: rg reads ignore files above a
+            root, and its errors may quote their lines.
     """
     if ended_after is not None:
         seconds = in_seconds(ended_after)
@@ -183,7 +183,7 @@ def denied_note(number: int) -> Iterator[str]:
 
 
 def _path_error_text(error: PathError) -> str:
-    """Return the text of an error without quoted lines of ignore files, which may be links out of the roots."""
+    """Return the text of an error without quoted lines of ignore files, because these may be links out of the roots."""
     line = re.match(r"line \d{1,10}(?=: )", error.message)
     said = f"{_text.shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
     return printable(said)[:MAX_ERROR_CHARS]
@@ -207,7 +207,7 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
 
 
 def _alone(match: ContentMatch, length: int) -> ContentMatch:
-    """Return the first characters of a match that is too long for an answer."""
+    """Return the beginning of a match that is too long for an answer."""
     text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
     before = len(match.before)
     anchors = match.anchors[before : before + text.count("\n") + 1]
@@ -217,7 +217,7 @@ def _alone(match: ContentMatch, length: int) -> ContentMatch:
 def _with_matches(
     page: Page, answer: GrepContentResult, matches: Sequence[ContentMatch], names: int
 ) -> GrepContentResult:
-    """Return the answer with only these matches; its `files` are the first `names` files, and those of the matches."""
+    """Return the answer with only these matches; its `files` are the first `names` files and those with matches."""
     order = {file.path: number for number, file in enumerate(answer.files)}
     ordered = tuple(sorted(matches, key=lambda match: (order[match.file], match.line)))
     shown = {match.file for match in matches}
@@ -238,7 +238,7 @@ def _with_matches(
 
 
 def _showing(page: Page, answer: GrepContentResult) -> str:
-    """Return the message for an answer that leaves something out."""
+    """Return the message for an answer that does not have all matches."""
     least = "" if page.exact else "at least "
     files = len({match.file for match in answer.matches})
     all_files, all_matches = plural(page.files_matched, "matching file"), plural(page.total_matches, "match", "es")
@@ -291,7 +291,7 @@ def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: R
 
 
 def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
-    """Return the part of a line in which to look for secrets; of a very long line, only the part that may be shown."""
+    """Return the part of a line in which to look for secrets: all of it, unless the line is very long."""
     margin = max_line + MAX_SECRET_CHARS
     if len(text) <= 4 * margin:
         return 0, len(text)

@@ -1,4 +1,4 @@
-"""Tool `codebase_search`: ranked results for a question, found with an index or without, that fit the budget."""
+"""Tool `codebase_search`: rank code for a question, with or without an index, and fit it into the budget."""
 
 import math
 import time
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import IndexAnswer, Indexes
 
 SNIPPET_LINES = (50, 25, 10, 4, 1)
-"""Numbers of lines of a result without room for all, in the order in which they are tried until the answer fits."""
+"""Numbers of lines to show of a result that is too long. They are tried in this order until the answer fits."""
 
 
 RANKED: Mapping[Ranking, str] = {
@@ -113,9 +113,10 @@ def _fit_to_budget(
     ranking: Ranking,
     notes: list[str],
 ) -> CodebaseSearchResult:
-    """Return the answer with whole definitions, the best first, as far as the budget has room.
+    """Return an answer that fits into the budget: the best results come first, with whole definitions.
 
-    The next result has its first lines; the others have only path, symbol and score.
+    If the budget has no room for the next result, only its first lines are shown. Further results have only path,
+    symbol and score.
     """
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:

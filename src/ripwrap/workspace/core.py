@@ -3,9 +3,9 @@
     workspace = ripwrap.Workspace("src")
     agent = Agent(model, tools=workspace.tools)
 
-Frameworks make the schema of a tool from its signature and docstring, and each supports only a part of Python's types
-(docs/how-to/agents.md). So the methods that return a text have plain types, no `None` as default, and one line for each
-argument. `describe_tools()` copies these lines into the annotations.
+Frameworks make the schema of a tool from its signature and docstring, but each supports only a part of Python's types
+(docs/how-to/agents.md). So the methods that return a text have plain types, no `None` as default, and one docstring
+line for each argument. `describe_tools()` copies these lines into the annotations.
 """
 
 import inspect
@@ -31,6 +31,8 @@ from ripwrap.workspace.arguments import (
     LsOptions,
     ReadFileArguments,
     ReadFileOptions,
+    ReplaceContentArguments,
+    ReplaceContentOptions,
     ResolveArguments,
     TreeArguments,
     TreeOptions,
@@ -64,6 +66,7 @@ from ripwrap.workspace.results import (
     IndexStatusResult,
     ListResult,
     ReadFileResult,
+    ReplaceContentResult,
     ResolveResult,
     ToolResult,
 )
@@ -83,31 +86,33 @@ class Workspace:
     """Tools with which agents search and list files in some directories.
 
     There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each returns a
-    text for a language model. The text has a maximum length and a fixed order, and says what is left out. A tool never
-    raises for arguments that a model can send: it returns a text that begins with `Error: ` and says what to do. Each
-    tool has a twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()` is the text, and
-    raises errors.
+    text for a language model. The text has a maximum length and a fixed order, and says what is left out. For wrong
+    arguments of a model, a tool does not raise an error. It returns a text that begins with `Error: ` and says what to
+    do. Each tool has a twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()` is the text,
+    and raises errors.
 
     With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After `index_codebase`
     has made the index, `codebase_search` refreshes it and answers from it. `grep_content` then searches only the files
-    that may have a match (see `Index.grep()`), unless its arguments choose files by name or type, or include hidden or
-    ignored files. If the index cannot be used, or does not have the path (such as a hidden file), both tools search the
-    files without it. On Linux the workspace then watches the roots, so that a search need not list the files while
-    nothing changes (see `Index.watch()`). It watches until `aclose()`, or until the object is deleted.
+    that may have a match (see `Index.grep()`). It searches without the index if its arguments choose files by name or
+    type, or include hidden or ignored files. Both tools also search without the index if the index cannot be used, or
+    does not have the path (such as a hidden file). On Linux, the workspace watches the roots, so that a search does not
+    list the files while nothing changes (see `Index.watch()`). It watches until `aclose()` is called or the object is
+    deleted.
 
-    With an `embedder` as well, `index_codebase` embeds the texts of the index, and `codebase_search` ranks by words and
-    embeddings. If the provider fails, it ranks by words only, and says so. `index_status` names the model, the address
-    to which texts are sent, and the number of texts sent so far.
+    With an `embedder`, `index_codebase` also embeds the texts of the index, and `codebase_search` ranks by words and
+    embeddings. If the provider fails, `codebase_search` ranks by words only, and says so. `index_status` names the
+    model, the address to which texts are sent, and the number of texts sent so far.
 
-    With `anchors` there is also the tool `resolve`.
+    With `anchors` there is also the tool `resolve`, and with `write` the tool `replace_content`, the only one that
+    changes files.
 
     A path that leads out of the roots is refused, even if it does so through `..` or a symbolic link. No answer shows
-    anything outside of the roots. Ignore files above a root and git's global ones have no effect unless `outer_ignore`
-    is set.
+    anything outside of the roots. Ignore files above a root and git's global ignore file have no effect unless
+    `outer_ignore` is set.
 
     Attributes:
         roots: Real paths of the directories.
-        tools: The six tools, and the tools for `index` and `anchors`.
+        tools: The six tools, and the tools for `index`, `anchors` and `write`.
         SECRETS: Globs for `deny` that match files which usually contain keys, passwords or tokens.
     """
 
@@ -130,6 +135,7 @@ class Workspace:
         deny: str | Sequence[str] = (),
         show_denied: ShowDenied = "hide",
         redact: bool = False,
+        write: bool = False,
     ) -> None:
         """Set the directories that the tools may use, and the limits of their answers.
 
@@ -140,22 +146,22 @@ class Workspace:
             outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
             guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
                 `/proc` and similar directories, and on network file systems. The answer says so.
-            timeout: Seconds that a run of rg may take. After that time the answer has the results found so far. A call
-                runs rg once, or twice if a glob has a slash. If nothing was found, it takes up to 5 seconds more to
-                find the reason. If `grep_content` shows all visible matches, it takes up to 1 second more to count
-                those in hidden files. `ls` and `tree` may take `timeout` again to list the subdirectories of a
-                directory that has no files. If an index cannot be refreshed in time, the files are ranked without it,
-                which may take `timeout` again.
+            timeout: Seconds that a run of rg may take. If they pass, the answer has the results found until then. A
+                call runs rg once, or twice if a glob has a slash. Some calls take longer: up to 5 seconds more to find
+                out why nothing was found, and up to 1 second more to count matches in hidden files (`grep_content`, if
+                it shows all visible matches). `ls` and `tree` may take `timeout` again to list the subdirectories of a
+                directory without files. `codebase_search` may take `timeout` again to rank the files without an index,
+                if the index cannot be refreshed in time.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-            index: Keep an index: True for one in the user's cache, `"project"` in each root, or a path in the directory
-                of that name. The first call of `index_codebase` makes it.
+            index: Location of an index: True for the user's cache, `"project"` for a directory in each root, or the
+                path of a directory. False is no index. The first call of `index_codebase` makes the index.
             anchors: Show a short hash of each line after its number, as in `42·k7q`, and offer the tool `resolve`,
                 which finds the line after the file has changed.
             embedder: The embedding model of the index, as for `ripwrap.index.Index`: `"wordllama"` on this machine,
-                `"provider:model"`, or an `Embedder`. Tools send texts and queries only to this provider. So `"auto"`,
-                which chooses a provider by the environment, is refused. With `None`, only words are searched, and
+                `"provider:model"`, or an `Embedder`. Tools send texts and queries only to this provider. `"auto"` is
+                refused, because it lets the environment choose a provider. With `None`, only words are searched, and
                 nothing is sent.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34.
             deny: Globs of files and directories that no tool opens or shows, as in `.gitignore`, but ignoring case:
@@ -163,6 +169,8 @@ class Workspace:
             show_denied: Treatment of denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a
                 note, or `"name"` them. Their contents and sizes are never shown.
             redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`.
+            write: Offer the tool `replace_content`, which changes files in the roots. Denied files are never changed.
+                `ripwrap.undo()` restores the files, with the journals in the user's state directory.
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
@@ -181,6 +189,7 @@ class Workspace:
             show_denied=show_denied,
             redact=redact,
             anchors=anchors,
+            write=write,
         )
         self._tools = ToolDispatcher(settings, index, AsyncRunner(rg), embedder=embedder, hybrid_weight=hybrid_weight)
 
@@ -215,6 +224,8 @@ class Workspace:
         include_ignored: bool = False,
         sections: bool = False,
         expand: Literal["none", "definition"] = "none",
+        rev: str = "",
+        inside: str = "",
     ) -> str:
         r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
 
@@ -242,6 +253,8 @@ class Workspace:
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
             sections (bool): Name for each match the definition that encloses it, and the lines of that.
             expand (str): `definition` shows each match in its definition, as far as there is room; default `none`.
+            rev (str): Search a commit of git in place of the files, e.g. `v1.2` or `main~3`.
+            inside (str): Search inside files of these formats, too, e.g. `zip,tar,gz,ipynb,pdf,docx,xlsx`.
         """
         try:
             return self.text(
@@ -264,6 +277,8 @@ class Workspace:
                     include_ignored=include_ignored,
                     sections=sections,
                     expand=expand,
+                    rev=rev,
+                    inside=inside,
                 )
             )
         except TOOL_ERRORS as error:
@@ -493,8 +508,8 @@ class Workspace:
     async def resolve_result(self, anchor: str) -> ResolveResult:
         """Do what `resolve()` does, and return a model.
 
-        If the line has another hash now, the nearest line with the hash of the anchor is assumed to be the moved line.
-        Two different lines have the same hash with a probability of 1 in 32,768.
+        If the line with that number has another hash now, the nearest line with the hash of the anchor counts as the
+        moved line. Two different lines have the same hash with a probability of 1 in 32,768.
 
         Raises:
             AccessDeniedError: The path is outside of the roots.
@@ -506,6 +521,75 @@ class Workspace:
         """
         arguments = parse_arguments(ResolveArguments, {"anchor": anchor})
         return await run_resolve(self._tools.runner, self._tools.settings, arguments)
+
+    async def replace_content(
+        self,
+        pattern: str,
+        replacement: str,
+        path: str = ".",
+        *,
+        apply: bool = False,
+        file_pattern: str = "",
+        file_type: str = "",
+        case_insensitive: bool = False,
+        fixed_strings: bool = False,
+        multiline: bool = False,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        r"""Replace every match of a regular expression (ripgrep) in files, or show what would change.
+
+        Call it without `apply` first: the answer is a diff, and no file is changed. With `apply` the same change is
+        written, to all files or to none. Hidden files and files that .gitignore excludes are left out.
+
+        Args:
+            pattern (str): Regular expression to search for, such as `old_(\w+)`.
+            replacement (str): Text to put in place of each match; `$1` or `${name}` is a group, and `$$` a dollar.
+            path (str): The directory or file to change; `.` is everything.
+            apply (bool): Write the changes; default false, which only shows them.
+            file_pattern (str): Change only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`.
+            file_type (str): Change only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
+            case_insensitive (bool): Ignore case; default false.
+            fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
+            multiline (bool): Let a match span lines; a dot then also matches line ends.
+            include_hidden (bool): Change hidden files, too.
+            include_ignored (bool): Change files that .gitignore and the like exclude, too.
+        """
+        try:
+            return self.text(
+                await self.replace_content_result(
+                    pattern,
+                    replacement,
+                    path,
+                    apply=apply,
+                    file_pattern=file_pattern,
+                    file_type=file_type,
+                    case_insensitive=case_insensitive,
+                    fixed_strings=fixed_strings,
+                    multiline=multiline,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                )
+            )
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def replace_content_result(
+        self, pattern: str, replacement: str, path: str = ".", **options: Unpack[ReplaceContentOptions]
+    ) -> ReplaceContentResult:
+        """Do what `replace_content()` does, and return a model; raises what `grep_content_result()` does.
+
+        Raises:
+            ValueError: The workspace was made without `write`, or the replacement refers to a group that does not
+                exist.
+            ConflictError: A file has changed meanwhile, or has several hard links; nothing was written.
+            CapabilityError: The replacement refers to a group, and rg is older than 15.
+        """
+        from ripwrap.workspace.replace_content import run_replace_content  # late: it imports the journal
+
+        given = {"pattern": pattern, "replacement": replacement, "path": path, **options}
+        arguments = parse_arguments(ReplaceContentArguments, given)
+        return await run_replace_content(self._tools.runner, self._tools.settings, arguments)
 
     async def read_bytes(self, path: str, *, max_bytes: int | None = None) -> bytes:
         """Return the bytes of a file. This is not a tool: it is for backends of frameworks, and needs no rg.
@@ -531,10 +615,10 @@ class Workspace:
         return await run_file_info(self._tools.runner, self._tools.settings, path)
 
     async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
-        """Return the entries of one directory, hidden and ignored ones too, sorted by name. This is not a tool.
+        """Return the entries of one directory, sorted by name, with hidden and ignored entries. This is not a tool.
 
-        Denied entries, and links that lead out of the roots, are left out. If there are several roots, the entries of
-        `.` are the roots.
+        Denied entries, and links that lead out of the roots, are not returned. If there are several roots, the entries
+        of `.` are the roots.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots, or denied.
@@ -623,8 +707,8 @@ class Workspace:
     async def aclose(self) -> None:
         """Close the indexes, and stop watching the roots; a later call opens them again.
 
-        It waits until calls of other tasks that use an index have ended, even if it is cancelled. If it is never
-        called, the garbage collector closes the indexes.
+        It waits until other tasks no longer use an index, even if it is cancelled. If `aclose()` is never called, the
+        garbage collector closes the indexes.
         """
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._tools.close)
@@ -644,18 +728,19 @@ class Workspace:
 
 
 def schemas(
-    *, index: bool = False, anchors: bool = False, strict: bool = False
+    *, index: bool = False, anchors: bool = False, write: bool = False, strict: bool = False
 ) -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Return for each tool its description and the JSON schemas of its arguments and its answer.
+    """Return the description of each tool, and the JSON schemas of its arguments and its answer.
 
     Args:
         index: Include the tools of a workspace with an index.
         anchors: Include the tool of a workspace with anchors.
+        write: Include the tool of a workspace that may write.
         strict: Make the schemas of arguments valid for strict modes: all arguments are required, arguments with a
             default are nullable, and the only keywords are `type`, `items`, `enum`, `anyOf` and `description`. `call()`
             takes null for the default. OpenAI: https://platform.openai.com/docs/guides/function-calling#strict-mode.
     """
-    return {name: _schemas(name, strict) for name in tool_names(index=index, anchors=anchors)}
+    return {name: _schemas(name, strict) for name in tool_names(index=index, anchors=anchors, write=write)}
 
 
 def _schemas(name: str, strict: bool) -> tuple[str, dict[str, Any], dict[str, Any]]:

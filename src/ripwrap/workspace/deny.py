@@ -1,12 +1,12 @@
-"""Denied files: globs of paths that no tool opens or shows, whatever the case and Unicode form of their names.
+"""Globs of denied paths, which no tool opens or shows; the case and Unicode form of names are ignored.
 
 A glob follows the rules of a line of `.gitignore` (https://git-scm.com/docs/gitignore), except that case is ignored: on
-macOS and Windows `.ENV` opens the file `.env`. A glob with characters outside of ASCII matches both Unicode forms (NFC
-and NFD) of a name, because macOS takes them for the same name.
+macOS and Windows, `.ENV` opens the file `.env`. A glob with characters outside of ASCII matches both Unicode forms (NFC
+and NFD) of a name, because macOS treats them as the same name.
 
-The globs are passed to rg as `--iglob=!…`. The last glob that matches decides, and rg reads those of `--iglob` last.
-They take precedence over types, ignore files, `--hidden` and `--no-ignore`, and rg enters no directory that they match.
-They do not apply to the paths on rg's command line (rg-facts 53), which `Sandbox.locate()` checks.
+The globs are passed to rg as `--iglob=!…`. The last matching glob decides, and rg reads globs of `--iglob` last. So
+they take precedence over types, ignore files, `--hidden` and `--no-ignore`, and rg does not enter a directory that they
+match. They do not apply to the paths on rg's command line (rg-facts 53); `Sandbox.locate()` checks these paths.
 """
 
 import functools
@@ -55,8 +55,8 @@ class _Glob:
 
     Attributes:
         given: Glob as the user wrote it.
-        spellings: Globs for rg that together match every form of the names of these paths.
-        rules: Rules that match the same paths, and a few more forms of their names.
+        spellings: Globs for rg that together match every form of the denied names.
+        rules: Rules that match the same paths, and a few more forms of the names.
     """
 
     given: str
@@ -72,7 +72,7 @@ class DenyRules:
 
         Args:
             globs: Glob, or several.
-            roots: Directories. If a glob begins with the path of one of them, the rest applies in each of them.
+            roots: Directories. If a glob begins with the path of a root, the rest of the glob applies in every root.
             windows: Treat backslashes as separators.
 
         Raises:
@@ -101,7 +101,7 @@ class DenyRules:
         return (self._glob_of_folder(above) if above else None) or self.glob_of_name(path, folder=folder)
 
     def glob_of_name(self, path: str, *, folder: bool) -> str | None:
-        """Return the glob that denies a path itself, as `glob_of()` does without the directories above it."""
+        """Return the glob that denies a path itself; directories above the path are not checked."""
         if not self._may_deny(os.path.basename(path)):
             return None
         texts = list(_texts(path))
@@ -145,7 +145,7 @@ class DeniedPaths:
         return self.rules.glob_of(name, folder=path.endswith(os.sep))
 
     def allows(self, path: str) -> bool:
-        """Return whether no glob denies a path."""
+        """Return True if no glob denies a path."""
         return self.glob_of(path) is None
 
     def iglobs(self) -> list[str]:
@@ -174,7 +174,7 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
     if glob.startswith("./"):
         glob = glob[1:]
     if glob.startswith("!"):
-        raise ValueError(f"{given!r} begins with !, but deny cannot bring files back; pass narrower globs instead")
+        raise ValueError(f"{given!r} begins with !, but deny cannot include files again; pass narrower globs instead")
     if glob.startswith("~/"):
         raise ValueError(
             f"deny has globs of paths below a root, so {given!r} matches nothing; write it as **{glob[1:]}"
@@ -204,9 +204,9 @@ def _rule(glob: str, given: str) -> "Rule":
 
 
 def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
-    """Return a fast test of the last part of a path; if it returns False, no rule matches the path.
+    """Return a function that quickly tests the last part of a path. If it returns False, no rule matches the path.
 
-    A listing has many thousands of paths, and hardly any of them matches a rule.
+    A listing may have many thousands of paths, and rules match only a few of them.
     """
     from ripwrap._ignore.globs import glob_pattern
 
@@ -245,7 +245,7 @@ def _spellings(glob: str) -> Iterable[str]:
 
 
 def _texts(path: str) -> Iterator[str]:
-    """Yield the texts of a path that are compared with globs."""
+    """Yield the forms of a path to compare with globs: the path and, if it is not ASCII, its folded form in NFC."""
     from ripwrap._ignore.rules import match_text
 
     yield match_text(path)
@@ -254,12 +254,12 @@ def _texts(path: str) -> Iterator[str]:
 
 
 def _from_root(glob: str) -> str:
-    """Return a glob for use below the path of a root; without a slash, it matches at any depth."""
+    """Return a glob that can follow the path of a root; without a slash, it matches at any depth."""
     return glob.removeprefix("/") if "/" in glob.rstrip("/") else f"**/{glob}"
 
 
 def _literal(path: str) -> str:
-    """Return a glob that matches a path; `?` stands for a byte that is not UTF-8, which no argument of rg can have."""
+    """Return a glob that matches a path. It has `?` for each byte that is not UTF-8, which rg's arguments must be."""
     from ripwrap.workspace.scope import escaped
 
     return re.sub("[\udc80-\udcff]", "?", escaped(path))

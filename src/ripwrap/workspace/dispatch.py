@@ -4,15 +4,17 @@ import copy
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Never, TypeVar, get_args
 
 from pydantic import Field
 
+from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand
 from ripwrap._ripgrep.runner import C, Lock, Runner, Step, T
 from ripwrap._text import cut_text
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
 from ripwrap.options import StrPath
+from ripwrap.sources.base import Items
 from ripwrap.workspace.arguments import (
     CodebaseSearchArguments,
     FindFilesArguments,
@@ -22,6 +24,7 @@ from ripwrap.workspace.arguments import (
     IndexStatusArguments,
     LsArguments,
     ReadFileArguments,
+    ReplaceContentArguments,
     ResolveArguments,
     ToolArguments,
     TreeArguments,
@@ -64,7 +67,10 @@ INDEX_TOOLS: Mapping[str, type[ToolArguments]] = {
 ANCHOR_TOOLS: Mapping[str, type[ToolArguments]] = {"resolve": ResolveArguments}
 """Further tools of a workspace with anchors, with their arguments."""
 
-TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANCHOR_TOOLS}
+WRITE_TOOLS: Mapping[str, type[ToolArguments]] = {"replace_content": ReplaceContentArguments}
+"""Further tools of a workspace that may write, with their arguments."""
+
+TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANCHOR_TOOLS, **WRITE_TOOLS}
 
 TIMEOUT = 10.0
 MAX_CHARS = 20_000
@@ -82,10 +88,10 @@ TOOL_ERRORS = (RipwrapError, ValueError, OSError)
 
 
 class MissingRgRunner:
-    """Runner that remembers a missing rg between the calls of a workspace.
+    """Runner that caches the error for a missing rg between the calls of a workspace.
 
-    For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches raise the same error at once and do not try the
-    download again. A missing rg is logged only once until rg is found again.
+    For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches raise the same error at once, without another
+    download. The error is logged once; it is logged again only if rg was found in between.
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -96,21 +102,34 @@ class MissingRgRunner:
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
+        return await self._remembering(lambda: self._runner.collect(step))
+
+    async def collect_items(
+        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+    ) -> bool:
+        """Search items; see `Runner`."""
+        return await self._remembering(lambda: self._runner.collect_items(wanted, items, answer, seconds))
+
+    async def _remembering(self, search: Callable[[], Awaitable[T]]) -> T:
         remembered = self._error  # another thread may reset it meanwhile
         if remembered is not None and time.monotonic() < self._retry_at:
             raise copy.copy(remembered).with_traceback(None)
         try:
-            collector = await self._runner.collect(step)
+            found = await search()
         except BinaryError as error:
             self._remember(error)
             raise
         self._error = None
         self._logged = False
-        return collector
+        return found
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
         """Call a function that blocks; see `Runner`."""
         return await self._runner.call(work, seconds=seconds, lock=lock)
+
+    async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
+        """Call a function that blocks, and wait until it has ended, even after a cancellation; see `Runner`."""
+        return await self._runner.call_to_end(work, seconds=seconds)
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
         """Await an awaitable; see `Runner`."""
@@ -121,7 +140,7 @@ class MissingRgRunner:
         await self._runner.checkpoint()
 
     def log(self, text: str) -> None:
-        """Log the reason why there is no rg, unless it was already logged since rg was last found."""
+        """Log the reason why there is no rg; do nothing if it was logged before and rg was not found since then."""
         if not self._logged:
             _LOGGER.warning("%s", text)
         self._logged = True
@@ -135,9 +154,9 @@ class MissingRgRunner:
 def describe_tools(workspace: type[W]) -> type[W]:
     """Copy the descriptions in the docstrings of the tools into their annotations, and return the class.
 
-    Many frameworks read only annotations. autogen, haystack and semantic-kernel take the first item of `Annotated`,
-    which must be a string; google-adk, crewai and Pydantic take a `Field`. A decorator of the methods would make
-    smolagents warn.
+    Many frameworks read only annotations. autogen, haystack and semantic-kernel read the first item of `Annotated`,
+    which must be a string; google-adk, crewai and Pydantic read a `Field`. The methods have no decorator, because
+    smolagents would warn.
     """
     for tool in TOOLS:
         method = getattr(workspace, tool)
@@ -146,9 +165,10 @@ def describe_tools(workspace: type[W]) -> type[W]:
     return workspace
 
 
-def tool_names(*, index: bool, anchors: bool) -> tuple[str, ...]:
-    """Return the names of the tools of a workspace with an index, or with anchors."""
-    return (*SEARCH_TOOLS, *(INDEX_TOOLS if index else ()), *(ANCHOR_TOOLS if anchors else ()))
+def tool_names(*, index: bool, anchors: bool, write: bool = False) -> tuple[str, ...]:
+    """Return the names of the tools of a workspace with an index, with anchors, or that may write."""
+    further = ((index, INDEX_TOOLS), (anchors, ANCHOR_TOOLS), (write, WRITE_TOOLS))
+    return (*SEARCH_TOOLS, *(name for wanted, tools in further if wanted for name in tools))
 
 
 class ToolDispatcher:
@@ -192,7 +212,7 @@ class ToolDispatcher:
         self.settings = settings
         self.runner: MissingRgRunner = MissingRgRunner(runner)
         self._has_index = index is not False
-        self.names: tuple[str, ...] = tool_names(index=self._has_index, anchors=settings.anchors)
+        self.names: tuple[str, ...] = tool_names(index=self._has_index, anchors=settings.anchors, write=settings.write)
         self._index_location = None if isinstance(index, bool) else index
         self._indexes: Indexes | None = None
         self._embedder: Embedder | None = None
@@ -232,6 +252,10 @@ class ToolDispatcher:
                 return await run_read_file(run, settings, arguments)
             case ResolveArguments():
                 return await run_resolve(run, settings, arguments)
+            case ReplaceContentArguments():
+                from ripwrap.workspace.replace_content import run_replace_content  # late: it imports the journal
+
+                return await run_replace_content(run, settings, arguments)
             case _:
                 return await self._run_index_tool(arguments, progress)
 
@@ -291,7 +315,7 @@ class ToolDispatcher:
 
 
 def without_rg(error: BinaryError) -> str:
-    """Return the reason why no rg can be used, and commands that install one on this platform."""
+    """Return the reason why no rg can be used, and commands that install rg on this platform."""
     ways = f"Install it, for instance:\n{how_to_install()}\nThen try again."
     if type(error) is BinaryError:  # the error is about an rg that the caller named, or that does not run
         return f"{spell_error(error, spell_as_argument)}\n{ways}"

@@ -16,7 +16,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
 
 REACHES = (400, 100, 40, 15, 5)
-"""Lines of a definition to show on each side of a match, in the order in which they are tried until all fit."""
+"""Numbers of lines to show on each side of a match. They are tried in this order until the answer fits."""
 
 MAX_DEFINITION_LINES = 100
 """Maximum number of lines of a definition that `codebase_search` shows as a whole."""
@@ -85,12 +85,13 @@ def expand_matches(
 ) -> list[ContentMatch]:
     """Return the first matches of a file with the lines of their definitions; each line belongs to one match only.
 
-    A match outside of definitions keeps its context. If the file changed since the search, all matches keep theirs.
+    A match outside of definitions keeps its context. If the file has changed since the search, all matches keep their
+    context.
 
     Args:
         file: The file.
-        found: Its matches, as rg found them.
-        matches: The first of these, as they are shown.
+        found: Matches of the file, as rg found them.
+        matches: The first of these matches, as answers show them.
         reach: Number of lines of a definition to show on each side of a match.
         max_line: Maximum length of a line, in characters.
     """
@@ -132,12 +133,13 @@ def expand_chunks(
 ) -> list[RankedChunk]:
     """Expand results to whole definitions, the best result first, as long as they fit.
 
-    A result that overlaps with the lines of a better one is merged into it.
+    If a result overlaps with the lines of a better result, it is merged into the better result.
 
     Args:
         chunks: Results, the best first, with secrets masked.
         read: Function that reads a file.
-        fits: Function of results and a number N that returns True if there is room for the first N with all lines.
+        fits: Function that takes results and a number N. It returns True if the answer has room for all lines of the
+            first N results.
     """
     shown = [*chunks]
     files: dict[str, SourceFile | None] = {}
@@ -175,7 +177,7 @@ def _lines_of(chunk: RankedChunk) -> LineSpan:
 
 
 def _definition_lines(file: SourceFile, chunk: RankedChunk) -> LineSpan | None:
-    """Return the lines of a result and of the definition that it names; `None` if the result has all lines of it."""
+    """Return the lines of a result together with its definition; `None` if the result has the whole definition."""
     place = _lines_of(chunk)
     if file.text(place) != chunk.text.replace("\r\n", "\n").removesuffix("\n"):
         return None

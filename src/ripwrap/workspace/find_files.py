@@ -46,7 +46,7 @@ NOUNS = {"file": ("file", "files"), "directory": ("directory", "directories"), "
 """Nouns for an `entry_type`, in the singular and the plural."""
 
 UNSEEN = {"hidden": ("hidden", "include_hidden=True"), "no_ignore": ("ignored", "include_ignored=True")}
-"""For each of rg's options, the kind of files that it includes and the argument of the tool."""
+"""Kind of files that each option of rg includes, and the argument of the tool for that option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,8 @@ async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progre
 def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
     """Return the entries that match, without rg; blocking.
 
-    rg does not list directories. A file that is named on its command line it lists whatever the glob is.
+    This is needed because rg does not list directories, and lists a file on its command line even if the glob does not
+    match.
     """
     from ripwrap.workspace.walk import GlobFilter, ScopeWalk  # pathspec, only now
 
@@ -202,7 +203,7 @@ def _shown_entry(location: Location, path: str) -> str:
 
 
 async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, found: _Found) -> str:
-    """Return the message that nothing was found, and which other arguments would find something."""
+    """Return the message that nothing was found; it names arguments that would find something."""
     noun, nouns = NOUNS[arguments.entry_type]
     nothing = nothing_found(nouns, None if found.exact else scope.timeout)
     if not found.exact:
@@ -239,7 +240,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
 
 
 async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | None:
-    """Return the directory that the pattern names exactly, or else the first one that it matches."""
+    """Return the directory whose name is the pattern, or else the first directory that the pattern matches."""
     if not entry_globs(scope.location, pattern)[0]:
         return None
     path = await run.call(partial(_top_directory, scope.location, pattern.rstrip("/")))
@@ -252,7 +253,7 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
 
 
 def _top_directory(location: Location, name: str) -> str | None:
-    """Return the directory of exactly this name in the location itself, before those in other directories."""
+    """Return the directory with exactly this name; a directory directly in the location is preferred."""
     if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # it may lead out of the roots
         return None
     for path in location.paths:
@@ -263,7 +264,7 @@ def _top_directory(location: Location, name: str) -> str | None:
 
 
 def _by_age(cwd: str, paths: Sequence[str]) -> list[str]:
-    """Return the paths, the last changed first; paths of the same age keep their order."""
+    """Sort paths by the time of their last change, the newest first; paths with equal times keep their order."""
 
     def negative_mtime(path: str) -> float:
         try:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, cast
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.explain import Probe
-from ripwrap._operations.grep import MatchCollector, counts_text, explanation, in_hidden_files
+from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
+from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import required_literals
 from ripwrap._ripgrep.page_collector import PageRequest
-from ripwrap._ripgrep.round_robin import RoundRobinCollector
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural, shown
 from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
@@ -29,7 +29,9 @@ from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import GrepContentArguments
 from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
+from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.expansion import REACHES, SourceFile, expand_matches, read_source_file
+from ripwrap.workspace.grep_items import MergedCollector, check_arguments, collect_merged, named_files, redactor_of
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, GrepContentResult, printable_start
 from ripwrap.workspace.scope import (
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import Indexes
 
 MAX_REACHABLE = 20_000
-"""Maximum number of matches that an offset can reach. So many, with their context, are held in memory while rg runs."""
+"""Maximum number of matches that an offset can reach. At most this number of matches is in memory while rg runs."""
 
 MIN_MATCH_CHARS = 6
 """Minimum number of characters that a match takes in an answer."""
@@ -78,25 +80,17 @@ _ARGUMENTS = {
     "multiline": "multiline",
     "glob": "file_pattern",
     "type": "file_type",
+    "inside": "inside",
+    "rev": "rev",
+    "paths": "path",
+    "cwd": "path",
 }
-"""Argument of this tool for each option of rg that the tool has."""
+"""Map from options of rg to the arguments of this tool."""
+
+_WITHOUT_CONTEXT = {"context_lines": 0, "before_context": 0, "after_context": 0}
 
 _TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
-"""Tool for each function that a hint names."""
-
-
-class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
-    """Collector of a search that takes matches from all files in rotation, and reports progress."""
-
-    def __init__(self, page_request: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
-        super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
-        self._progress = progress
-
-    def feed(self, chunk: bytes) -> None:
-        """Process a chunk of rg's output, and report the number of matches so far."""
-        super().feed(chunk)
-        if self._progress is not None:
-            self._progress(self.matches)
+"""Map from functions of the library, which hints name, to tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +103,7 @@ class Query:
         scope: Location of the call, and options of rg there.
         files: Files that the caller asks for.
         allowed: Filter for paths that rg names; `None` allows all.
-        incomplete: True if the time was too short to list all paths for `allowed`.
+        incomplete: True if the time limit was reached before all paths for `allowed` were listed.
         progress: Function that is called with the number of matches so far.
         pcre2: True if the pattern needs PCRE2.
         candidates: Files of an index that may have a match; `None` if all files are searched.
@@ -210,23 +204,25 @@ async def run_grep_content(
 ) -> GrepContentResult:
     """Search, with PCRE2 if the pattern needs it; if nothing is found, search for the reason.
 
-    With indexes, rg searches only the files that may have a match, unless the caller chooses files by name or type, or
-    includes hidden or ignored files.
+    With indexes, rg searches only the files that may have a match. If the caller chooses files by name or type, or
+    includes hidden or ignored files, rg searches without indexes.
 
     Raises:
         ValueError: The pattern is empty.
     """
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
+    on_disk = not check_arguments(arguments)
     with open_scope(
         settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
         query = Query(settings, arguments, scope, files, allowed, incomplete, progress)
-        if indexes is not None:
+        if indexes is not None and on_disk:
             query = await _with_candidates(run, indexes, query)
-        answer = _matches if arguments.output_mode == "content" else _files
+        on_files = _matches if arguments.output_mode == "content" else _files
+        answer = on_files if on_disk else _merged
         try:
             return await answer(run, query)
         except PatternError as error:
@@ -237,12 +233,15 @@ async def run_grep_content(
                     error.add_note("The pattern needs PCRE2, which this rg does not have; use a simpler pattern.")
                 except SearchError:
                     pass  # the first error is more helpful
-            await _add_literal(run, query, error)
+            if not arguments.rev:
+                await _add_literal(run, query, error)
             raise
 
 
 async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Query:
     """Return the query with the candidates of an index; unchanged if no index can be used."""
+    if active_overlay() is not None:  # the index knows only the files on disk
+        return query
     arguments, scope = query.arguments, query.scope
     required = required_literals([arguments.pattern], query.options)
     if required is None or query.files.names or arguments.include_hidden or arguments.include_ignored:
@@ -386,7 +385,7 @@ def _page(
 
 
 def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
-    """Yield a note about lines that are too long, and one about binary files."""
+    """Yield notes about lines that are too long, and about binary files."""
     if found.dropped_records:
         location, allowed = query.scope.location, query.allowed
         names = (path for path in found.dropped if location.has(path) and (allowed is None or allowed(path)))
@@ -445,6 +444,86 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
     return shortened(answer, len(hits), query.settings.max_chars)
 
 
+async def _merged(run: Runner, query: Query) -> GrepContentResult:
+    """Answer with what matches in a revision, or in files and inside of them."""
+    arguments = query.arguments
+    if arguments.output_mode != "content":
+        return await _merged_files(run, query)
+    offset = min(arguments.offset, MAX_REACHABLE)
+    most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
+    page_request = make_page_request(offset, most, arguments.max_files or None, query.options)
+    found = await collect_merged(run, query, page_request)
+    files = named_files(await files_round_robin(run, page_request, found), found, query.scope.location)
+    page = _page(query, page_request, found, files)
+    much = counts_text(found, None if page.exact else query.scope.timeout)
+    answer = GrepContentResult(
+        **_about_merged(query, found),
+        files=tuple(FileHits(path=file.path, count=file.total_matches) for file in files),
+        message=f"{much[0].upper()}{much[1:]}." if found.matches else _nothing(query, found),
+        matches=(),
+        truncated=False,
+        next_offset=None,
+        total_matches=found.matches,
+        files_matched=found.files,
+        exact=page.exact,
+    )
+    return await run.call(partial(_fit_merged, query, page, answer, found))
+
+
+def _fit_merged(query: Query, page: Page, answer: GrepContentResult, merged: MergedCollector) -> GrepContentResult:
+    location, settings = query.scope.location, query.settings
+    masking = Deadline(
+        query.scope.timeout, "the secrets in the lines were not masked", "ask for fewer matches or lines of context"
+    )
+    found = {
+        file.path: content_matches(
+            file,
+            file.path,
+            settings.max_line,
+            redactor_of(settings, location, file.path, masking.check, merged),
+        )
+        for file in page.files
+        if file.matches
+    }
+    return fit_to_budget(page, found, answer, settings.max_chars)
+
+
+async def _merged_files(run: Runner, query: Query) -> GrepContentResult:
+    """Answer with the files and items that match, or with the number of matching lines in each."""
+    arguments, offset = query.arguments, query.arguments.offset
+    counting = arguments.output_mode == "count"
+    most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
+    quiet = replace(query, arguments=arguments.model_copy(update=_WITHOUT_CONTEXT))
+    found = await collect_merged(run, quiet, PageRequest(0, min(offset + most, MAX_REACHABLE), NO_LIMIT, 0, 0, None))
+    plain = (FileMatches(path=os.fsdecode(path), matches=(), total_matches=count) for path, count in found.named())
+    files = named_files(plain, found, query.scope.location)
+    hits = tuple(FileHits(path=file.path, count=file.total_matches if counting else None) for file in files)[offset:]
+    hits = hits[:most]
+
+    def answer(count: int) -> GrepContentResult:
+        end = offset + count
+        matches = found.matches if counting else 0
+        said = listed(found.files, "matching file", offset, count, exact=found.exact, matches=matches)
+        return GrepContentResult(
+            **_about_merged(query, found),
+            files=hits[:count],
+            truncated=found.files > end or not found.exact,
+            next_offset=end if found.files > end and count else None,
+            message=said if found.files else _nothing(query, found),
+            matches=(),
+            total_matches=found.matches if counting else None,
+            files_matched=found.files,
+            exact=found.exact,
+        )
+
+    return shortened(answer, len(hits), query.settings.max_chars)
+
+
+def _about_merged(query: Query, found: MergedCollector) -> dict[str, Any]:
+    notes = [*_omissions(query, found), *notes_of(found.errors, None, query.scope.location)]
+    return _about(query, None if query.arguments.rev else found.end, timed_out=found.timed_out, notes=notes)
+
+
 def spell_as_argument(hint: Hint) -> str | None:
     """Return a hint as an argument of this tool or as another tool to call; `None` if neither exists."""
     if hint.kind == "install":
@@ -460,7 +539,7 @@ def spell_as_argument(hint: Hint) -> str | None:
 
 
 async def _explained(run: Runner, query: Query) -> str:
-    """Return a sentence about the changes of arguments that would find something."""
+    """Return a sentence that names other arguments, with which the search finds something."""
     location = query.scope.location
     unseen = {name for name in ("hidden", "no_ignore") if not query.options.get(name)}
 
@@ -498,9 +577,9 @@ async def _explained(run: Runner, query: Query) -> str:
 
 
 async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> str:
-    """Return a sentence about further matches in hidden files; empty if there are none, or they cannot be counted.
+    """Return a sentence about further matches in hidden files; empty if there are none, or if they cannot be counted.
 
-    rg reads only hidden files, so this takes about as long as listing all files, and at most `HIDDEN_SECONDS`.
+    rg reads only hidden files. So this takes about as long as listing all files, and at most `HIDDEN_SECONDS`.
 
     Args:
         run: Runner of the search.

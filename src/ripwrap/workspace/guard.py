@@ -1,7 +1,7 @@
 """Limits for searches in directories where a search may take forever: `/`, `$HOME`, `/proc`, network file systems.
 
-Agents hang in `$HOME` (opencode#22139), in `/proc` and `/sys` (ripgrep#311, #916), and on network mounts, where each
-access to a file takes a round trip.
+Without limits, agents hang in `$HOME` (opencode#22139), in `/proc` and `/sys` (ripgrep#311, #916), and on network
+mounts, where each access to a file takes a round trip.
 """
 
 import os
@@ -62,7 +62,7 @@ def _limits(name: str, depth: int, seconds: float) -> GuardLimits:
 
 
 def _network(path: PurePath, mounts: str) -> str:
-    """Return the type of the file system that holds a path if it is a network file system, else an empty string."""
+    """Return the type of a path's file system if it is a network file system; otherwise an empty string."""
     deepest, kind = -1, ""
     for line in mounts.splitlines():
         left, _, right = line.partition(" - ")

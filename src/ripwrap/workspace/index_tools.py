@@ -1,7 +1,7 @@
-"""The indexes of the roots of a workspace: build, search, describe and check them.
+"""Build, search, describe and check the indexes of the roots of a workspace.
 
-An index has only files that the tools may show: no hidden or ignored files, and nothing outside of the roots. A root is
-watched from its first refresh on, if possible, so that a search lists no files while nothing changes.
+An index has only files that the tools may show: no hidden or ignored files, and no files outside of the roots. After
+its first refresh, a root is watched if possible. A search then does not list files while nothing changes.
 """
 
 import sqlite3
@@ -50,7 +50,7 @@ class _RootIndex(BaseIndex):
     """Index of the files that the tools may show.
 
     Attributes:
-        is_guarded: True if deep files are left out, because the root is a directory such as the home directory.
+        is_guarded: True if deep files are not indexed, because the root is a directory such as the home directory.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class _RootIndex(BaseIndex):
         return result
 
     def is_built(self) -> bool:
-        """Return whether the index was built for this root before, on any branch; then a refresh is quick."""
+        """Return True if the index was built for this root before, on any branch; a refresh is then quick."""
         view = self._current_view()
 
         def built(database: "Connection") -> bool:
@@ -168,8 +168,8 @@ class Indexes:
     async def search(self, run: Runner, found: Scope, query: str, limit: int) -> IndexAnswer | None:
         """Return the best results of the indexes, or `None` if the files must be searched without them.
 
-        The indexes cannot answer if one of them is not built. They also cannot answer for a subdirectory if too few
-        results are in it, because it may be hidden, ignored or deep, and then no index has it.
+        The indexes cannot answer if one of them is not built. They also cannot answer for a subdirectory that has too
+        few results: it may be hidden, ignored or deep, so that no index has it.
 
         Args:
             run: Runs the calls.
@@ -313,7 +313,7 @@ class Indexes:
 def check_index_options(
     index: bool | StrPath, embedder: str | Embedder | None, hybrid_weight: float | None
 ) -> Embedder | None:
-    """Check the options of an index, and return the embedder, which the caller must name; nothing is sent.
+    """Check the options of an index, and return the embedder; nothing is sent. The caller must name the embedder.
 
     Raises:
         ValueError: There is no index, the embedder is `"auto"`, or the weight is wrong.
@@ -344,5 +344,5 @@ def _notes_of(found: Found) -> Iterator[str]:
 
 
 def _spell_as_command(hint: Hint) -> str | None:
-    """Return a hint as a tool, or as a command for the user, because no tool removes embeddings as `prune()` does."""
+    """Return a hint as the name of a tool, or as a command for the user if no tool does the same (`prune()`)."""
     return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

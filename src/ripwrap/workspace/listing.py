@@ -1,4 +1,4 @@
-"""Tools `ls` and `tree`: listings that fit the budget. `ls` also works without rg."""
+"""Tools `ls` and `tree`: list directories, and fit the answer into the budget. `ls` also works without rg."""
 
 import logging
 import os
@@ -8,6 +8,7 @@ from functools import partial
 from itertools import accumulate
 
 from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrange, in_order
+from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import nothing_found, plural, shown
@@ -25,7 +26,7 @@ MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
 
 ROOTS_SHARE = 4
-"""Divisor of the budget: the names of the roots may take up to a quarter of the budget."""
+"""Divisor of the budget for the names of the roots: they may take a quarter of it."""
 
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")
@@ -46,7 +47,8 @@ async def run_ls(
             command = files_command(scope.location.cwd, scope.location.paths, options)
             tree = await run.collect(Step(command, new, scope.timeout))
         except BinaryError as error:
-            _LOGGER.debug("ls works without rg: %s", error)
+            refuse_overlay("ls without rg")
+            _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
             engine = "python"
             tree = await run.call(partial(walk_tree, scope, new, options))
         if tree.is_empty:
@@ -77,7 +79,7 @@ async def run_tree(
 
 
 def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
-    """Add the denied names to the tree, or a note with their number to the scope, if the user wants that."""
+    """If the user wants that, add the denied names to the tree, or add a note with their number to the scope."""
     if scope.denied is None or settings.show_denied == "hide":
         return scope
     denied, late = find_denied(scope, options)
@@ -132,7 +134,7 @@ def _tree_result(
 
 
 def _roots_note(settings: Settings, location: Location) -> Iterator[str]:
-    """Yield a note that names the roots, if they are listed and a caller cannot know which directory `.` is."""
+    """Yield a note that names the roots, if the caller cannot know which directory `.` is."""
     roots = settings.sandbox.roots
     if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
         return
@@ -194,7 +196,7 @@ def _message(
 
 
 def _without_ignore_file(location: Location) -> frozenset[str]:
-    """Return the paths that have no ignore file in them, nor in a directory between them and their root."""
+    """Return the paths without an ignore file, in them or in a directory between them and their root."""
     return frozenset(
         path
         for path in location.paths

@@ -9,6 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel
 
+from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, plural, shown
@@ -47,11 +48,13 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
     """Return the size and time of a file or directory."""
+    refuse_overlay("file_info()")
     return await run.call(lambda: _file_info(settings.sandbox.locate(path)))
 
 
 async def run_list_directory(run: Runner, settings: Settings, path: str) -> tuple[FileInfo, ...]:
     """List the entries of a directory."""
+    refuse_overlay("list_directory()")
     return await run.call(partial(_list_directory, settings.sandbox, path))
 
 
@@ -112,7 +115,7 @@ def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
 
 
 def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
-    """Return an entry; `None` if tools may not use it, such as a link out of the roots."""
+    """Return an entry; `None` if tools may not use it, for example because it is a link out of the roots."""
     try:
         located = _file_info(sandbox.locate(path))
     except AccessDeniedError:

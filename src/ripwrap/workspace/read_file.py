@@ -1,4 +1,4 @@
-"""Tool `read_file`: numbered lines of a text file, as many as fit into the budget."""
+"""Tool `read_file`: return numbered lines of a text file, as many as fit into the budget."""
 
 import io
 import os
@@ -132,7 +132,7 @@ def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -
 def open_text(
     settings: Settings, location: Location, tool: str
 ) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
-    """Open a text file in rg's encoding; yield it, the name of the encoding, and the function that masks secrets.
+    """Open a text file in rg's encoding; yield the file, the name of its encoding, and a function that masks secrets.
 
     Raises:
         FileNotFoundError: The file is gone, or is not a regular file.
@@ -159,7 +159,7 @@ def _read_text(
     ranges: Sequence[LineRange],
     deadline: "Deadline",
 ) -> tuple[list[_Line], int | None]:
-    """Return the lines, and the number of all lines, or `None` if counting them takes too long."""
+    """Return the lines, and the number of all lines (`None` if counting takes too long)."""
     lines: list[_Line] = []
     number, room = 0, settings.max_chars
     most = max(settings.max_line, HASHED_CHARS if settings.anchors else 0) + 1 + (MAX_SECRET_CHARS if redactor else 0)
@@ -212,7 +212,7 @@ class Deadline:
 
         Args:
             timeout: Time limit in seconds; `None` is no limit.
-            message: Beginning of the error message when the time is over.
+            message: Beginning of the error message if the time limit is reached.
             instead: End of the error message, which says what to do.
         """
         self._timeout = timeout
@@ -222,7 +222,7 @@ class Deadline:
         self._calls = 0
 
     def check(self) -> None:
-        """Raise `TimeoutError` if the time is up or the call is cancelled."""
+        """Raise `TimeoutError` if the time limit is reached or the call is cancelled."""
         if CANCELLED.get().is_set():
             raise TimeoutError("reading the file was cancelled")
         # On Windows the clock may stand still for 16 ms, so a timeout of 0 needs `>=`.
@@ -231,7 +231,7 @@ class Deadline:
             raise TimeoutError(f"{self._message} within {seconds}; {self._instead}")
 
     def shorten(self, seconds: float) -> None:
-        """Set the deadline to a number of seconds from now, if it is later."""
+        """Set the deadline to a number of seconds from now; do nothing if it is already earlier."""
         end = time.monotonic() + seconds
         self._end = end if self._end is None else min(self._end, end)
 

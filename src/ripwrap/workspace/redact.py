@@ -1,13 +1,13 @@
 """Mask secrets in the lines of an answer: keys, tokens and passwords become `[redacted: NAME]`.
 
-Most rules look at one line. A private key (RFC 7468) has many lines, of which an answer may show one in the middle. So
-the lines of private keys are looked up in the file (`key_lines()`). If the file cannot be read, each line that looks
+Most rules look at one line. A private key (RFC 7468) has many lines, and an answer may show only a line in the middle.
+So the lines of private keys are looked up in the file (`key_lines()`). If the file cannot be read, each line that looks
 like a line of a key is masked. All secrets of a kind have the same mask, whatever their length, and a mask never spans
 lines.
 
 The rules are those of gitleaks (https://github.com/gitleaks/gitleaks, `config/gitleaks.toml`) and the formats that the
-providers document, slightly extended. In a rule, each repetition that other text follows is bounded, so that matching
-takes linear time.
+providers document, slightly extended. In a rule, a repetition before other text has a maximum, so that matching takes
+linear time.
 """
 
 import re
@@ -21,7 +21,7 @@ from ripwrap._text import byte_order_mark
 from ripwrap.models import Span
 
 MAX_SECRET_CHARS = 16_384
-"""Number of characters that are read beyond the end of a cut line, so that a secret across that end is recognised."""
+"""Number of characters to read after the end of a cut line, so that a secret that crosses that end is recognised."""
 
 MAX_SCANNED_BYTES = 16_000_000
 """Number of bytes of a file in which private keys are looked up; later lines are checked one by one."""
@@ -186,7 +186,7 @@ UNKNOWN_KEYS = KeyLines()
 """Value for a file that was not scanned for private keys."""
 
 Redactor: TypeAlias = Callable[[str, int], Redacted]
-"""Function that masks lines, given their text and the number of the first one."""
+"""Function that masks lines; its arguments are their text and the number of the first line."""
 
 
 def redact(
@@ -198,7 +198,8 @@ def redact(
         text: Whole lines; a secret that is cut is not recognised.
         first: Number of the first line in its file.
         keys: Lines of private keys in that file.
-        check: Function that is called before each line, and may raise an error, because a megabyte may take 2 seconds.
+        check: Function that is called before each line and may raise an error, for example at a deadline. A megabyte
+            may take 2 seconds.
     """
     scanner = _KeyScanner()
     masks: list[Mask] = []
@@ -239,7 +240,7 @@ def file_redactor(
     roots: Sequence[str] = (".",),
     check: Callable[[], object] | None = None,
 ) -> Redactor:
-    """Return the redactor of the lines of a file, which may be gone; see `open_regular_file()`."""
+    """Return the redactor for the lines of a file, which may not exist any more; see `open_regular_file()`."""
     keys = UNKNOWN_KEYS
     try:
         with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
@@ -312,7 +313,7 @@ def _secrets(line: str) -> Iterator[Mask]:
 
 
 def _merged(masks: Iterable[Mask]) -> Iterator[Mask]:
-    """Yield the masks in order; join those that overlap, under the name of the one that starts first."""
+    """Yield the masks in order. Join masks that overlap; the result has the name of the first one."""
     last: Mask | None = None
     for mask in sorted(masks, key=lambda mask: mask.start):
         if last is None:

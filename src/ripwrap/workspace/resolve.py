@@ -23,8 +23,8 @@ class _Found(NamedTuple):
     """Lines of a file with a hash.
 
     Attributes:
-        lines: Number and text of the nearest ones, the nearest first.
-        matching: Number of all of them.
+        lines: Numbers and texts of the nearest lines with the hash, the nearest first.
+        matching: Number of all lines with the hash.
         total: Number of lines that were read.
     """
 

@@ -28,7 +28,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 class ToolResult(BaseModel, ABC, frozen=True):
-    """Base of the results of all tools.
+    """Base class of the results of all tools.
 
     Attributes:
         root: Absolute path of the directory to which paths in the answer are relative; with several roots, paths are
@@ -38,8 +38,8 @@ class ToolResult(BaseModel, ABC, frozen=True):
         next_offset: Value of `offset` for the next page; `None` if there is none, or if no offset reaches it.
         message: Summary of what was found and what was left out, and how to get the rest.
         notes: Further facts, such as limits that were set and paths that could not be read.
-        engine: Program that did the work: `rg`; or `python` if there is no rg, or if directories were listed, which rg
-            cannot do.
+        engine: Program that did the work: `rg` or `python`. It is `python` if there is no rg, or if directories were
+            listed, because rg lists only files.
     """
 
     root: str
@@ -59,7 +59,7 @@ class ToolResult(BaseModel, ABC, frozen=True):
     def structured(self) -> dict[str, Any]:
         """Return the result as plain JSON values for MCP, without fields that have their default.
 
-        `structured_schema()` describes it. Results with long lists write them shorter than a full dump of the model.
+        `structured_schema()` describes it. Long lists are written shorter than in a full dump of the model.
         """
         return self.model_dump(mode="json", exclude_defaults=True)
 
@@ -109,8 +109,7 @@ class FileHits(BaseModel, frozen=True):
 
     Attributes:
         path: Path of the file.
-        count: Number of matching lines, or with `multiline` of matches, which may span lines. `None` if they were not
-            counted.
+        count: Number of matching lines, or with `multiline`, number of matches. `None` if they were not counted.
     """
 
     path: str
@@ -123,9 +122,9 @@ class GrepContentResult(ToolResult, frozen=True):
     Attributes:
         query: Pattern.
         output_mode: Output mode, as in the arguments.
-        expand: Kind of lines that the context of matches was expanded to, as in the arguments.
-        matches: Matches of this page, by file and line. They are taken in rotation, the first of each file, then the
-            second, so that no file fills the page. Empty unless `output_mode` is `content`.
+        expand: Value of the argument `expand`.
+        matches: Matches of this page, by file and line. The page has the first match of each file, then the second
+            match of each file, and so on, so that no file fills the page. Empty unless `output_mode` is `content`.
         files: Files with a match on this page. In mode `content`, the first page also has further files with matches,
             by path: at most `max_matches`, and at most 100.
         total_matches: Number of all matches; `None` if not counted.
@@ -339,8 +338,8 @@ class CodePlace(BaseModel, frozen=True):
         symbol: Definition that encloses the most relevant line; `None` at the top level.
         score: Value that results are sorted by; comparable only within one answer and one root.
         why: Reasons for the score.
-        snippet: Text of the lines, or of the first ones if the answer has no room for all; `…` marks a place where a
-            long line was cut. It includes blank lines at the end, which `str()` omits.
+        snippet: Text of the lines. If the answer has no room for all lines, only the first lines. `…` marks a place
+            where a long line was cut. Blank lines at the end are included; `str()` omits them.
         anchors: Hash of each line of `snippet`, if the workspace has `anchors`; else empty.
     """
 
@@ -373,9 +372,9 @@ class CodebaseSearchResult(ToolResult, frozen=True):
 
     Attributes:
         query: Query.
-        ranking: Source of the results: the `index`, which was refreshed first (`hybrid` with embeddings), or only the
-            `files`.
-        places: Results, the best first; with several indexed roots, one from each in rotation.
+        ranking: Source of the results: `index` (words in the refreshed index), `hybrid` (words and embeddings in the
+            index), or `files` (no index).
+        places: Results, the best first. With several indexed roots, the roots take turns.
     """
 
     query: str
@@ -431,9 +430,10 @@ class ResolveResult(ToolResult, frozen=True):
 
     Attributes:
         anchor: Anchor, as answers show it.
-        state: `unchanged` if the line of the anchor still has its hash, `moved` if another line has it, else `gone`.
-        line: Current number of the line; `None` if it is `gone`. If it `moved` and several lines have the hash, this is
-            the one nearest to the anchor.
+        state: `unchanged` if the line of the anchor still has the hash, `moved` if another line has the hash, otherwise
+            `gone`.
+        line: Current number of the line; `None` if it is `gone`. If it `moved` and several lines have the hash, the
+            number of the line nearest to the anchor.
         text: Current text of the line, cut if it is long.
         others: If the line `moved`, numbers of further lines with the hash: at most 20, the nearest first.
     """
@@ -451,6 +451,29 @@ class ResolveResult(ToolResult, frozen=True):
             yield f"  {self.line}{SEPARATOR}{hashed}: {self.text}".rstrip()
 
 
+class ReplaceContentResult(ToolResult, frozen=True):
+    """Result of `replace_content()`.
+
+    Attributes:
+        query: Pattern.
+        replacement: Replacement.
+        applied: True if the files were changed.
+        diff: Lines of a unified diff; long lines are cut, and secrets are masked if the workspace masks them.
+        files: Files that change, each with its number of replacements.
+        total_replacements: Number of replacements.
+    """
+
+    query: str
+    replacement: str
+    applied: bool
+    diff: tuple[str, ...] = ()
+    files: tuple[FileHits, ...] = ()
+    total_replacements: int
+
+    def _body(self) -> Iterator[str]:
+        yield from map(printable, self.diff)
+
+
 class IndexedRoot(BaseModel, frozen=True):
     """Changes that `index_codebase()` made for one root.
 
@@ -463,7 +486,7 @@ class IndexedRoot(BaseModel, frozen=True):
         skipped: Number of files that are left out because they are binary or cannot be read.
         chunks: Number of chunks that were written.
         seconds: Duration in seconds.
-        pruned: Branches that do not exist any more, and whose content was removed.
+        pruned: Deleted branches whose content was removed from the index.
         embedded: Number of texts that were embedded; equal chunks are one text.
         failed: Reasons why texts were not embedded, each with the number of texts.
     """
@@ -579,7 +602,7 @@ class RootHealth(BaseModel, frozen=True):
         files: Number of files in all branches.
         chunks: Number of chunks.
         indexed: Number of chunks that can be searched; equal to `chunks` in a sound index.
-        orphans: Number of contents of files that no branch has any more.
+        orphans: Number of contents of files that no branch has.
         messages: Problems and remarks.
     """
 

@@ -1,7 +1,7 @@
-"""Sandbox of the tools: they may use a path only if its real path is below a root, and no glob denies it.
+"""Sandbox of the tools: a tool may use a path only if its real path is below a root, and no glob denies it.
 
-This module opens no file; it uses `lstat`, `readlink` and `stat`. Its answers are valid only at that moment: another
-program may replace a directory by a link while a tool runs.
+This module opens no file; it uses `lstat`, `readlink` and `stat`. Its answers are valid only at the time of the call:
+another program may replace a directory by a link while a tool runs.
 """
 
 import os
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ripwrap._overlay import active_overlay
 from ripwrap._text import shown
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.errors import AccessDeniedError
@@ -38,7 +39,7 @@ class Location:
     sep: str = os.sep
 
     def has(self, path: str | None) -> bool:
-        """Return whether a path that rg prints is in this location, by its text only; no I/O."""
+        """Return True if a path that rg prints is in this location; only the text of the path is used, without I/O."""
         named = PurePath(os.path.normpath(os.path.join(self.cwd, path or os.pardir)))
         return any(named.is_relative_to(os.path.normpath(os.path.join(self.cwd, one))) for one in self.paths)
 
@@ -50,7 +51,9 @@ class Location:
     @property
     def is_file(self) -> bool:
         """True for a single file."""
-        return not self.several and os.path.isfile(os.path.join(self.cwd, self.paths[0]))
+        target = os.path.join(self.cwd, self.paths[0])
+        texts = active_overlay()
+        return not self.several and (os.path.isfile(target) or (texts is not None and texts.is_file(target)))
 
     def shown(self, path: str) -> str:
         """Return the name of a path in answers. Tools accept it as an argument if it is UTF-8."""
@@ -85,8 +88,8 @@ class Sandbox:
         """Return the location of a path: absolute, relative to a root, or `.` for all roots.
 
         Raises:
-            AccessDeniedError: The path leads out of the roots, or is denied. For a denied path the error is the same
-                whether it exists or not.
+            AccessDeniedError: The path leads out of the roots, or is denied. For a denied path, the error does not tell
+                if the path exists.
             FileNotFoundError: The path does not exist, or a root is gone.
             PermissionError: A directory on the way to the path cannot be entered.
             ValueError: The text cannot be a path.
@@ -144,7 +147,7 @@ class Sandbox:
         return DeniedPaths(self.deny, location.paths if location.several else ())
 
     def _readings(self, path: str) -> list[str]:
-        """Return the absolute paths that a caller may mean by a path: below each root, or in the home directory."""
+        """Return the absolute paths that a path may stand for: below each root, or in the home directory."""
         readings = [os.path.join(root, path) for root in self.roots]
         # Only `~` is expanded: `~name` is the home directory of another user.
         if re.match(r"~(?=[/\\]|$)", path) and not any(map(os.path.lexists, readings)):
@@ -163,7 +166,9 @@ class Sandbox:
                 denied = error
                 continue
             except OSError:
-                continue
+                texts = active_overlay()
+                if texts is None or not texts.exists(target):
+                    continue
             if not os.path.isdir(target) and os.path.exists(target) and not os.path.isfile(target):
                 raise ValueError(f"{shown(path)} is neither a file nor a directory; pass one of these")
             return Location(root, (relative,), root if several else "")
@@ -188,7 +193,7 @@ class Sandbox:
             raise ValueError(f"the roots are on several drives; name one of them as path: {names}") from None
 
     def _held(self, path: str) -> tuple[str, str] | None:
-        """Return the root that contains the real path, and the part below it; `None` if no root does."""
+        """Return the root that contains the real path, and the part below the root; `None` if no root contains it."""
         resolved = os.path.realpath(path)
         if os.path.realpath(resolved) != resolved:
             return None  # before Python 3.13, realpath() resolves a path with a loop of links only in part
@@ -227,7 +232,7 @@ def below(path: PurePath, root: PurePath) -> str | None:
 
 
 def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_result]) -> str | None:
-    """Return what `below()` returns, but compare directories by device and inode, because one may have several names.
+    """Do what `below()` does, but compare directories by device and inode, because a directory may have several names.
 
     macOS, for example, usually ignores case and the Unicode form of accents.
     """
@@ -248,7 +253,7 @@ def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_resu
 def _visited(path: str) -> Iterator[tuple[str, bool]]:
     """Yield each path that the system looks up to resolve an absolute path, and True if it may be a directory.
 
-    The directories above a yielded path are real, as in path_resolution(7).
+    The directories above a yielded path have no links in them, as in path_resolution(7).
     """
     anchor = PurePath(path).anchor
     here, links = anchor, 0
@@ -285,7 +290,7 @@ def _may_be_folder(path: str) -> bool:
 
 
 def _below_any_spelling(path: str, root: str) -> str | None:
-    """Return what `below()` returns, ignoring the case and the Unicode form of the root."""
+    """Do what `below()` does, but ignore the case and the Unicode form of the root."""
     relative = below(PurePath(path), PurePath(root))
     if relative is None:
         parts, own = PurePath(path).parts, PurePath(root).parts

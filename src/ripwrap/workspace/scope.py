@@ -28,7 +28,7 @@ Progress: TypeAlias = Callable[[int], None]
 PathFilter: TypeAlias = Callable[[str], bool]
 
 NO_LIMIT = 2**62
-"""Number of items to collect if the caller asks for all."""
+"""Number that means no limit on the items to collect."""
 
 FOLLOW_NOTE = "Links were followed; files outside of the roots are left out."
 HIDDEN_RULES = "*\n!*/\n!.*\n!**/.*/**\n"
@@ -56,9 +56,10 @@ class Settings:
     anchors: bool = False
     show_denied: ShowDenied = "hide"
     redact: bool = False
+    write: bool = False
 
     def redactor(self, location: Location, path: str, check: Callable[[], object] | None = None) -> Redactor | None:
-        """Return the function that masks secrets in lines of a file, which it reads; `None` to show them.
+        """Return the function that masks secrets in the lines of a file; `None` if secrets are shown. The file is read.
 
         Args:
             location: Location of the search.
@@ -98,9 +99,9 @@ class FileFilter:
 
     Attributes:
         options: Options of rg that select them.
-        overrides: True if these options also bring back ignored files. The paths that rg prints then have to be
-            filtered with `visible_paths()`.
-        names: Arguments that a caller leaves out to get all files.
+        overrides: True if these options also include ignored files. The paths that rg prints must then be filtered with
+            `visible_paths()`.
+        names: Arguments that choose the files; without them, the caller gets all files.
     """
 
     options: FileOptions = field(default_factory=FileOptions)
@@ -112,8 +113,8 @@ class FileFilter:
 def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Generator[Scope]:
     """Open the scope of a path.
 
-    Ignore files apply only inside of the roots, unless `outer_ignore` is set. Because rg is told to disregard those
-    above `path`, the rules between a root and `path` are passed to it in a temporary file.
+    Ignore files apply only inside of the roots, unless `outer_ignore` is set. rg gets the option to disregard ignore
+    files above `path`. So the rules between a root and `path` are passed to rg in a temporary file.
 
     Raises:
         AccessDeniedError, FileNotFoundError, ValueError: See `Sandbox.locate()`.
@@ -188,7 +189,7 @@ def _apply_guard_limits(scope: Scope) -> Scope:
 
 
 async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[PathFilter | None, bool]:
-    """Return the filter for paths that rg prints, and True if the time was too short to list all paths."""
+    """Return the filter for paths that rg prints, and True if not all paths were listed within the time limit."""
     if not files.overrides or (scope.options.get("hidden") and scope.options.get("no_ignore")):
         return scope.allowed, False
     # rg's --glob overrides ignore files (ripgrep#865), so only the files that rg lists without it are visible.
@@ -202,11 +203,11 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
 
 
 def file_filter(location: Location, file_pattern: str, file_type: str = "") -> FileFilter:
-    """Return the filter for a glob, or several with commas between them, and a file type.
+    """Return the filter for a file type and for one or more globs, separated by commas.
 
-    A glob without a slash matches names at any depth. A glob with a slash starts from `location`. Neither brings back
-    ignored or hidden files, which rg's `--glob` would do (ripgrep#865): globs without a slash become a file type, which
-    rg applies after ignore files; globs with a slash set `overrides`.
+    A glob without a slash matches names at any depth. A glob with a slash starts from `location`. rg's `--glob` would
+    also include ignored and hidden files (ripgrep#865); these globs do not. Globs without a slash become a file type,
+    because rg applies file types after ignore files. Globs with a slash set `overrides`.
     """
     globs = [_plain(one) for one in _slashed(comma_separated(file_pattern), location)]
     without = [one for one in globs if one.startswith("!")]
@@ -229,10 +230,10 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 
 
 def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
-    """Return the globs of files and directories that a pattern asks for, and the options that exclude others.
+    """Return the globs in a pattern, and the options for the excluding globs in it.
 
-    The globs are relative to the directory that rg runs in, and those without a slash match names at any depth. An
-    empty list asks for everything. A glob that ends in a slash asks for directories.
+    The globs are relative to the directory that rg runs in. A glob without a slash matches names at any depth, and a
+    glob that ends in a slash matches only directories. An empty list matches everything.
     """
     globs = _slashed(comma_separated(pattern), location)
     only = [
@@ -247,7 +248,7 @@ def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOption
 
 
 def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
-    """Yield a note if a glob of the caller is itself denied, even if it matches no file."""
+    """Yield a note if a glob of the caller matches only denied paths; the paths need not exist."""
     for one in comma_separated(pattern) if scope.denied else ():
         glob = scope.denied and scope.denied.rules.glob_of(os.path.normpath(one.replace("/", os.sep).lstrip(os.sep)))
         if glob and not one.startswith("!"):
@@ -286,7 +287,7 @@ def escaped(path: str, sep: str = os.sep) -> str:
 
 
 def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
-    """Replace backslashes by slashes where they are separators: not before brackets, commas and `!`."""
+    """Replace backslashes by slashes. A backslash before a bracket, comma or `!` is an escape, and stays."""
     if location.sep == "/":
         return globs
     return [re.sub(r"\\+(?![\[\]{},!])", "/", glob) for glob in globs]

@@ -1,4 +1,4 @@
-"""Collector of a tree: files below their directories, listed by rg or by plain Python."""
+"""Collect a tree: files below their directories, listed by rg or by Python code."""
 
 import fnmatch
 import os
@@ -16,10 +16,10 @@ COMMON_DIRECTORIES = frozenset(
         *("__pycache__", "venv", ".venv", ".git", ".hg", ".svn", ".idea", ".vscode", ".tox", ".nox", ".cache"),
     }
 )
-"""Directories that `ls` and `tree` name but do not list, unless there is an ignore file that says what to leave out."""
+"""Directories that `ls` and `tree` name but do not list. They list them if an ignore file exists."""
 
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
-"""Files that `ls` and `tree` count but do not name, unless there is an ignore file that says what to leave out."""
+"""Files that `ls` and `tree` count but do not name. They name them if an ignore file exists."""
 
 
 class TreeCollector(BaseListingCollector[str]):
@@ -124,7 +124,10 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parts[:-1], parts[-1])
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
-        """Return the searched path that contains a path, and the names below it, with several roots after the root."""
+        """Return the searched path that contains a path, and the names below it.
+
+        With several roots, the first name is that of the root.
+        """
         location = self._scope.location
         if location.several:
             start = next(root for root in location.paths if path.startswith(root + os.sep))
@@ -148,7 +151,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
 
 
 def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
-    """Add the directories of a location in which rg lists no file; blocking, as `walk_tree()`."""
+    """Add the directories in which rg lists no file; blocking, like `walk_tree()`."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)

@@ -1,4 +1,4 @@
-"""Name the files that no search has read, such as links, in an answer without results."""
+"""Make sentences about files that were not searched, such as links, for an answer without results."""
 
 import os
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any, cast
 
 from ripwrap._operations.coverage import coverage_request, run_coverage
+from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.runner import Runner
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, SearchOptions
@@ -15,7 +16,7 @@ from ripwrap.workspace.sandbox import Location, Sandbox
 from ripwrap.workspace.scope import Scope
 
 MAX_SECONDS = 1.0
-"""Seconds for listing the files that rg searches, and for the walk through all files."""
+"""Time limit in seconds for listing the searched files, and for walking through all files."""
 
 _KINDS: dict[SkipKind, tuple[str, str]] = {
     "link": ("symbolic link, which is not followed", "symbolic links, which are not followed"),
@@ -23,20 +24,20 @@ _KINDS: dict[SkipKind, tuple[str, str]] = {
     "one_file_system": ("directory, which is on another file system", "directories, which are on other file systems"),
     "special": ("FIFO, socket or device", "FIFOs, sockets or devices"),
 }
-"""Texts about one file and several files, for the kinds that answers mention nowhere else.
+"""Texts about one file and several files, for kinds of files that other parts of an answer do not mention.
 
-`explanation()` and `_why_none()` search hidden, ignored and binary files, and without globs. Other notes name the paths
-that could not be read.
+`explanation()` and `_why_none()` repeat a search with hidden, ignored and binary files, and without globs. Other notes
+name unreadable paths.
 """
 
 
 async def unsearched_notes(
     run: Runner, sandbox: Sandbox, scope: Scope, options: Mapping[str, Any], *, verb: str
 ) -> tuple[str, ...]:
-    """Return sentences about files that may have a match but that no search has read.
+    """Return sentences about files that were not searched although they may have a match.
 
-    It returns none if the files cannot be listed in `MAX_SECONDS`, or if links are followed, which may lead out of the
-    roots.
+    Return no sentence if the files cannot be listed in `MAX_SECONDS`, or if links are followed, because they may lead
+    out of the roots.
 
     Args:
         run: Runner of the listing.
@@ -46,7 +47,7 @@ async def unsearched_notes(
         verb: Verb for the sentences: `searched` or `listed`.
     """
     location = scope.location
-    if scope.options.get("follow") or location.is_file:
+    if scope.options.get("follow") or location.is_file or active_overlay() is not None:
         return ()
     files = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
     chosen = cast("SearchOptions", {**scope.options, **files})

@@ -23,7 +23,7 @@ class ScopeWalk:
 
     Attributes:
         errors: Paths that could not be read, with rg's messages.
-        denied: Paths that are left out only because they are denied; the path of a directory ends in a separator.
+        denied: Paths that would be listed if they were not denied; the path of a directory ends in a separator.
         timed_out: True if the walk was stopped at the time limit of the scope.
     """
 
@@ -72,7 +72,7 @@ class ScopeWalk:
                 yield os.path.join(start, name)
 
     def _is_denied(self, start: str, name: str) -> bool:
-        """Return whether a path is denied; if so, add it to `denied`."""
+        """Return True if a path is denied, and add it to `denied`."""
         path = os.path.join(start, name)
         if self._denied is None or self._denied.glob_of(path) is None:
             return False
@@ -87,7 +87,9 @@ class GlobFilter:
     """Filter of the paths of a walk, by globs."""
 
     def __init__(self, globs: Sequence[str], excluded: Sequence[str] = ()) -> None:
-        """Parse the globs. A path passes if no glob in `excluded` matches it, and `globs` is empty or one does.
+        """Parse the globs.
+
+        A path passes if it matches a glob in `globs` (or `globs` is empty), and no glob in `excluded`.
 
         Raises:
             GlobError: A glob does not parse.
@@ -127,15 +129,15 @@ def walk(
     report: Callable[[str, OSError], object],
     is_denied: Callable[[str], bool] = lambda _: False,
 ) -> Iterator[str]:
-    """Yield the paths of files below a directory, relative to the root, depth first, in each directory by name.
+    """Yield the paths of files below a directory, relative to the root: depth first, each directory sorted by name.
 
-    Only ignore files in the root or below it are read, unless they are links out of it. A directory that cannot be read
-    is reported and left out.
+    Only ignore files in the root or below it are read. An ignore file that is a link out of the root is not read. If a
+    directory cannot be read, it is reported and skipped.
 
     Args:
         root: Real path of a directory.
         sub: Real path relative to `root`; `.` is the root. A file is listed even if it is ignored.
-        hidden: List hidden files, too; a rule with `!` brings them back anyway.
+        hidden: List hidden files, too. A hidden file that a rule with `!` includes is always listed.
         no_ignore: Read no ignore files.
         exclude: Globs of files and directories to leave out, as in rg's `--glob=!GLOB`. `EXCLUDED` is always left out.
         max_depth: Number of levels below `sub` to list; `None` is no limit.
@@ -143,11 +145,11 @@ def walk(
         folders: Yield directories below `sub`, too, each before its content, with a separator at its end.
         stop: Function that is called before each directory and file; the listing ends when it returns True.
         report: Function that is called with each path that cannot be read, relative to the root, and the error.
-        is_denied: Function that returns True for a path to leave out, relative to the root; the path of a directory
-            ends in a separator. It is called only for paths that no other rule leaves out.
+        is_denied: Function that returns True for a denied path, relative to the root; the path of a directory ends in a
+            separator. It is called only for paths that no other rule excludes.
 
     Raises:
-        GlobError: One of `exclude` does not parse.
+        GlobError: A glob in `exclude` does not parse.
     """
     walker = _Walker(
         root=root,
@@ -204,7 +206,7 @@ class _Walker:
                 waiting.extend(reversed(list(self._list(entry, entry.ignores, stop))))
 
     def _list(self, folder: _Entry, ignores: IgnoreStack, stop: Callable[[], bool]) -> Iterator[_Entry]:
-        """Yield the entries of a directory that are not left out, by name."""
+        """Yield the entries of a directory that no rule excludes, sorted by name."""
         entries: list[os.DirEntry[str]] = []
         try:
             with os.scandir(os.path.join(self.root, folder.path)) as scanned:

@@ -27,9 +27,9 @@ _ANNOTATION = re.compile(r"\s*@[\w.:]+\s*(?:\(\))?\s*$")
 _GENERIC = re.compile(r"<[^<>()]*(?<![=-])>")
 _ANONYMOUS = re.compile(r"\bnew\b")
 _MAX_DEPTH = 1_000
-"""Maximum depth of nested blocks and parentheses; reading ends where a file is deeper."""
+"""Maximum depth of nested blocks and parentheses; reading ends at the first bracket that exceeds it."""
 _MAX_HEADER_PIECES = 60
-"""Maximum number of pieces of a header; only the last ones are used. Longer headers are tables of data."""
+"""Maximum number of pieces of a header. Longer headers are tables of data; only their last pieces are used."""
 
 
 @dataclass(slots=True)
@@ -42,8 +42,9 @@ class _Frame:
         definition: Definition whose block it is.
         inside: True if the frame is in the body of a function.
         indent: Indentation of the line with its header, if indentation ends blocks; -1 otherwise.
-        flat: True if its contents may have the same indentation as itself, as in a namespace.
-        soft: True if the header ended with a line; then the statement ends there unless the next line continues it.
+        flat: True if the contents may have the same indentation as the opening line, as in a namespace.
+        soft: True if the last line ended after the header. The statement then ends there unless the next line continues
+            it.
         closed: Definition whose block ended last in the frame, if no statement followed.
     """
 
@@ -150,7 +151,10 @@ class _Reader:
         self._frames.append(frame)
 
     def _continues(self, closed: Definition, header: str, index: int) -> bool:
-        """Return True if a brace continues a definition: it follows a type in braces, or member initialisers of C++."""
+        """Return True if a brace continues the definition `closed`.
+
+        That is so after a type in braces, and after member initialisers of C++.
+        """
         if self._language.initialisers and (not header or header.lstrip().startswith(",")):
             return True
         return closed.end == index and (not header or header.lstrip().startswith(">"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Definition:
-    """Definition in a file; lines are given by their indexes, from 0. Its end is set when it is found.
+    """Definition in a file; lines are given by their indexes, from 0. The end is set when the reader finds it.
 
     Attributes:
         name: Name, without the names of the definitions around it.
@@ -15,9 +15,9 @@ class Definition:
         end: Last line; -1 until it is known.
         indent: Column of its first character.
         signature_end: Last line of its signature.
-        flat: True if its body may have the same indentation as itself, so that only a closing line ends it.
-        outdent: Last line before the first line in its block that is not indented deeper and does not close it; -1 if
-            all lines are deeper.
+        flat: True if the body may have the same indentation as the definition. Then only a closing line ends the body.
+        outdent: If a line in the block is not indented deeper than the definition and does not close it, the line
+            before the first such line; otherwise -1.
     """
 
     name: str
@@ -36,7 +36,7 @@ class ScannedFile:
 
     Attributes:
         lines: Lines, each cut at the maximum number of characters that are read.
-        code: The same lines without comments; a quotation mark stands for each string.
+        code: The same lines without comments; each string is replaced by a quotation mark.
         continued: Indexes of the lines that begin inside a string.
         clipped: Indexes of the lines that were cut.
     """
@@ -58,6 +58,6 @@ class ScannedFile:
 
 
 def indentation(line: str) -> int:
-    """Return the width of a line's leading white space; tabs go to multiples of eight, as in Python."""
+    """Return the width of a line's leading white space; a tab extends to the next multiple of eight, as in Python."""
     width = len(line) - len(line.lstrip())
     return len(line[:width].expandtabs()) if "\t" in line[:width] else width

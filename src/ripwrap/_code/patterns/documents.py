@@ -57,7 +57,7 @@ def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Definiti
 
 
 def _texts(lines: Sequence[str]) -> list[int]:
-    """Return for each line, and for the end of the file, the index of the last line before that is not blank."""
+    """For each line, and for the end of the file, return the index of the last line above that is not blank."""
     texts = [-1]
     for index, line in enumerate(lines):
         texts.append(index if line.strip() else texts[-1])
@@ -106,7 +106,7 @@ def _rst(source: ScannedFile) -> Iterator[Heading]:
 
 
 def _rule(line: str) -> str:
-    """Return the character that a line repeats three times or more; empty if the line has other text."""
+    """Return the character that the line consists of, at least three times; empty if the line has other text."""
     text = line.rstrip()
     repeated = len(text) > 2 and not (text[0].isalnum() or text[0].isspace()) and text == text[0] * len(text)
     return text[0] if repeated else ""

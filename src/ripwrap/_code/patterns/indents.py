@@ -110,7 +110,10 @@ class _Reader:
         return index
 
     def _dedent(self, index: int, indent: int, text: str, *, defines: bool) -> bool:
-        """End the blocks that a line ends; return True if the line belongs to one of them, as `end` and `else` do."""
+        """End the blocks that end before or at a line.
+
+        Return True if the line still belongs to one of these blocks, as `end` and `else` do.
+        """
         self.close(indent)
         language = self._language
         while self._open and self._open[-1].indent == indent:

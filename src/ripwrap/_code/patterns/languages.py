@@ -16,7 +16,7 @@ class Kind(Enum):
     FUNCTION = 1
     TYPE = 2
     NAMESPACE = 3
-    """Namespace or module, whose contents may have the same indentation as itself."""
+    """Namespace or module; its contents may have the same indentation as its first line."""
 
 
 DefinitionPatterns = tuple[tuple[Kind, re.Pattern[str]], ...]
@@ -56,9 +56,9 @@ class Indented:
         brackets: Brackets in which a statement continues on the next line.
         closer: Pattern for a line that ends a block and has the indentation of its definition.
         joins: Pattern for a line that continues a block and has the indentation of its definition.
-        opens: Pattern for a signature whose block ends only at a `closer` line, whatever the indentation of its other
-            lines.
-        prose: True if `definition_start` may match prose; then a line counts as a definition only if it has a block or
+        opens: Pattern for a signature whose block ends only at a `closer` line; the indentation of its other lines does
+            not count.
+        prose: True if `definition_start` may match prose. Then a line counts as a definition only if it has a block or
             looks like code.
     """
 
@@ -89,7 +89,7 @@ Language = Braced | Indented | Document
 
 
 def find_definition(definitions: DefinitionPatterns, header: str, *, functions: bool = True) -> NameSpan | None:
-    """Return the kind of the definition that a header begins, and the span of its name; None if it begins none."""
+    """Return the kind of the definition that a header begins, and the span of its name; None if it is no definition."""
     for kind, pattern in definitions:
         if (functions or kind is not Kind.FUNCTION) and (match := pattern.search(header)) is not None:
             return kind, match.start(match.lastindex or 0), match.end(match.lastindex or 0)
@@ -97,7 +97,9 @@ def find_definition(definitions: DefinitionPatterns, header: str, *, functions: 
 
 
 def language_patterns(path: str, lines: Sequence[str]) -> Language | None:
-    """Return the patterns of a file's language; None if it has no definitions, generic patterns if it is unknown.
+    """Return the patterns for a file's language.
+
+    Return generic patterns if the language is unknown, and None if it has no definitions.
 
     Args:
         path: Path of the file.

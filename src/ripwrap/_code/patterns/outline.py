@@ -17,19 +17,20 @@ from ripwrap._code.patterns.scanner import MAX_LINE_CHARS, scan_lines
 
 _BLOCK = re.compile(r"\s*(?:async|case|elif|else|except|finally|for|if|match|try|while|with)\b")
 _LOOKAHEAD_LINES = 40
-"""Lines below a decorator or comment in which its definition is searched for, or below a signature its opening brace.
+"""Number of lines to search below a decorator or comment for its definition, or below a signature for its opening
+brace.
 """
 _MAX_QUOTED_FILE_LINES = 3_000
 """Maximum number of lines of a file in which all quotes are counted to find out whether a line is in a string."""
 _MAX_STRING_LINES = 500
-"""Number of lines, below the lines that are read, in which the end of a string is searched for."""
+"""Number of lines to search for the end of a string, below the lines that are read."""
 _UNQUALIFIED_FORMATS = frozenset({"html", "ini", "markdown", "rst", "toml", "sql"})
 
 
 class PatternOutline:
-    """`Outline` that finds all definitions of a file at once, for questions about many lines.
+    """`Outline` that finds all definitions of a file at once; use it to ask about many lines.
 
-    A line on which several definitions begin belongs to the first of them.
+    If several definitions begin on a line, the line belongs to the first of them.
     """
 
     def __init__(self, path: str, lines: Sequence[str]) -> None:
@@ -97,12 +98,12 @@ class PatternOutline:
 
 
 class NearbyOutline:
-    """`Outline` that reads only a part of the file, for questions about a few lines.
+    """`Outline` that reads only a part of the file; use it to ask about a few lines.
 
-    Ranking asks for one line of each of its results; to read the whole files would take longer than the ranking itself.
+    Ranking asks for one line of each result. Reading the whole files would take longer than the ranking itself.
 
     In a language with indentation, reading starts at the last definition at the left margin above the line, and stops a
-    little below the line. In Python, where only indentation ends a block, reading starts at the last definition above
+    little below the line. In Python, only indentation ends a block. There, reading starts at the last definition above
     the line, and the definitions around it are added. In other languages, the whole file is read.
     """
 
@@ -116,7 +117,7 @@ class NearbyOutline:
         self._none_above = 0
 
     def enclosing(self, line: int) -> Section | None:
-        """Return the innermost section around a line, from 1; its `end_line` is at most the last line read."""
+        """Return the innermost section around a line, from 1; its `end_line` is a line that was read."""
         language = self._language
         if isinstance(language, Indented) and language.plain and self._nearest_definition(language, line) < 0:
             below = self._lines[line : line + _LOOKAHEAD_LINES]
@@ -137,11 +138,11 @@ class NearbyOutline:
 
     @staticmethod
     def _line_in_file(number: int, around: Sequence[int], first: int) -> int:
-        """Convert the number of a line among the lines that were read into its number in the file; both begin at 1."""
+        """Convert the number of a line in the part that was read to its number in the file; both begin at 1."""
         return around[number - 1] + 1 if number <= len(around) else number - len(around) + first
 
     def _reading_start(self, line: int) -> tuple[int, ...]:
-        """Return the index of the line to read from, preceded by the indexes of the definitions around it."""
+        """Return the index of the line to read from; before it, the indexes of the definitions around `line`."""
         language = self._language
         if not isinstance(language, Indented):
             return (0,)
@@ -155,7 +156,7 @@ class NearbyOutline:
         return self._starts[nearest]
 
     def _nearest_definition(self, language: Indented, line: int) -> int:
-        """Return the index of the last line at or above this one that looks like a definition, or -1 if none does."""
+        """Return the index of the last line, at or above `line`, that looks like a definition; -1 if there is none."""
         for index in range(min(line, len(self._lines)) - 1, self._none_above - 1, -1):
             if language.definition_start.match(self._lines[index]):
                 return index
@@ -163,7 +164,7 @@ class NearbyOutline:
         return -1
 
     def _find_start(self, language: Indented, line: int) -> tuple[int, ...]:
-        """Find where to start reading for a line, in the lines above it up to a definition at the left margin."""
+        """Find the line to start reading from: the nearest definition at the left margin above a line."""
         above = range(min(line, len(self._lines)) - 1, 0, -1)
         starts = (index for index in above if not self._lines[index][:1].isspace())
         margin = next((index for index in starts if language.definition_start.match(self._lines[index])), 0)
@@ -174,7 +175,10 @@ class NearbyOutline:
         return (margin,)
 
     def _reading_end(self, first: int, line: int) -> int:
-        """Return the index after the last line to read, at most the next definition if only indentation ends blocks."""
+        """Return the index after the last line to read.
+
+        If only indentation ends blocks, reading ends at the next definition at the latest.
+        """
         language = self._language
         if not isinstance(language, Indented):
             return len(self._lines)
@@ -189,10 +193,10 @@ class NearbyOutline:
         return limit
 
     def _definitions_around(self, language: Indented, margin: int, line: int) -> tuple[int, ...]:
-        """Return the indexes of the definitions around a line, the outermost first; empty if these lines do not tell.
+        """Return the indexes of the definitions around a line, the outermost first; empty if they are not found.
 
-        If there is no definition above the line, return the beginning of its paragraph, because a definition may follow
-        there.
+        If there is no definition above the line, return the beginning of the line's paragraph, because a definition may
+        begin there.
         """
         # Walk up from the line. Each definition that is less indented than the last one found is around it. Any other
         # line with less indentation ends the block, unless it opens one (`if`, `for`), and then only the whole file
@@ -219,7 +223,7 @@ class NearbyOutline:
         return tuple(reversed(chain))
 
     def _is_quoted(self, index: int) -> bool:
-        """Return True if a line is in a string over several lines, by counting quotes; False in a large file."""
+        """Count quotes, and return True if a line is in a string over several lines; always False in a large file."""
         count = len(self._lines)
         return count <= _MAX_QUOTED_FILE_LINES and self._in_string(0, index) and not self._in_string(0, count)
 
@@ -239,7 +243,7 @@ def _find_definitions(language: Language, lines: Sequence[str]) -> list[Definiti
 
 
 def _in_order(definitions: list[Definition]) -> list[Definition]:
-    """Sort definitions by first line, outer ones first; a line belongs to the first definition that begins on it."""
+    """Sort definitions by first line, outer ones first. A line belongs to the first definition that begins on it."""
     ordered: list[Definition] = []
     line = -1
     for definition in sorted(definitions, key=lambda definition: (definition.line, -definition.end)):

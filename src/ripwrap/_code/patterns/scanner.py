@@ -15,7 +15,9 @@ DIRECTIVE = "#"
 _STRING = '"'
 """Replacement for a string, and for a line inside one."""
 _MAX_CLOSERS = 100
-"""Maximum number of different closers (texts that end a literal) to search for; each search reads the whole file."""
+"""Maximum number of different closers to search for; a closer is a text that ends a literal. Each search reads the
+whole file.
+"""
 _BEFORE_REGEX = frozenset("=(,:;!&|?+{}[<>~^%*-")
 
 _CLOSERS: dict[str, Callable[[str], str]] = {
@@ -37,7 +39,7 @@ def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedF
         - `cut`: a comment to the end of the line
         - `block`: a comment over lines
         - `directive`: a preprocessor directive
-        - `whole`: a complete literal
+        - `whole`: a literal that the pattern matches to its end
         - `short`: a string on one line
         - `long`: a string over lines
         - `bare`: a string over lines without escapes
@@ -165,7 +167,7 @@ class _Scanner:
         return word if self._words.get(word, -1) > index else ""
 
     def _closes(self, closer: str, index: int) -> bool:
-        """Return True if a later line has a closer; if none has, the opener is ordinary text."""
+        """Return True if a later line has a closer; otherwise the opener is ordinary text."""
         if closer not in self._last and len(self._last) < _MAX_CLOSERS:
             if self._text is None:
                 self._text = "\n".join(self._lines)

@@ -18,7 +18,7 @@ _VERSION = 3
 
 
 def chunker_version() -> str:
-    """Return the version of the chunker; it changes whenever the same text may be split into other chunks."""
+    """Return the version of the chunker; a new version may split the same text into other chunks."""
     grammars = load_grammars()
     if grammars is None:
         return WINDOW_VERSION
@@ -29,11 +29,11 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
     """Split a file at its definitions, or into windows if its language is unknown or `syntax` is not installed.
 
     The chunks have all lines of the file, in order. A function, class, method, table, key or section of up to 2,000
-    characters is one chunk, with its docstring, and the comments, decorators and attributes directly above it. A larger
+    characters is one chunk. The comments, decorators and attributes directly above it belong to this chunk. A larger
     class is split into its methods and the lines between them. Any other larger definition is split into parts; each
-    part repeats the last three lines of the previous part, up to 300 characters. Neighbouring lines between
-    definitions, and definitions of up to three lines and 200 characters, are joined into chunks of up to 800
-    characters.
+    part repeats the last three lines of the previous part, up to 300 characters. Small neighbours are joined into
+    chunks of up to 800 characters. A neighbour is small if it has only lines between definitions, or if it is a
+    definition of up to three lines and 200 characters.
 
     These files are split into windows of lines: files of an unknown language, files of over a million characters or
     with a line of over 10,000 characters, and files that take the parser longer than `timeout`. Source with syntax

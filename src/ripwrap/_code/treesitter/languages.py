@@ -15,7 +15,7 @@ NameRule = Callable[["Node"], str | None]
 
 _NO_TYPES: frozenset[str] = frozenset()
 _MAX_DECLARATORS = 20
-"""Maximum number of nested declarators of C, such as pointers and arrays, around a name."""
+"""Maximum number of nested declarators (in C, pointers and arrays) around a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,15 @@ class Grammar:
     Attributes:
         name: Name of the grammar in semble-grammars.
         definitions: Types of nodes that are definitions, with the rules for their names.
-        namespaces: Types of these that are always searched, because they enclose most of a file.
-        containers: Types of nodes that are searched for definitions.
+        namespaces: Types of definitions that are always searched for further definitions, because they enclose most of
+            a file.
+        containers: Types of other nodes that are searched for definitions.
         large_containers: Types of nodes that are searched if they are too large for a chunk.
         wrappers: Types of nodes around a definition that belong to it.
         constants: Types of nodes that are definitions at the top level if they have several lines.
         attributes: Types of nodes that belong to the definition below them, as comments do.
-        hash_comments: True if comment lines with `#` above a definition belong to it, wherever the syntax tree puts
-            them.
+        hash_comments: True if comment lines with `#` above a definition belong to it, even if the syntax tree has them
+            elsewhere.
         headings: True for Markdown, which has sections instead of definitions.
         qualified: True if names are qualified by those of the definitions around them.
         generics: True if nested angle brackets take the parser quadratic time or more.
@@ -86,9 +87,9 @@ def _words(words: str) -> frozenset[str]:
 
 
 def _field(*names: str, needs: str = "") -> NameRule:
-    """Return a rule that takes a definition's name from the first of these fields that the definition's node has.
+    """Return a rule that takes a definition's name from a field of its node: the first of `names` that exists.
 
-    A node without the field `needs` is not a definition: it only mentions a name.
+    If a node does not have the field `needs`, it is not a definition: it only mentions a name.
     """
 
     def name(node: "Node") -> str | None:
@@ -103,7 +104,7 @@ def _field(*names: str, needs: str = "") -> NameRule:
 
 
 def _fixed_name(text: str, *fields: str) -> NameRule:
-    """Return a rule for definitions without a name: it takes the first of these fields, or a fixed text."""
+    """Return a rule for definitions without a name: it returns the first of the fields that exists, or else `text`."""
 
     def name(node: "Node") -> str | None:
         for one in fields:

@@ -1,4 +1,4 @@
-"""Join small neighbouring segments of a file into chunks and split large segments, by lines and sizes only."""
+"""Join small neighbouring segments of a file into chunks, and split large segments; no parser is needed."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,20 +18,20 @@ _MAX_OVERLAP_CHARS = 300
 """Maximum number of characters of the repeated lines."""
 _SMALL_DEFINITION_CHARS = 200
 _SMALL_DEFINITION_LINES = 3
-"""Limits up to which a definition is joined with its neighbours."""
+"""Limits of a small definition, which is joined with its neighbours."""
 _CLOSING_LINE = re.compile(r"[\W_]*|\s*end\b.*|\s*[\])};]+[\s\0]*(?://|/\*|#).*|\s*#\s*endif\b.*")
 
 
 class Segment(NamedTuple):
-    """Consecutive lines for one chunk, unless they are too large: a definition, or lines between definitions.
+    """Consecutive lines: a definition, or lines between definitions. They become one chunk unless they are too large.
 
     Attributes:
         first: Index of the first line.
         last: Index of the last line.
-        symbol: Name of the definition that the lines are, or are a part of; None at the top level.
-        outer: Name of the definition around the lines; small segments are joined only if they have the same.
-        definitions: Number of definitions in the lines: 1, or 0 for lines between definitions, or more if segments were
-            joined.
+        symbol: Name of the definition that has these lines; None at the top level.
+        outer: Name of the definition around the lines. Small segments are joined only if their `outer` is equal.
+        definitions: Number of definitions in the lines: 0 for lines between definitions, 1 for a definition, more after
+            segments were joined.
         opens_namespace: True if the lines are the beginning of a namespace, above its first definition.
     """
 
@@ -85,7 +85,10 @@ class Lines:
 
 
 def merge_segments(lines: Lines, segments: Iterable[Segment]) -> Iterator[Chunk]:
-    """Make chunks of segments: join small neighbours, split large segments. Each line is in one segment, in order."""
+    """Join small neighbouring segments into chunks, and split large segments.
+
+    The segments are in order, and each line is in one segment.
+    """
     for segment in _join_neighbours(lines, segments):
         if segment.symbol is None and lines.size(segment.first, segment.last) > MAX_CHUNK_CHARS:
             yield from lines.windows(segment.first, segment.last)
@@ -108,7 +111,7 @@ def _join_neighbours(lines: Lines, segments: Iterable[Segment]) -> Iterator[Segm
 
 
 def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
-    """Return two neighbours as one segment, or None if they are not to be joined."""
+    """Join two neighbours into one segment; return None if they must stay separate."""
     size = lines.size(one.first, other.last)
     if size > MAX_DEFINITION_CHARS:
         return None
@@ -126,7 +129,7 @@ def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
 
 
 def _is_small(lines: Lines, segment: Segment) -> bool:
-    """Return False for a single long definition, which is not joined with its neighbours; else True."""
+    """Return True if a segment may be joined with its neighbours; False for a single long definition."""
     if segment.definitions != 1:
         return True
     count = segment.last - segment.first + 1

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_DEPTH = 30
-"""Maximum depth of definitions in definitions; deeper ones are a part of the definition at this depth."""
+"""Maximum depth of nested definitions; a deeper definition is a part of the definition at this depth."""
 
 _MIN_CONSTANT_LINES = 4
 """Least number of lines of a constant that counts as a definition."""
@@ -74,7 +74,7 @@ class SyntaxOutline:
         return section
 
     def definitions_in(self, node: "Node", *, top: bool) -> Iterator[Definition]:
-        """Find the outermost definitions in a node, in order; in source with syntax errors they may overlap.
+        """Find the outermost definitions in a node, in order. They may overlap if the source has syntax errors.
 
         Args:
             node: Root of the tree, or node of a definition.
@@ -151,7 +151,7 @@ class SyntaxOutline:
         return only
 
     def _with_hash_comments(self, found: Iterator[Definition]) -> Iterator[Definition]:
-        """Add to each definition the comment lines above it, which the tree may put into the previous definition."""
+        """Add the comment lines above each definition to it; the tree may have them in the previous definition."""
         before: Definition | None = None
         for definition in found:
             first, least = definition.first, before.first + 1 if before else 0
@@ -224,7 +224,7 @@ class _Level:
     def add_leading(self, node: "Node") -> None:
         """Keep a comment or decorator for the next definition, unless it follows code on its line.
 
-        A blank line below it also parts it from the definition.
+        A comment is also dropped if a blank line is between it and the definition.
         """
         first = node.start_point.row
         if first == self._code_end:

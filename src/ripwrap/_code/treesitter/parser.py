@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
 MAX_FILE_CHARS = 1_000_000
-"""Maximum number of characters of a file that is parsed. Larger files take seconds, and their trees ten times the
-memory.
+"""Maximum number of characters of a file that is parsed. Larger files take seconds, and the memory of their trees is
+ten times their size.
 """
 
 MAX_LINE_CHARS = 10_000
@@ -32,12 +32,13 @@ PARSE_TIMEOUT = 5.0
 """Seconds of processor time for a file; a megabyte of ordinary source takes at most one second."""
 
 _READ_BYTES = 512
-"""Bytes that the parser gets at once; it asks for them again to read the text of a node."""
+"""Number of bytes that the parser gets at a time. It also asks for the bytes of a node when it reads the node's text.
+"""
 _MIN_TREE_SITTER = (0, 26, 1)
 """Oldest version of tree-sitter whose `progress_callback` can stop a parser; older versions crash."""
 _MAX_ANGLE_BRACKETS = 1_000
-"""Maximum number of angle brackets in a statement, in languages where nested ones take the parser quadratic time or
-more.
+"""Maximum number of angle brackets in a statement. It applies to languages in which nested angle brackets take the
+parser quadratic time or more.
 """
 _STATEMENT_END = re.compile("[;{}]")
 _LOGGER = logging.getLogger("ripwrap")
@@ -61,7 +62,7 @@ def parse_outline(
     Args:
         path: Path of the file.
         text: Text of the file; NUL and lone surrogates are allowed.
-        max_container_bytes: Size in bytes above which containers such as loops are searched for definitions.
+        max_container_bytes: A loop or similar block is searched for definitions if it has more bytes than this.
         timeout: Seconds of processor time.
     """
     if len(text) > MAX_FILE_CHARS or (grammar := find_grammar(path, text)) is None:

@@ -10,12 +10,12 @@ from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.errors import Hint, HintedText, RipwrapError
 
 FILE_TIMEOUT = 20.0
-"""Seconds for a file, after which the process is killed. `PARSE_TIMEOUT` is not enough: it stops only a parser that
-reports progress.
+"""Seconds for a file, after which the process is killed. `PARSE_TIMEOUT` is not enough, because a parser that hangs
+does not report progress and does not check it.
 """
 
 IDLE_TIMEOUT = 60.0
-"""Seconds without a request after which the process is ended. It is kept so long because it starts slowly."""
+"""Seconds without a request after which the process is ended. The time is long because the process starts slowly."""
 
 _WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve({idle!r})"
 
@@ -23,10 +23,11 @@ _WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve({idle!r
 class SyntaxChunker:
     """Splitter that runs the parser in a worker process, for one file at a time.
 
-    A file at which the process hangs or crashes is split into windows. The process ends with this object, too.
+    If the process hangs or crashes at a file, the file is split into windows. The process ends when this object is
+    deleted.
 
-    Each index has a splitter of its own. So no index waits for the files of another index, or loses its process because
-    of such a file.
+    Each index has its own splitter. So an index does not wait for the files of another index, and a file of one index
+    cannot end the process of another.
     """
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:

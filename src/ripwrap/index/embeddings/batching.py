@@ -33,7 +33,7 @@ K = TypeVar("K")
 
 
 class LengthError(EmbeddingError):
-    """Error for vectors of another length than those that are stored.
+    """Error for vectors whose length differs from that of the stored vectors.
 
     Attributes:
         length: Length of the vectors of the answer.
@@ -45,7 +45,7 @@ class LengthError(EmbeddingError):
 
 
 class SentCounter:
-    """Counter of the texts and characters that were sent; several threads may add to it."""
+    """Counter of the texts and characters that were sent to an embedder; several threads may add to it."""
 
     def __init__(self) -> None:
         self._sent = Sent()
@@ -225,7 +225,7 @@ class Batches(Generic[K]):
                 tasks.start_soon(self._work, tasks.cancel_scope)
 
     def close(self) -> None:
-        """Close both ends of the stream; workers that wait for the consumer end."""
+        """Close both ends of the stream, so that waiting workers end."""
         self._receive.close()
         self._send.close()
 
@@ -270,9 +270,9 @@ async def embed_all(
     """Embed texts that have keys; yield an iterator over the batches, in the order in which they finish.
 
     A worker waits until the caller takes its batch, so that only few vectors can be lost before they are stored. If the
-    block is left early, by `break`, an error or cancellation, requests under way are dropped, and nothing is left
-    running. A text that the provider rejects fails alone, without the rest of its batch. After a refusal, or several
-    failures in a row, no more texts are tried, `Batches.stopped` has the error, and no more items are read.
+    block ends early (`break`, an error, cancellation), open requests are dropped, and nothing runs on. If the provider
+    rejects a text, only this text fails, and not the rest of its batch. If the provider refuses all requests, or
+    several requests fail in a row, the iteration ends: no more items are read, and `Batches.stopped` has the error.
 
     Args:
         embedder: The embedder.
@@ -338,7 +338,7 @@ def split_into_batches(
 def _exhausted_error(error: EmbeddingError, attempt: int, limits: Limits) -> EmbeddingError:
     attempts = f"tried {attempt} times" if attempt > 1 else "tried once"
     if error.retry_after is not None and error.retry_after > limits.max_pause:
-        attempts += f"; it asks to wait {error.retry_after:g} seconds, and max_pause is {limits.max_pause:g}"
+        attempts += f"; it asks for a wait of {error.retry_after:g} seconds, and max_pause is {limits.max_pause:g}"
     return EmbeddingError(
         f"{error} ({attempts})",
         provider=error.provider,

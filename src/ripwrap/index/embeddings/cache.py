@@ -1,6 +1,6 @@
-"""Keep the vectors of a view in memory, and find the chunks that are most similar to a query.
+"""Cache the vectors of a view in memory, and find the chunks that are most similar to a query.
 
-The cache follows the database: the vectors of changed files are replaced, all others stay.
+When the database changes, only the vectors of changed files are replaced.
 """
 
 import logging
@@ -34,7 +34,7 @@ _State: TypeAlias = tuple[int, int | None, int]
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Search graph of very many vectors of a view, and the digest of the text of each number in the graph."""
+    """Graph for approximate search in the vectors of a view, and the digest of the text of each vector."""
 
     view: int
     approximate: "Approximate"
@@ -141,7 +141,7 @@ class VectorCache:
             yield (*path, start, chunk), digest
 
     def _graph_of(self, rows: "Rows", number: int) -> "_Graph | None":
-        """Return the search graph; `None` if there are few vectors, or no usearch."""
+        """Return the graph for approximate search; `None` if there are few vectors, or usearch is not installed."""
         from ripwrap.index.embeddings import vectors
 
         if len(rows) <= vectors.MAX_EXACT_VECTORS:

@@ -1,8 +1,7 @@
 """Embedders of hosted providers, through `pydantic_ai.Embedder`; errors become `EmbeddingError`.
 
-Each request has a client of its own, in an asyncio loop of its own. This costs 40 ms; a request takes hundreds of
-milliseconds. The clients' own retries are turned off, because `batching.py` retries, with one rate limit for all
-requests.
+Each request has its own client, in its own asyncio loop. This costs 40 ms; a request takes hundreds of milliseconds.
+Retries of the client are turned off: `batching.py` retries, with one rate limit for all requests.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ LIMITS: dict[str, Limits] = {
     "google": Limits(concurrency=5, delay=0.2),
     "ollama": Limits(concurrency=5, delay=0, timeout=300),  # the first request loads the model
 }
-"""Limits of providers; others have those of `Limits()`."""
+"""Limits of requests to each provider; other providers have the default `Limits()`."""
 
 KEYS: dict[str, tuple[str, ...]] = {
     "github-copilot": ("GITHUB_COPILOT_API_KEY", "GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN"),
@@ -212,7 +211,7 @@ async def run_in_asyncio(work: Callable[[], Awaitable[T]]) -> T:
 
 
 class _LookupExecutor(concurrent.futures.ThreadPoolExecutor):
-    """Thread pool for name lookups, which nothing can cancel; the end of the event loop does not wait for them."""
+    """Thread pool for name lookups. A lookup cannot be cancelled, so the event loop does not wait for it at its end."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
         super().shutdown(wait=False, cancel_futures=cancel_futures)
@@ -221,8 +220,8 @@ class _LookupExecutor(concurrent.futures.ThreadPoolExecutor):
 def ollama_url() -> str:
     """Return the address of Ollama: `OLLAMA_BASE_URL`, else `OLLAMA_HOST`, else the default.
 
-    The forms that the server takes (`0.0.0.0`, a port alone) and those that its clients take are accepted. A server
-    that listens on all addresses, or has only a port, is on this machine.
+    The forms that Ollama's server accepts (`0.0.0.0`, only a port) are allowed, and so are the forms of its clients. A
+    server that listens on all addresses, or has only a port, is on this machine.
     """
     named = os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or OLLAMA_URL
     url = named if "://" in named else f"http://{named}"
@@ -235,7 +234,7 @@ def ollama_url() -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether an address is this machine, without a name lookup."""
+    """Return True if an address is this machine; names are not looked up."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -263,12 +262,12 @@ def _packages(provider: str, error: ImportError) -> str:
 
 
 def _make_direct_client(limits: Limits) -> Any:
-    """Make an HTTP client for this machine: without proxies, which would see the texts, and without redirects."""
+    """Make an HTTP client for a server on this machine, without proxies (they see the texts) and redirects."""
     return import_module("httpx2").AsyncClient(trust_env=False, follow_redirects=False, timeout=limits.timeout)
 
 
 def _classify_error(error: Exception) -> tuple[EmbedReason, str]:
-    """Return the reason and the message for an error of the package of a provider."""
+    """Return the reason and the message of an `EmbeddingError`, for an error that a provider's package raised."""
     errors = import_module("pydantic_ai.exceptions")
     status = getattr(error, "status_code", None)
     body: Any = getattr(error, "body", None)

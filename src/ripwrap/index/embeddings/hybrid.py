@@ -1,7 +1,8 @@
 """Embed the texts of an index batch by batch, and find the chunks that are most similar to a query.
 
-A batch is a transaction of its own, after that of the files: a process that is killed loses the batches under way. The
-database is not locked during a request to an embedder. One process embeds at a time, because texts may cost money.
+Each batch is a transaction, after the transaction of the files. If a process is killed, only its unfinished batches are
+lost. The database is not locked during a request to an embedder. One process embeds at a time, because each request may
+cost money.
 """
 
 import logging
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.vectors import Matrix
 
 MAX_TEXTS_PER_SEARCH = 128
-"""Texts that a search embeds before it answers; `refresh()` embeds all."""
+"""Maximum number of texts that a search embeds before it answers; `refresh()` embeds all."""
 
 _TEXTS_IN_MEMORY = 4_096
 SEARCH_LIMITS = Limits(tries=2, max_pause=2, timeout=20, give_up=1)
@@ -124,13 +125,13 @@ class HybridSearch:
         return EmbedderInfo(self.embedder.name, self.embedder.dimension, destination, self._sent.sent)
 
     async def embed(self, progress: EmbedProgress | None, *, patient: bool) -> Outcome:
-        """Embed the texts of the view that have no embedding; one task of all processes does so at a time.
+        """Embed the texts of the view that have no embedding. Only one task, of all processes, does this at a time.
 
         Args:
             progress: Called after each batch.
-            patient: Wait for others, embed all texts, and retry as the limits of the embedder say. If false, embed the
-                first `MAX_TEXTS_PER_SEARCH` texts with few retries, and embed nothing while others embed, or shortly
-                after a failure.
+            patient: Wait for other tasks, embed all texts, and retry up to the limits of the embedder. If false, embed
+                only the first `MAX_TEXTS_PER_SEARCH` texts, with few retries. In that case, embed nothing while another
+                task embeds, or shortly after a failure.
         """
         async with hold_lock_async(self._lock, wait=patient) as first:
             if not first or not (await self._find_missing()).chunks:  # a refresh embeds them, or nothing is missing
@@ -144,7 +145,7 @@ class HybridSearch:
                     await in_thread(self.store_sent)
 
     async def vectors_for(self, query: str, weight: float | None) -> VectorSearch:
-        """Embed a query, unless its embedding is cached, and return the search by embedding for the ranking.
+        """Embed a query, unless its embedding is cached; return a `VectorSearch` for the ranking.
 
         Args:
             query: The query.
@@ -177,7 +178,7 @@ class HybridSearch:
         return HintedText(f"{plural(missing, 'text')} {verb} no embedding yet; ", makes, f" embeds {them}")
 
     def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
-        """Return a search without embeddings, because the embedder took too long; do not ask it again for a while."""
+        """Return a `VectorSearch` without vectors; the embedder took too long, so do not ask it again for a while."""
         error = EmbeddingError(
             f"{self.embedder.name} took more than {seconds:g} seconds",
             provider=provider_of(self.embedder),
@@ -266,8 +267,9 @@ class HybridSearch:
     async def _follow_new_length(self, wanted: _Missing, failures: "_Failures") -> int:
         """Delete all stored vectors if the embedder now returns vectors of another length.
 
-        One batch is embedded again first, to confirm the new length. A length whose vectors were deleted before is not
-        accepted again, so that an embedder that alternates between two lengths does not cost money again and again.
+        First, one batch is embedded again to confirm the new length. If vectors of the new length were deleted before,
+        the new length is not accepted. Otherwise, an embedder that alternates between two lengths would cost money each
+        time.
 
         Returns:
             Number of texts that have an embedding of the new length.
@@ -280,7 +282,10 @@ class HybridSearch:
             return 0
         if length in self._dropped_dimensions:
             _LOGGER.warning(
-                "%s changed from vectors of %d numbers back to %d; the stored embeddings are kept", name, before, length
+                "%s returned vectors of %d numbers, and now of %d again; the stored embeddings are kept",
+                name,
+                before,
+                length,
             )
             return 0
         chunks = [wanted.chunks[digest] for digest in failed.keys]
@@ -430,7 +435,7 @@ class _Failures:
         return self._others[0] if len(lengths) == 1 else None
 
     def results(self, stopped: EmbeddingError | None, untried: int) -> tuple[EmbeddingFailure, ...]:
-        """Return all failures by reason; the error `stopped` counts for the texts that were not tried."""
+        """Return all failures by reason. Texts that were not tried count as failures with the error `stopped`."""
         if stopped is not None and untried > 0:
             self._add(stopped, untried)
         return tuple(

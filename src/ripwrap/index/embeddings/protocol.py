@@ -21,14 +21,14 @@ class Limits:
         delay: Seconds between the starts of two requests.
         batch: Maximum number of texts in a request.
         batch_chars: Maximum number of characters in a request, unless one text alone has more.
-        text_chars: Maximum number of characters of a text; longer texts are cut, because models refuse or ignore more.
+        text_chars: Maximum number of characters of a text. Longer texts are cut, because models refuse them or ignore
+            the rest.
         tries: Maximum number of attempts of a request.
-        pause: Seconds to wait before the second attempt. The wait doubles before each later one, and up to half of it
-            is added at random.
-        max_pause: Maximum seconds of such a wait; if the provider asks for a longer one (Retry-After), the request
-            fails.
+        pause: Seconds to wait before the second attempt. The wait doubles before each later attempt. A random time, up
+            to half of the wait, is added.
+        max_pause: Maximum number of seconds to wait. If the provider asks for more (Retry-After), the request fails.
         timeout: Seconds that a request may take.
-        give_up: Number of failed batches in a row after which no more are tried.
+        give_up: Number of failed batches in a row after which no more batches are tried.
         retry_search_after: Seconds after a failure before a search asks the embedder again; `refresh()` does not wait.
     """
 
@@ -55,7 +55,7 @@ class Limits:
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Protocol of embedding models; `embedder()` returns those of ripwrap.
+    """Protocol of embedding models; `embedder()` returns the embedders of ripwrap.
 
     An embedder may also have `limits`, a `Limits`, and `destination`, a `Destination` that says where texts are sent.
     """

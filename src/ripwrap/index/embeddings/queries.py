@@ -1,4 +1,4 @@
-"""Vectors of the last queries, which all indexes of a process share."""
+"""Cache the vectors of the last queries; all indexes of a process share the cache."""
 
 import threading
 from typing import TYPE_CHECKING, TypeAlias

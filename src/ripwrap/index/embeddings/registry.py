@@ -48,7 +48,7 @@ class DetectedProvider(BaseModel, frozen=True):
     Attributes:
         provider: Name of the provider.
         embedder: Name for `embedder()`; `None` if `'auto'` does not use the provider.
-        configured: True if the environment configures it, also if it cannot be used because a package is missing.
+        configured: True if the environment configures the provider, even if a package is missing.
         why: Reason: what was found, or what is missing.
     """
 
@@ -64,8 +64,8 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
     Args:
         named: `provider:model`, such as 'openai:text-embedding-3-small' or 'ollama:nomic-embed-text'. A provider
             without a model means its default model. 'wordllama' or `None`, the default, needs no network. 'auto' is the
-            first of `detect()` that can be used, or else wordllama; it logs its choice, and logs a warning if a
-            configured provider lacks a package. An object that is an `Embedder` is returned as it is.
+            first provider of `detect()` that can be used, or else wordllama. It logs its choice, and logs a warning if
+            the package of a configured provider is missing. An object that is an `Embedder` is returned as it is.
         limits: Limits of requests, in place of those of the provider; they do not change an `Embedder` object.
 
     Raises:
@@ -85,7 +85,7 @@ def detect() -> tuple[DetectedProvider, ...]:
 
     A provider can be used if the environment configures it and its package is installed. The environment is read, and
     an Ollama on this machine is asked for its models, for 0.3 seconds at most. No text of a project is sent, and no
-    other machine is asked. GitHub does not document Copilot's embeddings API, so `'auto'` uses Copilot only where the
+    other machine is asked. GitHub does not document Copilot's embeddings API. So `'auto'` uses Copilot only if the
     environment has the address of a server for it, e.g. in `GITHUB_COPILOT_BASE_URL`.
     """
     return (_detect_copilot(), _detect_hosted("openai"), _detect_hosted("google"), _detect_ollama())
@@ -99,12 +99,12 @@ def _make(name: str, limits: Limits | None) -> Hosted | WordLlama:
     _check_known(provider, name)
     model = model or MODELS.get(provider, "")
     if not model:
-        raise EmbeddingError(f"{name!r} names no model; write '{provider}:MODEL'", provider=provider)
+        raise EmbeddingError(f"{name!r} has no name of a model; write '{provider}:MODEL'", provider=provider)
     return Hosted(provider, model, limits=limits)
 
 
 def _choose(limits: Limits | None) -> Hosted | WordLlama:
-    """Return the embedder that `'auto'` means; log why, and add the reason to its destination."""
+    """Return the embedder for `'auto'`; log the reason for the choice, and add it to the embedder's destination."""
     detected = detect()
     passed = [*takewhile(lambda one: one.embedder is None, detected)]
     if len(passed) < len(detected):

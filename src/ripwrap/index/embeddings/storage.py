@@ -1,4 +1,4 @@
-"""Embeddings in the database: find the texts of a view that have none; store and delete embeddings."""
+"""Store and delete embeddings in the database, and find the texts of a view that have no embedding."""
 
 import secrets
 from collections.abc import Collection, Sequence
@@ -37,12 +37,12 @@ number of the content. If these are equal, the chunks are equal.
 
 @dataclass(slots=True)
 class Complete:
-    """Contents whose texts all have embeddings; valid while the generation of the model stays the same.
+    """Files that need no more embeddings. It is valid until the embeddings of the model change.
 
     Attributes:
-        generation: The generation of the model.
-        contents: The contents.
-        view: Generation of a view whose texts all have embeddings; `None` if no such view is known.
+        generation: Number that increases when the embeddings of the model change.
+        contents: Contents of files whose chunks all have embeddings.
+        view: Generation of a view that needs no more embeddings; `None` if no such view is known.
     """
 
     generation: int | None = None
@@ -67,7 +67,7 @@ def find_missing(
         number: Number of the view.
         model: Name of the model.
         dimension: Length of a vector of the model; `None` if none is stored.
-        complete: Contents to skip; contents whose texts all have embeddings are added.
+        complete: Contents to skip. This call adds the contents whose texts all have embeddings.
     """
     contents = contents_of(database, number)
     complete.contents &= contents
@@ -87,7 +87,7 @@ def find_missing(
 
 
 def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[tuple[bytes, str]]:
-    """Return the texts of chunks of a view by digest; skip deleted chunks, and those of files that have changed."""
+    """Map digests to the texts of chunks of a view; skip deleted chunks, and chunks of changed files."""
     texts: dict[bytes, str] = {}
     number = number_of(database, view)
     for some in batches(chunks):
@@ -103,7 +103,7 @@ def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[
 
 
 def vectors_of(database: "Connection", model: str, dimension: int, digests: Collection[bytes]) -> dict[bytes, bytes]:
-    """Return the stored vectors of `dimension` numbers, by the digest of the text; skip shorter and longer ones."""
+    """Map digests of texts to their stored vectors; skip vectors that do not have `dimension` numbers."""
     found: dict[bytes, bytes] = {}
     for some in batches(list(digests)):
         check()
@@ -172,5 +172,5 @@ def _drop_model(database: "Connection", model: str) -> None:
 
 
 def path_key(path: str | bytes) -> tuple[bool, bytes]:
-    """Return the sort key of a path in SQLite's order: by bytes, paths that are not UTF-8 last."""
+    """Return the sort key of a path in SQLite's order: by bytes; paths that are not UTF-8 come last."""
     return isinstance(path, bytes), path if isinstance(path, bytes) else path.encode()

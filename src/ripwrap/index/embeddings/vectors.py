@@ -1,7 +1,8 @@
-"""Vectors as bytes and as a matrix, and search for the nearest ones; needs numpy, which the extra `vectors` installs.
+"""Convert vectors to bytes and to a matrix, and find the nearest vectors; needs numpy (extra `vectors`).
 
-A vector is stored as a normalised row of float16, little-endian: half the bytes of float32, and cosines accurate to
-about 0.001. A graph of usearch, for very many vectors, is built from the rows, and can be deleted at any time.
+A vector is stored as a normalised row of float16, little-endian. This takes half the bytes of float32, and cosines are
+accurate to about 0.001. For very many vectors, usearch builds a search graph from the rows; the graph can be deleted at
+any time.
 """
 
 import functools
@@ -22,13 +23,13 @@ Halves: TypeAlias = npt.NDArray[np.float16]
 Ids: TypeAlias = npt.NDArray[np.int64]
 
 MAX_EXACT_VECTORS = 200_000
-"""Number of vectors above which the graph for approximate search is worth its cost."""
+"""Number of vectors above which the graph for approximate search saves time."""
 
 BLOCK_ROWS = 4096
 """Rows that are converted to float32 at a time: 4 MiB for rows of 256 numbers."""
 
 MAX_FLOAT32_BYTES = 256 * 1024 * 1024
-"""Size above which a matrix stays float16, with which a query takes ten times as long."""
+"""Maximum size of a float32 matrix. A larger matrix stays float16, and a query takes ten times as long."""
 
 _COSINE_ERROR = 1e-4  # largest error of a cosine that is computed in float32
 _COSINE_DECIMALS = 9  # further decimals are noise, in which equal rows would differ
@@ -40,7 +41,7 @@ _MIN_CENTRED_ROWS = 100  # the mean of fewer vectors is mostly that of the neare
 
 
 def to_matrix(rows: object, count: int) -> Matrix:
-    """Return the answer of an embedder as a matrix of normalised rows; a row of zeros stays as it is.
+    """Return the answer of an embedder as a matrix of normalised rows; do not change a row of zeros.
 
     Args:
         rows: Answer, of any type.
@@ -59,7 +60,7 @@ def to_matrix(rows: object, count: int) -> Matrix:
     if found.shape[0] != count:
         raise ValueError(f"{found.shape[0]} vectors for {count} texts")
     if not 0 < found.shape[1] <= _MAX_DIMENSION:
-        raise ValueError(f"vectors of {found.shape[1]} numbers")
+        raise ValueError(f"vectors of {found.shape[1]} numbers (allowed: 1 to {_MAX_DIMENSION})")
     if not np.isfinite(found).all():
         raise ValueError("vectors with NaN or infinity in them")
     return normalise(found)
@@ -84,7 +85,7 @@ def unpack(blobs: Sequence[bytes], dimension: int) -> Halves:
     """Return stored rows as a matrix, in the same order.
 
     Raises:
-        ValueError: A row has another length: the database is damaged, or of another model.
+        ValueError: A row has another length, because the database is damaged or the vectors are of another model.
     """
     for number, blob in enumerate(blobs):
         if len(blob) != 2 * dimension:
@@ -113,7 +114,7 @@ def _float16_table() -> Matrix:
 def find_nearest(
     rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int, *, block: int = BLOCK_ROWS
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
-    """Return the numbers and cosines of the `k` rows nearest to a query, and of rows that tie with the last one.
+    """Return the numbers and cosines of the `k` rows nearest to a query; also of rows that are as near as the last one.
 
     The result is sorted by the numbers of the rows. A cosine depends on its row alone, not on the position of the row.
     A matrix of float16 is widened block by block.
@@ -142,7 +143,7 @@ def find_nearest(
 
 
 class Rows:
-    """Vectors by the digest of their text, in one matrix to which rows are added and from which they are removed.
+    """Map from digests of texts to their vectors, which are rows of one matrix.
 
     The matrix is float32, or float16 if float32 would take more than 256 MiB. A removed row is zeros until it is used
     again.
@@ -185,11 +186,11 @@ class Rows:
             self._free.append(position)
 
     def centre(self, query: npt.NDArray[Any]) -> Matrix:
-        """Subtract the mean of all rows from a query; return the rest, normalised.
+        """Subtract the mean of all rows from a query; return the normalised difference.
 
-        This removes what all texts have in common: the vectors of all code are similar, in some models more than in
-        others (https://aclanthology.org/D19-1006/, Ethayarajh, How Contextual are Contextualized Word
-        Representations?).
+        This removes the part that all texts have in common: the vectors of all code are similar, in some models more
+        than in others (Ethayarajh, How Contextual are Contextualized Word Representations?,
+        https://aclanthology.org/D19-1006/).
         """
         if len(self) < _MIN_CENTRED_ROWS:
             return widen(query)
@@ -197,7 +198,7 @@ class Rows:
         return centred
 
     def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[bytes, float]]:
-        """Return digests and cosines as `find_nearest()` does, but only those with a positive cosine."""
+        """Return the digests and cosines of the nearest rows, as `find_nearest()` does; only positive cosines."""
         numbers, cosines = find_nearest(self._matrix, query, k)
         like = cosines > 0
         return [
@@ -229,8 +230,8 @@ class Approximate:
     exactly from the rows, so that scores are the same as those of `find_nearest()`. But the graph may miss one of the
     nearest vectors.
 
-    `follow()` adds missing rows to the graph and removes those that are gone. The graph may be stored in a file. A
-    missing or broken file, or one of another dimension, is built from scratch, which takes minutes for a million rows.
+    `follow()` adds new rows to the graph and removes deleted rows. The graph may be stored in a file. If the file is
+    missing, broken or of another dimension, the graph is rebuilt, which takes minutes for a million rows.
     """
 
     def __init__(self, ids: Ids, rows: npt.NDArray[Any], *, file: Path | None = None) -> None:

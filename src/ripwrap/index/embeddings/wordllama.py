@@ -80,7 +80,7 @@ class WordLlama:
 
 @functools.cache
 def _load() -> tuple[Any, Any]:
-    """Load the tokenizer and the weights, 33 MB of memory, which all indexes of a process share."""
+    """Load the tokenizer and the weights (33 MB of memory); all indexes of a process share them."""
     found = find_spec("wordllama")
     folder = Path(found.origin).parent if found and found.origin else Path()
     for name in (_WEIGHTS_PATH, _TOKENIZER_PATH):

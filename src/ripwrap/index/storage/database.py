@@ -1,6 +1,7 @@
 """Connections to the SQLite database of an index, transactions, and codes of errors.
 
-Statements whose rows are not read are closed explicitly: on PyPy they would stay active, and SQLite would not commit.
+If the rows of a statement are not read, the statement is closed explicitly. On PyPy, it would otherwise stay active,
+and SQLite would not commit.
 """
 
 import time
@@ -34,7 +35,7 @@ _LOG_SIZE_LIMIT = "PRAGMA journal_size_limit = 4194304"  # bytes that stay on di
 _BUSY_TIMEOUT_MS = 5_000  # time that a statement waits for the short locks of other processes
 WRITE_LOCK_TIMEOUT = 300.0  # seconds to wait for another writer
 _INSTRUCTIONS_PER_CHECK = 20_000
-"""Instructions of SQLite's virtual machine, some milliseconds, between checks for cancellation."""
+"""Number of instructions of SQLite's virtual machine between checks for cancellation; they take a few milliseconds."""
 
 _MISSING_TABLE_ERRORS = ("no such table", "no such column")
 _SQLITE_MAGIC = b"SQLite format 3\0"
@@ -107,7 +108,8 @@ def check_error(error: "sqlite3.Error") -> None:
 
     Raises:
         TimeoutError: The caller is cancelled.
-        KeyboardInterrupt: Ctrl-C was pressed. sqlite3 swallows the exception in a progress handler, and interrupts.
+        KeyboardInterrupt: Ctrl-C was pressed. In a progress handler, sqlite3 drops the exception and interrupts the
+            statement.
     """
     check()
     if code_of(error) == INTERRUPT:
@@ -121,7 +123,7 @@ def _set_progress_handler(database: "Connection") -> None:
 
 @contextmanager
 def _uninterrupted(database: "Connection") -> Generator[None]:
-    """Run statements without interruption: an interrupted COMMIT may have succeeded, and yet raise an error."""
+    """Run statements without interruption, because an interrupted COMMIT may succeed and still raise an error."""
     database.set_progress_handler(None, 0)
     try:
         yield
@@ -131,7 +133,7 @@ def _uninterrupted(database: "Connection") -> Generator[None]:
 
 @contextmanager
 def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TIMEOUT) -> Generator[None]:
-    """Hold the only transaction that writes; roll it back if the block raises.
+    """Hold the only transaction that writes; roll it back if the block raises an error.
 
     Args:
         database: The index.
@@ -170,7 +172,10 @@ def _roll_back(database: "Connection") -> None:
 
 
 def checkpoint(database: "Connection") -> None:
-    """Empty the write-ahead log, unless another process reads it; the last process that closes it does the same."""
+    """Empty the write-ahead log, unless another process reads it.
+
+    SQLite also empties it when the last process closes the database.
+    """
     with _uninterrupted(database):
         database.execute("PRAGMA busy_timeout = 50").close()
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
@@ -178,7 +183,7 @@ def checkpoint(database: "Connection") -> None:
 
 
 def _begin_write(database: "Connection", patience: float) -> None:
-    """Begin a transaction that writes, after those of other processes.
+    """Begin a transaction that writes; wait for the transactions of other processes.
 
     IMMEDIATE takes the lock at once. A transaction that reads first and writes later may fail with BUSY, and waiting
     does not help (https://sqlite.org/lang_transaction.html). SQLite's own wait cannot be cancelled, so it is short and
@@ -203,7 +208,7 @@ def _begin_write(database: "Connection", patience: float) -> None:
 
 
 def empty_database(path: Path) -> None:
-    """Empty a database in place; other connections see it as any other change.
+    """Empty a database without deleting its file; other connections see an ordinary change.
 
     Raises:
         sqlite3.Error: The file is damaged at its beginning, or another process writes to it.

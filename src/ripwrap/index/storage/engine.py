@@ -1,9 +1,9 @@
-"""Directories of tantivy, the engine of full-text search: open, check, write and remove them, and translate errors.
+"""Open, check, write and remove the directories of tantivy, the engine of full-text search, and translate its errors.
 
-A directory has a random name, which only the database of the index knows, so that a directory from another source is
-never opened. Segments never change, and each file ends with a checksum of its content
-(https://docs.rs/tantivy/latest/tantivy/directory/footer/). A process compares the checksum when it first opens a file,
-and again if the size or time of the file has changed, because tantivy reads damaged files without an error.
+A directory has a random name, and only the database of the index has that name. So a directory from another source is
+never opened. tantivy stores data in segments, whose files never change. Each file ends with a checksum of its content
+(https://docs.rs/tantivy/latest/tantivy/directory/footer/). tantivy reads damaged files without an error. So a process
+compares the checksum when it first opens a file, and again if the size or time of the file has changed.
 """
 
 import errno
@@ -50,10 +50,11 @@ _HEAP_BYTES = 64_000_000
 """Memory that a thread of tantivy fills before it writes a segment, in bytes; tantivy needs 15,000,000 or more."""
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
-"""Maximum number of tantivy's threads. One keeps up with the thread that splits files; see the architecture page."""
+"""Maximum number of tantivy's threads. One thread is as fast as the thread that splits files; see
+docs/explanation/architecture.md.
+"""
 _LOCK_PATIENCE = 30.0
-"""Seconds to wait for tantivy's own lock, which becomes free soon after another process has released the database's
-lock.
+"""Seconds to wait for tantivy's lock. Another process releases it soon after it has released the lock of the database.
 """
 
 _Stamp: TypeAlias = tuple[int, int]
@@ -212,7 +213,7 @@ class EngineFolder:
 
 @contextmanager
 def _utf8_path(path: Path) -> Generator[str]:
-    """Yield a path that leads to a directory: tantivy takes only paths that are UTF-8, and resolves links at once.
+    """Yield a UTF-8 path to a directory, because tantivy accepts no other paths.
 
     Raises:
         RipwrapError: There is no such path.
@@ -221,7 +222,7 @@ def _utf8_path(path: Path) -> Generator[str]:
         str(path).encode()
     except UnicodeEncodeError:
         if not os.path.isdir(_DESCRIPTORS):
-            only = f"could not make an index in {shown(str(path))}, because tantivy takes only paths that are UTF-8; "
+            only = f"could not make an index in {shown(str(path))}, because tantivy accepts only UTF-8 paths; "
             raise RipwrapError(HintedText(only, OTHER_LOCATION)) from None
     else:
         yield str(path)
@@ -270,12 +271,12 @@ def _files_of(meta: bytes) -> list[str]:
     except (ValueError, KeyError, TypeError) as error:
         raise RebuildError("the list of files of its full-text search is damaged") from error
     if wrong := next((name for name in names if _OWN_NAMES.fullmatch(name) is None), None):
-        raise RebuildError(f"its full-text search names a file {shown(wrong)}")
+        raise RebuildError(f"its full-text search has a wrong file name, {shown(wrong)}")
     return names
 
 
 def _has_right_checksum(file: BinaryIO, size: int) -> bool:
-    """Return whether a file has the CRC-32 that its footer names: payload, JSON, size of the JSON, magic number."""
+    """Return True if a file has the CRC-32 in its footer: JSON, the size of the JSON, and a magic number."""
     file.seek(max(0, size - _MAX_FOOTER_BYTES))
     end = file.read()
     length = int.from_bytes(end[-8:-4], "little")
@@ -323,7 +324,7 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
 
     Args:
         folder: The directory.
-        writing: True while writing, where an error of unknown cause is reported as a full disk; otherwise as damage.
+        writing: True while writing. An error of unknown cause is then reported as a full disk; otherwise as damage.
 
     Raises:
         RebuildError: The directory is missing or damaged.

@@ -1,4 +1,4 @@
-"""The files of an index: their names, and checks that protect the files of other programs."""
+"""Names of the files of an index, and checks that protect the files of other programs."""
 
 import hashlib
 import os
@@ -23,7 +23,9 @@ LOCK_NAME = "index.lock"
 _IGNORE = ".gitignore"
 _FILES = (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm")
 _VECTORS = re.compile(r"vectors-(\d+)-[0-9a-f]{16}\.usearch(\.\w+)?")
-"""Search graphs of vectors, for the view with that number; rebuilt from the tables when needed."""
+"""Pattern for names of vectors' search graphs; the number is that of the view. They are rebuilt from the tables when
+needed.
+"""
 _PROCESS_ID = re.compile(rb"\d+\s")  # content of a lock file on systems without file locks
 _BEGINNINGS = {
     f"{NAME}-journal": re.compile(rb"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7|\0{8}"),
@@ -80,7 +82,7 @@ class IndexFiles:
         """Check that no path of the index is a link, or a file of another program.
 
         Raises:
-            RipwrapError: A path is one of these, so it must not be written or removed.
+            RipwrapError: A path is a link or a file of another program. It must not be written or removed.
         """
         files = [self.folder / name for name in (LOCK_NAME, *_FILES)]
         folders = [self.folder, *self._postings()]
@@ -190,7 +192,7 @@ class IndexFiles:
 
 
 def vectors_file(folder: Path, view: int, model: str) -> Path:
-    """Return the file that may store the search graph of a view's vectors of a model."""
+    """Return the path of the search graph for the vectors of a view and a model; the file may not exist."""
     digest = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
     return folder / f"vectors-{view}-{digest}.usearch"
 

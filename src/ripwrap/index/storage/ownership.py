@@ -1,9 +1,9 @@
 """Check that this user made the index inside a project, and that it did not come with the repository.
 
 A cloned repository may bring a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
-https://sqlite.org/security.html). So the process that makes an index writes a random mark, which no other user can
-guess, both into the index and into the user's cache. Only an index whose mark is in the cache is used; any other index
-is rebuilt.
+https://sqlite.org/security.html). So the process that makes an index writes a random mark into the index and into the
+user's cache. No other user can guess the mark. An index is used only if its mark is in the cache; any other index is
+rebuilt.
 """
 
 import errno
@@ -49,7 +49,7 @@ def known_mark(folder: Path) -> str:
 
 
 def make_mark(folder: Path) -> str:
-    """Make a mark, store it in the user's cache, or in this process if the cache is unusable, and return it."""
+    """Make a mark and return it. Store it in the user's cache or, if that is impossible, in this process."""
     folder = folder.absolute()
     mark = secrets.token_hex(16)
     file, why = _mark_file(folder)
@@ -70,7 +70,7 @@ def make_mark(folder: Path) -> str:
             return mark
     _PROCESS_MARKS[folder] = mark
     _LOGGER.warning(
-        "each process rebuilds the index in %s, because the cache %s cannot store who made it: %s",
+        "ripwrap cannot write its mark for the index in %s into the cache %s, so each process rebuilds the index: %s",
         shown(str(folder)),
         shown(str(cache.folder())),
         why,
@@ -86,7 +86,7 @@ def write_new_file(path: Path, text: str, mode: int) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a directory and its missing parents, with mode 0700 whatever the umask is."""
+    """Make a directory and its missing parents, with mode 0700; the umask has no effect."""
     missing: list[Path] = []
     while not folder.exists():
         missing.append(folder)

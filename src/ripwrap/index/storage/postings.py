@@ -1,8 +1,8 @@
-"""Full-text search of chunks, with documents in a directory of tantivy that belongs to the database of the index.
+"""Full-text search of chunks, with tantivy. The documents of tantivy are in a directory beside the database.
 
-A document has the number of a chunk, the number of its content, and its words, but no text. The database is
-authoritative: searches drop a chunk that is not in the database. The order of writes keeps both consistent when a
-process is killed:
+A document has the number of a chunk, the number of its content, and its words, but no text. The database decides:
+searches drop a chunk that is not in the database. Writes have this order, so that both are consistent if a process is
+killed:
 
 1. Documents of new contents are committed in tantivy, while the lock for writing of the database is held.
 2. The transaction of the database is committed, with the new contents; the numbers of removed contents are written to
@@ -11,13 +11,13 @@ the table `stale`.
 
 A process that is killed after step 1 leaves documents whose contents have higher numbers than all contents in the
 database. A process that is killed after step 2 leaves the documents of `stale` contents. The next refresh removes both
-before it adds documents. No number is used twice, so a leftover document is never taken for another chunk.
+before it adds documents. No number is used twice, so a leftover document never counts as another chunk.
 
-The index ranks as a new one would, although tantivy's BM25 counts deleted documents until it merges their segment, in
-three places. Two of them, the number of documents and the number of those with a word, make the weight of the word;
-this module computes the weight without deleted documents. The third, the mean length of documents, is constant: each
-content has additional documents, without a chunk and with filler words only, so that the mean length of all its
-documents is `_MEAN_WORDS`.
+An old index must rank as a new index does. But tantivy's BM25 counts deleted documents until it merges their segment.
+They would change three numbers. Two numbers give the weight of a word: the number of documents, and the number of
+documents with the word. This module computes the weight itself, without deleted documents. The third number is the mean
+length of documents. This module keeps it constant: it gives each content further documents, which have only filler
+words and no chunk, so that the mean length of all its documents is `_MEAN_WORDS`.
 """
 
 import math
@@ -43,12 +43,13 @@ if TYPE_CHECKING:
     from tantivy import Query as EngineQuery
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
-"""Names of the directories of full-text search and trigrams in an index; the database stores which are in use."""
+"""Pattern for the directories of full-text search and trigrams in an index; the database has the names of those in use.
+"""
 
 _SCORE_DIGITS = 3
 """Decimal places of a score. Further places depend on the order in which 32-bit numbers are added."""
 _MEAN_WORDS = 112
-"""Mean length of documents in words, for BM25: about that of chunks with their paths, which is 90 to 130."""
+"""Mean length of documents in words, for BM25. The mean length of chunks with their paths is 90 to 130 words."""
 _EXACT_WORDS = 40
 """Maximum length in words that tantivy stores without rounding."""
 _FILLER = "\1"
@@ -75,11 +76,11 @@ def state_of(database: "Connection") -> PostingsState:
     """Return the state of full-text search.
 
     Raises:
-        RebuildError: There is none.
+        RebuildError: The database has no such state.
     """
     row = database.execute("SELECT folder, state, documents FROM postings").fetchone()
     if row is None:
-        raise RebuildError("it does not name its full-text search")
+        raise RebuildError("it has no name of its full-text search")
     return PostingsState(*row)
 
 
@@ -102,7 +103,7 @@ class Postings:
         self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
 
     def reset(self, database: "Connection") -> None:
-        """Make a new directory, in the transaction that clears the content; other processes still read the old one."""
+        """Make a new directory, in the transaction that clears the content. Other processes still read the old one."""
         name = f"postings-{secrets.token_hex(8)}"
         self._engine(name).make()
         database.execute("DELETE FROM stale")
@@ -138,14 +139,14 @@ class Postings:
 
     @contextmanager
     def reading(self, database: "Connection") -> "Generator[PostingsReader]":
-        """Hold a transaction that reads, with the documents that belong to it.
+        """Hold a transaction that reads, and yield a reader of the documents for this state of the database.
 
         Documents are added before the transaction that adds their contents, and deleted after the transaction that
         removes them. So if the state of the database is the same before and after a searcher is opened, the searcher
-        has all documents of that state. Otherwise another process has written, and this starts over.
+        has all documents of that state. Otherwise, another process has written, and this method tries again.
 
         Raises:
-            RebuildError: The directory is missing or damaged, or lacks documents.
+            RebuildError: The directory is missing or damaged, or documents are missing.
             RipwrapError: The directory cannot be read.
         """
         while True:
@@ -199,7 +200,7 @@ class Postings:
                     writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, str]:
-        """Read all files; return the number of documents and a description of the damage, empty if there is none."""
+        """Read all files; return the number of documents, and a description of the damage (empty without damage)."""
         try:
             with Postings(self._folder).reading(database) as reader:
                 return reader.count, ""
@@ -207,7 +208,7 @@ class Postings:
             return 0, str(error)
 
     def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
-        """Return the reader of a state. It is cached, because it counts documents: milliseconds for a million."""
+        """Return the reader of a state; it is cached, because it counts all documents, which takes milliseconds."""
         if self._last is None or self._last[0] is not searcher or self._last[1] != state:
             self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
         return self._last[2]
@@ -239,7 +240,7 @@ class PostingsWriter:
     """Writer of documents, opened when it is first used."""
 
     def __init__(self, engine: EngineFolder, database: "Connection", files: int) -> None:
-        """Read from the database which documents killed processes have left.
+        """Find the documents that killed processes have left, with the help of the database.
 
         Args:
             engine: The directory.
@@ -316,7 +317,7 @@ def _document(blob: int, words: str) -> "Document":
 
 
 def next_length(words: int) -> int:
-    """Return the lowest length in words, from this one on, that tantivy does not round.
+    """Return the lowest length of at least `words` words that tantivy does not round.
 
     tantivy stores a length in one byte. It rounds down to 24 plus a number with four significant bits, and adds up the
     rounded lengths when it merges segments
@@ -329,7 +330,7 @@ def next_length(words: int) -> int:
 
 
 def _last_length(words: int) -> int:
-    """Return the highest length up to this one that tantivy does not round; see `next_length()`."""
+    """Return the highest length of at most `words` words that tantivy does not round; see `next_length()`."""
     if words <= _EXACT_WORDS:
         return words
     step = 1 << (words - 24).bit_length() - 4
@@ -337,7 +338,7 @@ def _last_length(words: int) -> int:
 
 
 def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
-    """Yield lengths of filler documents with which the mean length is `_MEAN_WORDS`; tantivy rounds none of them."""
+    """Yield lengths of filler documents that make the mean length `_MEAN_WORDS`; tantivy rounds none of them."""
     lacking = len(lengths) * _MEAN_WORDS - sum(lengths)
     while lacking <= -_MEAN_WORDS:
         yield 0
@@ -381,7 +382,7 @@ class PostingsReader:
         """Check the number of deleted documents whose segments tantivy has not merged yet: they take space.
 
         Raises:
-            RebuildError: There are too many, so the index must be rebuilt.
+            RebuildError: There are too many deleted documents, so the index must be rebuilt.
         """
         deleted = self._counted - self._searcher.num_docs
         if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:

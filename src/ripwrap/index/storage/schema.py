@@ -23,7 +23,7 @@ SENT_KEY = "sent "
 """Prefix of the keys in `meta` that count the texts and characters sent to a model; see `tables.py`."""
 
 IS_SENT = f"substr(key, 1, {len(SENT_KEY)}) = '{SENT_KEY}'"
-"""SQL for the rows of `meta` with such a key."""
+"""SQL condition for the rows of `meta` whose key begins with `SENT_KEY`."""
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -96,7 +96,7 @@ def is_empty(database: "Connection") -> bool:
 
 
 def _has_meta(database: "Connection") -> bool:
-    """Return whether `meta` is declared as in `_TABLES`; it must not be read before this is known."""
+    """Return True if the table `meta` is declared as in `_TABLES`; otherwise it must not be read."""
     found = database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'meta'").fetchone()
     return found is not None and found[0] == _TABLES[0]
 
@@ -127,7 +127,7 @@ def expected_shape() -> "frozenset[tuple[object, ...]]":
 
 
 def versions_of(database: "Connection") -> dict[str, str]:
-    """Return the versions that made the content; empty if there is none."""
+    """Return the versions that made the content; empty if there is no content."""
     return read_versions(database) or {}
 
 

@@ -1,9 +1,9 @@
 """Open and close the database of an index, and rebuild it if it is damaged.
 
 It is a SQLite database in WAL mode, with full-text search in files beside it; see `postings.py`. A refresh is one
-transaction, so that readers see the state before or after it, even if the writing process is killed. One thread at a
-time uses a connection; under an event loop it is a worker thread. A damaged file, or a file of another version, is
-deleted and rebuilt, and this is logged. Files of other programs are never touched.
+transaction: readers see the state before or after the refresh, even if the writing process is killed. One thread at a
+time uses a connection; in async code, this is a worker thread. A damaged file, or a file of another version, is deleted
+and rebuilt, and this is logged. Files of other programs are never touched.
 """
 
 import logging
@@ -83,9 +83,9 @@ class Store:
             folder: Directory of the index.
             versions: Versions of the code that makes the content, such as the chunker; content of other versions is
                 rebuilt.
-            ignored: The directory is in the project. An ignore file makes git and rg ignore it. An index in it is used
-                only if this user made it, because it may have come with the repository.
-            named: The caller named the directory, which may have other files in it.
+            ignored: True if the directory is in the project. An ignore file in it makes git and rg ignore it. An index
+                in it is used only if this user made the index, because it may have come with the repository.
+            named: True if the caller named the directory. It may then have other files in it.
         """
         self.folder = folder
         self.files: IndexFiles = IndexFiles(folder, in_project=ignored, named=named)
@@ -108,7 +108,7 @@ class Store:
         """Call `call` with the database, one call at a time; if the database is damaged, rebuild it and call again.
 
         Raises:
-            RipwrapError: The database cannot be opened or written to, the disk is full, or it is another program's.
+            RipwrapError: The database cannot be opened or written, belongs to another program, or the disk is full.
             TimeoutError: The caller is cancelled.
         """
         return self._retry(lambda: call(self._open()))
@@ -117,7 +117,7 @@ class Store:
         """Call `call` with the database as `run()` does, if there is one; do not change content of other versions.
 
         Returns:
-            The result of the call; `None` if there is no index. None is made.
+            The result of the call; `None` if there is no index. No index is made.
 
         Raises:
             RipwrapError: As `run()`.
@@ -138,7 +138,7 @@ class Store:
             import sqlite3
         except ModuleNotFoundError as error:  # a Python that was built without SQLite
             raise RipwrapError(
-                f"an index needs SQLite, which this Python lacks ({error}); use another Python"
+                f"an index needs SQLite, which this Python does not have ({error}); use another Python"
             ) from error
 
         damage = ""
@@ -169,11 +169,11 @@ class Store:
         It makes and fixes nothing and waits for no lock, so it can be called while a refresh is running.
 
         Returns:
-            The result of the call; `None` if there is no index, or an untrusted one.
+            The result of the call; `None` if there is no index, or if it is not trusted.
 
         Raises:
             sqlite3.Error: The database is damaged.
-            RipwrapError: The database or a file beside it is a link, or another program's.
+            RipwrapError: The database or a file beside it is a link, or belongs to another program.
             TimeoutError: The caller is cancelled.
         """
         import sqlite3
@@ -199,7 +199,7 @@ class Store:
         """Delete the database; the next call makes a new one.
 
         Raises:
-            RipwrapError: The database cannot be deleted, or is another program's.
+            RipwrapError: The database cannot be deleted, or belongs to another program.
             TimeoutError: The caller is cancelled.
         """
         with self._hold():
@@ -245,7 +245,7 @@ class Store:
         return self._database
 
     def _new_connection(self, *, make: bool) -> "Connection":
-        """Open a connection; a read-only one where the directory cannot be written to."""
+        """Open a connection; it is read-only if the directory cannot be written to."""
         import sqlite3
 
         uri = self.path.absolute().as_uri()
@@ -261,7 +261,7 @@ class Store:
                 if mode == "ro&immutable=1" and not self._warned_read_only:
                     self._warned_read_only = True
                     _LOGGER.warning(
-                        "the index in %s is read-only, and changes by other processes are not seen: results may be old",
+                        "the index in %s is read-only; changes by other processes are not visible",
                         shown(str(self.folder)),
                     )
                 return database
@@ -285,7 +285,7 @@ class Store:
         """Return whether the database has the tables of an index.
 
         Raises:
-            RipwrapError: The database is another program's.
+            RipwrapError: The database belongs to another program.
             _StaleError: The file must be rebuilt.
         """
         if versions is None:
@@ -319,7 +319,7 @@ class Store:
             database.execute("INSERT INTO meta VALUES (?, ?)", (MARK_KEY, mark))
 
     def why_untrusted(self, database: "Connection", versions: dict[str, str] | None) -> str:
-        """Return the reason not to use the file, or an empty string; versions of content are not compared."""
+        """Return the reason not to use the file, or an empty string. The versions of content are not compared."""
         found = (versions or {}).get("schema")
         if found is not None and found != str(SCHEMA_VERSION):
             return f"its tables have version {found} instead of {SCHEMA_VERSION}"

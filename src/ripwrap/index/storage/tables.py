@@ -27,8 +27,8 @@ WITHOUT_VECTOR = (
     " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
     " AND NOT chunk.blank"
 )
-"""SQL for the chunks of a view that have no embedding, given view, model and size of a vector in bytes; blank chunks
-need none.
+"""SQL for the chunks of a view that have no embedding, except blank chunks. Its parameters are the view, the model, and
+the size of a vector in bytes.
 """
 
 
@@ -76,7 +76,7 @@ class Row(NamedTuple):
         note: `'binary'`, `'unreadable'` or `'cut'`; `None` if all of the file is indexed.
         size: Size in bytes; -1 if the next refresh must read the file.
         mtime_ns: Time of the last change of content, in nanoseconds.
-        ctime_ns: Time of the last change of anything, in nanoseconds.
+        ctime_ns: Time of the last change of any kind (ctime), in nanoseconds.
     """
 
     path: str
@@ -156,7 +156,7 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the files of the last refreshed view of this directory and options, unless it is this view."""
+    """Return the files of the last refreshed view with this directory and options; empty if it is `view`."""
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
     ).fetchone()

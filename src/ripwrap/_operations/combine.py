@@ -1,0 +1,186 @@
+"""List the files that match several patterns, wherever in the file each of them matches."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Unpack, cast
+
+from ripwrap._operations.candidates import Candidates
+from ripwrap._ripgrep.command import Mode, normalise_path, search_command
+from ripwrap._ripgrep.decoder import listing_decoder
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.literals import AllOf, Required, required_literals
+from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner, Runner, Step
+from ripwrap.binary.resolver import Rg
+from ripwrap.options import SearchOptions, StrPath, check_timeout
+
+_ARGUMENTS = ("all_of", "any_of", "none_of", "cwd", "paths", "rg")
+_BLOCK = 1 << 20
+
+
+async def files_matching(
+    *,
+    all_of: str | Sequence[str] = (),
+    any_of: str | Sequence[str] = (),
+    none_of: str | Sequence[str] = (),
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> list[str]:
+    """Return the paths of the files that match several patterns, in the order of `rg --sort=path`.
+
+    Each pattern may match on another line. One search goes through all files, and each further one only through the
+    files that are left. The patterns of `all_of` are searched in the order of their longest literals, since long
+    literals are rare. The answer is that of one `files_with_matches()` for each pattern.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    print(asyncio.run(ripwrap.files_matching(all_of=["TODO", "def "], none_of="cards", cwd="docs/demo")))
+    ```
+
+    ```text
+    ['shop/cart.py']
+    ```
+
+    Args:
+        all_of: Regular expressions (https://docs.rs/regex), each of which must match in a file.
+        any_of: Regular expressions of which at least one must match in a file.
+        none_of: Regular expressions of which none may match in a file.
+        cwd: The directory to search; globs and `paths` are relative to it.
+        paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags for all patterns; see `SearchOptions`. `sort` and `sortr` have no effect.
+
+    Raises:
+        ValueError: There is no pattern; or see `search()`.
+        TypeError, pydantic.ValidationError, FileNotFoundError, NotADirectoryError, BinaryNotFoundError: See `search()`.
+        PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError, DecodeError: See `search()`.
+    """
+    return await run_matching(
+        AsyncRunner(rg), matching_request(all_of, any_of, none_of, cwd, paths, options, timeout=None)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """Condition on a file.
+
+    Attributes:
+        patterns: Patterns, any of which may match.
+        matching: True if one must match, False if none may.
+    """
+
+    patterns: tuple[str, ...]
+    matching: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingRequest:
+    """A checked call of `files_matching()`.
+
+    Attributes:
+        conditions: Conditions, in the order in which they are searched.
+        cwd: Directory to search.
+        paths: Files or directories to search; empty is all of `cwd`.
+        options: Options.
+        timeout: Seconds for all searches; `None` is no limit.
+    """
+
+    conditions: tuple[_Condition, ...]
+    cwd: str
+    paths: tuple[StrPath, ...]
+    options: SearchOptions
+    timeout: float | None
+
+
+def matching_request(
+    all_of: str | Sequence[str],
+    any_of: str | Sequence[str],
+    none_of: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    options: SearchOptions,
+    *,
+    timeout: float | None,
+) -> MatchingRequest:
+    """Return the checked request of `files_matching()`; raise what its call raises."""
+    every, some, none = ((one,) if isinstance(one, str) else tuple(one) for one in (all_of, any_of, none_of))
+    if not (every or some or none):
+        raise ValueError("no pattern given; pass all_of, any_of or none_of")
+    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+    kept = cast("SearchOptions", {key: value for key, value in options.items() if key not in ("sort", "sortr")})
+    command = search_command((*every, *some, *none), cwd, several, options, arguments=_ARGUMENTS)
+    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=partial(_commonness, kept))]
+    conditions += [_Condition(some, matching=True)] if some else []
+    conditions += [_Condition(none, matching=False)] if none else []
+    return MatchingRequest(tuple(conditions), command.cwd, several, kept, check_timeout(timeout))
+
+
+def _commonness(options: SearchOptions, pattern: str) -> int:
+    """Return a number that is the lower, the longer the literals of a pattern are."""
+    required = required_literals([pattern], options)
+    return 0 if required is None else -_length(required)
+
+
+def _length(required: Required) -> int:
+    if isinstance(required, bytes):
+        return len(required)
+    longest: Callable[[Iterable[int]], int] = max if isinstance(required, AllOf) else min
+    return longest(map(_length, required.parts))
+
+
+async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
+    """Search for one condition after the other, in fewer and fewer files."""
+    within = DeadlineRunner(run, request.timeout)
+    first, *others = request.conditions
+    listing = await within.collect(_first_step(request, first))
+    if listing.end is not None:
+        listing.end.warn()
+    left = set(listing.every())
+    for condition in others:
+        if not left:
+            break
+        found = await _matching(within, request, condition, left)
+        left = left & found if condition.matching else left - found
+    return sorted(left, key=lambda path: path_order(os.fsencode(path)))
+
+
+def _first_step(request: MatchingRequest, condition: _Condition) -> Step[ListingCollector[str]]:
+    mode: Mode = "files-with-matches" if condition.matching else "files-without-match"
+    command = search_command(condition.patterns, request.cwd, request.paths, request.options, mode)
+    decoder = partial(listing_decoder, counts=command.counts, matching=condition.matching)
+    return Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+
+
+async def _matching(run: Runner, request: MatchingRequest, condition: _Condition, left: set[str]) -> set[str]:
+    """Return the files among those that are left which one of the patterns matches."""
+    named = {normalise_path(os.fspath(path)) for path in request.paths}
+    paths = sorted(left)
+    binary = await run.call(lambda: {path for path in paths if path not in named and _has_nul(request.cwd, path)})
+    follow = bool(cast("Mapping[str, Any]", request.options).get("follow", True))
+    plain = tuple(path for path in paths if path not in binary)
+    candidates = Candidates(len(paths), plain, tuple(sorted(binary)), (), None, follow)
+    whole = search_command(condition.patterns, request.cwd, request.paths, request.options, "files-with-matches")
+    command, *then = candidates.commands(whole, request.options, "files-with-matches")
+    decoder = partial(listing_decoder, counts=whole.counts)
+    step = Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None, tuple(then))
+    return set((await run.collect(step)).every()) & left
+
+
+def _has_nul(cwd: str, path: str) -> bool:
+    """Return whether a file has a NUL byte; rg searches such a file to its end if it is named (rg-facts 20)."""
+    try:
+        with open(os.path.join(cwd, path), "rb") as file:
+            while block := file.read(_BLOCK):
+                if b"\0" in block:
+                    return True
+    except OSError:  # it is gone, or cannot be read, which rg reports
+        return False
+    return False

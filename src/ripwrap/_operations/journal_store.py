@@ -1,0 +1,232 @@
+"""Journals of changes, each in a directory of its own below the user's state directory.
+
+A journal has the hashes of the old and the new content of each file, and the edits that lead from one to the other.
+`journal.py` writes files by it.
+"""
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ValidationError
+
+from ripwrap._concurrency import replace_file
+from ripwrap._text import FsPath, plural, shown
+from ripwrap._windows import IS_WINDOWS
+from ripwrap.edits import FileEdits
+from ripwrap.options import StrPath
+
+Progress: TypeAlias = Literal["preparing", "turning", "applied", "undone"]
+"""State of a journal: `preparing` (no file was renamed yet), `turning` (files may be of both sides), or finished."""
+
+KEPT_JOURNALS = 50
+KEPT_SECONDS = 30 * 24 * 3600.0
+"""Number and age of the finished journals that are kept; older ones are deleted after a change."""
+
+_JOURNAL = "journal.json"
+_STATE = "state"
+
+
+class JournalFile(BaseModel, frozen=True, ser_json_bytes="base64", val_json_bytes="base64"):
+    """File of a journal.
+
+    Attributes:
+        path: Real path.
+        old: SHA-256 of the old content.
+        new: SHA-256 of the new content; empty until it is known.
+        times: Times of access and modification of the old file, in nanoseconds.
+        edits: Offset in the old content, old bytes and new bytes of each edit.
+    """
+
+    path: FsPath
+    old: str
+    new: str = ""
+    times: tuple[int, int] = (0, 0)
+    edits: tuple[tuple[int, bytes, bytes], ...]
+
+    def apply(self, content: bytes, *, forward: bool) -> bytes:
+        """Return the new content for the old one, or without `forward` the old one for the new one."""
+        pieces: list[bytes] = []
+        done = shift = 0
+        for start, old, new in self.edits:
+            before, after = (old, new) if forward else (new, old)
+            at = start if forward else start + shift
+            pieces += content[done:at], after
+            done = at + len(before)
+            shift += len(new) - len(old)
+        return b"".join((*pieces, content[done:]))
+
+
+class Journal(BaseModel, frozen=True):
+    """Journal of a change.
+
+    Attributes:
+        version: Version of the format.
+        root: Directory that was searched.
+        created: Time at which it was applied, in seconds since 1970.
+        files: Files that it changes.
+    """
+
+    version: Literal[1] = 1
+    root: FsPath
+    created: float
+    files: tuple[JournalFile, ...]
+
+    @classmethod
+    def of(cls, root: str, files: Sequence[FileEdits]) -> Self:
+        """Return the journal for a choice of edits."""
+        return cls(
+            root=root,
+            created=time.time(),
+            files=tuple(
+                JournalFile(
+                    path=os.path.realpath(os.path.join(root, file.path)),
+                    old=file.sha256,
+                    edits=tuple((edit.start, file.encode(edit.before), file.encode(edit.after)) for edit in file.edits),
+                )
+                for file in files
+            ),
+        )
+
+    @property
+    def id(self) -> str:
+        """Hash of the change, the same for the same edits of the same files."""
+        known = hashlib.sha256()
+        for file in self.files:
+            known.update(file.model_copy(update={"new": "", "times": (0, 0)}).model_dump_json().encode())
+        return known.hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Directory of a journal.
+
+    Attributes:
+        path: Path of the directory; its name is the id of the journal.
+    """
+
+    path: Path
+
+    def temporary(self, number: int) -> str:
+        """Return the name of the temporary file for a file of the journal."""
+        return f".ripwrap-{self.path.name[:12]}-{number}.tmp"
+
+    @property
+    def state(self) -> Progress | None:
+        """State of the journal; `None` without a journal."""
+        try:
+            text = (self.path / _STATE).read_text("ascii")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        states: tuple[Progress, ...] = ("preparing", "turning", "applied", "undone")
+        for state in states:
+            if text == state:
+                return state
+        return "turning"
+
+    def load(self) -> Journal:
+        """Return the journal.
+
+        Raises:
+            FileNotFoundError: There is none.
+            ValueError: It is damaged, or of a later version.
+        """
+        raw = (self.path / _JOURNAL).read_bytes()
+        try:
+            return Journal.model_validate_json(raw)
+        except ValidationError as error:
+            raise ValueError(
+                f"the journal {shown(str(self.path))} is damaged, or from a later version of ripwrap; "
+                f"{plural(error.error_count(), 'error')}"
+            ) from error
+
+    def save(self, journal: Journal, state: Progress, *, sync: bool = True) -> None:
+        """Write the journal and then its state; with `sync`, wait until both are on the disk."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._write(_JOURNAL, journal.model_dump_json().encode(), sync=sync)
+        self.mark(state, sync=sync)
+
+    def mark(self, state: Progress, *, sync: bool = True) -> None:
+        """Write the state; with `sync`, wait until it is on the disk."""
+        self._write(_STATE, state.encode(), sync=sync)
+        if sync and not IS_WINDOWS:
+            folder = os.open(self.path, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _write(self, name: str, content: bytes, *, sync: bool) -> None:
+        descriptor, temporary = tempfile.mkstemp(prefix=name, dir=self.path)
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            if sync:
+                os.fsync(descriptor)
+        replace_file(Path(temporary), self.path / name)
+
+    def delete(self) -> None:
+        """Delete the journal; files that cannot be deleted stay."""
+        # The state goes first: a directory without it is no journal.
+        with suppress(OSError):
+            for name in (_STATE, *os.listdir(self.path)):
+                (self.path / name).unlink(missing_ok=True)
+            self.path.rmdir()
+
+
+class Journals:
+    """Directory of the journals of a user."""
+
+    def __init__(self, path: StrPath | None = None) -> None:
+        """Set the directory; `None` is ripwrap's in the user's state directory."""
+        if path is None:
+            from platformdirs import user_state_path  # late: searches do not need it
+
+            path = user_state_path("ripwrap", appauthor=False) / "replace"
+        self.path: Path = Path(os.path.abspath(path))
+
+    def folder(self, name: str) -> Folder:
+        """Return the directory of a journal."""
+        return Folder(self.path / name)
+
+    def all(self) -> list[Folder]:
+        """Return all journals, the last one that was changed first."""
+        with suppress(FileNotFoundError):
+            aged: list[tuple[int, Folder]] = []
+            for entry in os.scandir(self.path):
+                with suppress(OSError):
+                    aged.append((os.stat(os.path.join(entry.path, _STATE)).st_mtime_ns, Folder(Path(entry.path))))
+            return [folder for _, folder in sorted(aged, key=lambda one: one[0], reverse=True)]
+        return []
+
+    def last(self, root: str) -> Folder:
+        """Return the last journal of a directory that can be undone.
+
+        Raises:
+            FileNotFoundError: There is none.
+        """
+        for folder in self.all():
+            if folder.state in ("applied", "turning", "preparing") and folder.load().root == root:
+                return folder
+        raise FileNotFoundError(f"no replacement in {shown(root)} to undo: {shown(str(self.path))} has none")
+
+    def prune(self) -> None:
+        """Delete finished journals that are too many or too old."""
+        oldest = time.time() - KEPT_SECONDS
+        finished = [folder for folder in self.all() if folder.state in ("applied", "undone")]
+        for number, folder in enumerate(finished):
+            if number >= KEPT_JOURNALS or _modified(folder) < oldest:
+                folder.delete()
+
+
+def _modified(folder: Folder) -> float:
+    try:
+        return (folder.path / _STATE).stat().st_mtime
+    except OSError:
+        return time.time()

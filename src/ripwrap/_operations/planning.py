@@ -1,0 +1,299 @@
+"""Make the plan of a change from edits of files, however these were found: read, check and cut out the lines to show.
+
+An edit is found as a part of a file's text and its replacement. Where rg has transcoded a file, the part is one of the
+text in UTF-8, and is converted to the file's own bytes.
+"""
+
+import codecs
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from ripwrap._concurrency import CANCELLED
+from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._safe_write import Disk
+from ripwrap._text import BOMS, shown, text_of
+from ripwrap.edits import Edit, FileEdits, Hunk
+from ripwrap.errors import ConflictError, Hint, HintedText
+from ripwrap.models import PathError
+
+CONTEXT = 3
+"""Lines of context around an edit in a diff, as in git."""
+
+# The Encoding Standard, which rg follows, gives some labels to larger encodings than Python does
+# (https://encoding.spec.whatwg.org/#names-and-labels).
+_LABELS = {
+    "ascii": "cp1252",
+    "us-ascii": "cp1252",
+    "latin1": "cp1252",
+    "l1": "cp1252",
+    "iso-8859-1": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso_8859-1": "cp1252",
+    "latin5": "cp1254",
+    "l5": "cp1254",
+    "iso-8859-9": "cp1254",
+    "iso8859-9": "cp1254",
+    "iso_8859-9": "cp1254",
+    "iso-8859-11": "cp874",
+    "tis-620": "cp874",
+    "shift_jis": "cp932",
+    "shift-jis": "cp932",
+    "sjis": "cp932",
+    "euc-kr": "cp949",
+    "utf-16": "utf-16-le",
+    "utf-16le": "utf-16-le",
+    "utf-16be": "utf-16-be",
+    "utf8": "utf-8",
+    "none": "",
+    "auto": "",
+}
+_STATELESS = (
+    "utf-8",
+    "cp125",
+    "cp874",
+    "cp866",
+    "iso8859",
+    "koi8",
+    "mac",
+    "utf-16",
+    "cp932",
+    "cp949",
+    "euc_jp",
+    "gb18030",
+)
+"""Beginnings of Python's names of encodings whose characters do not depend on those before them."""
+
+
+class Change(NamedTuple):
+    """Edit that was found in the text of a file: in UTF-8 and without a byte order mark if rg has transcoded the file.
+
+    Attributes:
+        start: Offset of the first byte to replace.
+        end: Offset of the byte after the last one.
+        before: Bytes that are there.
+        after: Bytes to put there.
+    """
+
+    start: int
+    end: int
+    before: bytes
+    after: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Changes of a file.
+
+    Attributes:
+        path: Path, relative to the root or absolute.
+        changes: Changes of its text, in any order.
+        decoded: True if they were found in the text of the file, as rg reads it; False for the bytes of the file.
+    """
+
+    path: str
+    changes: Sequence[Change]
+    decoded: bool = True
+
+
+def codec_of(label: str | None) -> str:
+    """Return Python's name of an encoding that rg knows; empty for `none` and for no encoding.
+
+    Raises:
+        ValueError: Files in this encoding cannot be changed.
+    """
+    name = (label or "auto").strip().lower()
+    try:
+        codec = _LABELS[name] if name in _LABELS else codecs.lookup(name).name
+    except LookupError:
+        codec = "unknown"
+    if codec and not codec.startswith(_STATELESS):
+        raise ValueError(
+            HintedText(
+                f"files in the encoding {label!r} cannot be changed; leave ",
+                Hint("encoding", kind="omit"),
+                " out, or convert the files to UTF-8 first",
+            )
+        )
+    return codec
+
+
+def plan_files(
+    root: str, found: Iterable[Found], *, encoding: str | None = None, context: int = CONTEXT, disk: Disk | None = None
+) -> tuple[tuple[FileEdits, ...], tuple[PathError, ...]]:
+    """Return the edits of all files that change, by path, and the files that are left out.
+
+    Each file is read once. A file with several names among the paths, because of links, is changed once, by the first.
+
+    Args:
+        root: Directory that paths are relative to.
+        found: Changes of each file.
+        encoding: Encoding that rg was told; `None` is UTF-8, or that of a byte order mark.
+        context: Lines of context to keep around each edit.
+        disk: Disk to read from.
+
+    Raises:
+        ConflictError: A file has other contents than those that were searched, or is gone.
+        ValueError: Two edits of a file overlap, or its encoding lacks a character of a replacement.
+        TimeoutError: The call was cancelled.
+    """
+    disk, codec = disk or Disk(), codec_of(encoding)
+    cancelled = CANCELLED.get()
+    files: list[FileEdits] = []
+    left_out: list[PathError] = []
+    changed: list[str] = []
+    seen: set[str] = set()
+    for one in sorted(found, key=lambda one: path_order(os.fsencode(one.path))):
+        if cancelled.is_set():
+            raise TimeoutError("the call was cancelled")
+        real = os.path.realpath(os.path.join(root, one.path))
+        if real in seen:
+            continue
+        seen.add(real)
+        try:
+            raw, _ = disk.read(real)
+            planned = _plan_file(one, raw, codec, raw_only=encoding == "none", context=context)
+        except (FileNotFoundError, NotADirectoryError, _DiffersError):
+            changed.append(one.path)
+        except UnicodeDecodeError as error:
+            text = f"left out: it is not valid {error.encoding}, at byte {error.start}"
+            left_out.append(PathError(path=one.path, kind="other", message=text))
+        else:
+            if planned is not None:
+                files.append(planned)
+    if changed:
+        raise ConflictError(
+            f"{_named(changed)} changed while being searched; search again", paths=changed, reason="changed"
+        )
+    return tuple(files), tuple(left_out)
+
+
+def _named(paths: Sequence[str]) -> str:
+    first = ", ".join(map(shown, paths[:3]))
+    return f"{first} and {len(paths) - 3} more files" if len(paths) > 3 else first
+
+
+class _DiffersError(Exception):
+    """A file does not have the text that was found in it."""
+
+
+def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: int) -> FileEdits | None:
+    """Return the edits of a file, or None if it stays as it is."""
+    changes = sorted(change for change in one.changes if change.before != change.after)
+    _check_overlaps(one.path, changes)
+    if not changes:
+        return None
+    mark, own = (b"", "") if raw_only or not one.decoded else _mark_of(raw)
+    codec = "" if raw_only or not one.decoded else own or ("" if mark else codec)
+    text = raw[len(mark) :].decode(codec).encode() if codec else raw[len(mark) :]
+    if any(text[change.start : change.end] != change.before for change in changes):
+        raise _DiffersError
+    offsets = _Offsets(text, codec, len(mark))
+    edits = [(change, offsets.of(change.start), offsets.of(change.end)) for change in changes]
+    file = FileEdits(
+        path=one.path,
+        sha256=hashlib.sha256(raw).hexdigest(),
+        encoding=codec,
+        hunks=tuple(_hunks(text, edits, context)),
+    )
+    if codec:
+        _check_encodable(file, raw)
+    return file
+
+
+def _mark_of(raw: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark of a file, and the encoding if it is one of UTF-16."""
+    for mark, encoding in BOMS:
+        if raw.startswith(mark):
+            return mark, "" if encoding == "utf-8" else encoding
+    return b"", ""
+
+
+def _check_overlaps(path: str, changes: Sequence[Change]) -> None:
+    for one, other in pairwise(changes):
+        if other.start < one.end or other.start == one.start:
+            raise ValueError(
+                f"two edits of {shown(path)} overlap, at bytes {one.start}-{one.end} and {other.start}-{other.end}; "
+                "apply one of them first"
+            )
+
+
+def _check_encodable(file: FileEdits, raw: bytes) -> None:
+    """Raise unless each edit can be written, and stands where it was found."""
+    for edit in file.edits:
+        try:
+            after = file.encode(edit.after)
+        except UnicodeEncodeError as error:
+            character = error.object[error.start]
+            raise ValueError(
+                f"{shown(file.path)} cannot hold {character!r}: its encoding is {error.encoding}; leave the file or "
+                "the character out"
+            ) from None
+        if raw[edit.start : edit.end] != file.encode(edit.before) or after.decode(file.encoding) != edit.after:
+            raise _DiffersError
+
+
+class _Offsets:
+    """Converter of offsets in a text to offsets in its file; offsets must not decrease."""
+
+    def __init__(self, text: bytes, codec: str, mark: int) -> None:
+        self._text = text
+        self._codec = codec
+        self._done = 0
+        self._offset = mark
+
+    def of(self, offset: int) -> int:
+        """Return the offset in the file."""
+        piece = self._text[self._done : offset]
+        self._offset += len(piece.decode().encode(self._codec)) if self._codec else len(piece)
+        self._done = offset
+        return self._offset
+
+
+def _hunks(text: bytes, edits: Sequence[tuple[Change, int, int]], context: int) -> Iterator[Hunk]:
+    """Yield the lines around the edits, each line once."""
+    number, counted = 1, 0
+    waiting: list[tuple[Change, int, int]] = []
+    start = end = 0
+    for one in edits:
+        change = one[0]
+        first, last = _lines_around(text, change.start, change.end, context)
+        if waiting and first > end:
+            number, counted = number + text.count(b"\n", counted, start), start
+            yield _hunk(text, start, end, number, waiting)
+            waiting = []
+        if not waiting:
+            start = first
+        waiting.append(one)
+        end = max(last, end)
+    if waiting:
+        yield _hunk(text, start, end, number + text.count(b"\n", counted, start), waiting)
+
+
+def _hunk(text: bytes, start: int, end: int, number: int, edits: Sequence[tuple[Change, int, int]]) -> Hunk:
+    return Hunk(
+        line_number=number,
+        lines=text_of(text[start:end]),
+        edits=tuple(
+            Edit(first, last, change.start - start, text_of(change.before), text_of(change.after))
+            for change, first, last in edits
+        ),
+    )
+
+
+def _lines_around(text: bytes, start: int, end: int, context: int) -> tuple[int, int]:
+    """Return the offsets of whole lines that contain a part of a text, and the lines around it."""
+    first = text.rfind(b"\n", 0, start) + 1
+    for _ in range(context):
+        if not first:
+            break
+        first = text.rfind(b"\n", 0, first - 1) + 1
+    last = max(end - 1, start)
+    for _ in range(context + 1):
+        last = text.find(b"\n", last) + 1 or len(text)
+        if last == len(text):
+            break
+    return first, last

@@ -1,0 +1,444 @@
+"""Find what a replacement changes, preview it as a plan, and write it.
+
+From version 15 on, rg writes the replacement of each match into its JSON, which is all that a plan needs. Older
+versions write none. `rg --passthru --replace` of each file is no substitute: it drops byte order marks, writes UTF-16
+as UTF-8, and ends the last line. So with an older rg a replacement may be a plain text only, for which rg needs
+nothing, and one with groups raises `CapabilityError`.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Unpack, cast
+
+from ripwrap._operations.journal import apply_edits, journal_path, undo_edits
+from ripwrap._operations.planning import CONTEXT, Change, Found, codec_of, plan_files
+from ripwrap._overlay import refuse_overlay
+from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.replacement import (
+    MAX_GROUP,
+    PROBE,
+    Template,
+    compile_options,
+    count_probe,
+    group_count,
+    is_name,
+    missing_group,
+    name_probe,
+    parse_template,
+)
+from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap._text import raw_bytes
+from ripwrap.binary.resolver import Rg
+from ripwrap.edits import AppliedEdits, EditPlan, Select
+from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.models import End, Match, PathError
+from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath, check_timeout
+
+ARGUMENTS = ("pattern", "replacement", "cwd", "paths", "escapes", "rg")
+
+_REFUSED = {
+    "invert_match": "a line without a match has nothing to replace",
+    "passthru": "a plan has the lines around each edit",
+    "replace": "the replacement is the second argument",
+}
+"""Options that cannot be followed, with the reasons."""
+
+_CONTEXT = ("context", "before_context", "after_context")
+_IGNORED = ("no_line_number",)
+
+
+class ReplacePlan(EditPlan, frozen=True):
+    """Replacements that are not written yet, as `replace()` returns them.
+
+    `EditPlan.diff()` shows them, `apply()` writes them, and `undo()` restores the files.
+    """
+
+    async def apply(
+        self,
+        *,
+        select: Select | None = None,
+        break_hard_links: bool = False,
+        journals: StrPath | None = None,
+    ) -> AppliedEdits:
+        """Write the replacements, all or none.
+
+        Each file is first compared with what was searched. The new contents are written to temporary files beside their
+        targets, a journal is written, and all are synced to the disk. Then each temporary file is renamed to its
+        target. If anything fails, all files get their old contents back. After a kill or a crash, files may have the
+        old or the new content, and `ripwrap.undo()`, or `apply()` of the same plan, takes all to one of them. One
+        process at a time applies or undoes; others wait.
+
+        A file keeps its mode, its owner, and on Linux its extended attributes; its time of modification is that of the
+        change. A symbolic link stays, and its target is changed. A read-only file is changed, if its directory is
+        writable.
+
+        If the task is cancelled, nothing is changed, or everything if the first file is already renamed.
+
+        Args:
+            select: Edits to apply: paths, as in `FileEdits.path`, or a function of a file and an edit that returns True
+                for those to apply. `None` applies all.
+            break_hard_links: Change a file that has several names, too. Each name that was found then is a file of
+                its own, and other names keep the old content. Without it such a file raises `ConflictError`.
+            journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
+                have the lines that were replaced, and the last 50 of 30 days are kept.
+
+        Raises:
+            ConflictError: A file has changed since it was searched, has several names, or an interrupted replacement
+                has changed it. Nothing was written.
+            ValueError: `select` names a path that the plan does not change.
+            OSError: A file or the journal cannot be written; all files have their old contents.
+        """
+        work = partial(apply_edits, self.root, self.selected(select), journals, break_hard_links=break_hard_links)
+        return await run_write(AsyncRunner(None), work, timeout=None)
+
+    async def undo(self, *, select: Select | None = None, journals: StrPath | None = None) -> AppliedEdits:
+        """Restore the files that `apply()` has changed; see `ripwrap.undo()`.
+
+        Args:
+            select: The value that was passed to `apply()`. It is not possible to undo only some of the edits.
+            journals: The directory that was passed to `apply()`.
+
+        Raises what `ripwrap.undo()` raises, and `ValueError` if `select` names a path that the plan does not change.
+        """
+        journal = journal_path(self.root, self.selected(select), journals)
+        work = partial(undo_edits, journal, self.root, journals)
+        return await run_write(AsyncRunner(None), work, timeout=None)
+
+
+async def replace(
+    pattern: str | Sequence[str],
+    replacement: str,
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    escapes: bool = False,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> ReplacePlan:
+    r"""Find every match of a pattern, and return a plan that replaces them; nothing is written before `plan.apply()`.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+
+    async def main():
+        plan = await ripwrap.replace(r"TODO: (\w+)", "DONE: $1", cwd="docs/demo", glob="*.py", context=0)
+        print(plan)
+
+
+    asyncio.run(main())
+    ```
+
+    ```text
+    --- a/shop/cart.py
+    +++ b/shop/cart.py
+    @@ -5 +5 @@
+    -    # TODO: taxes
+    +    # DONE: taxes
+    --- a/shop/till.py
+    +++ b/shop/till.py
+    @@ -1 +1 @@
+    -def pay(amount):  # TODO: cards
+    +def pay(amount):  # DONE: cards
+    2 replacements in 2 files.
+    ```
+
+    Bytes are replaced, not texts: everything outside of the matches stays as it is, such as CRLF, a byte order mark,
+    bytes that are not UTF-8, and a last line without a newline. In a file with a byte order mark of UTF-16, or with
+    `encoding`, the replacement is written in the encoding of the file. Binary files, and files with a match that rg
+    does not locate, are left out and named in `plan.errors`; `text=True` changes binary files, too.
+
+    Args:
+        pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+        replacement: Text to put in place of each match. `$1`, `$name` and `${name}` are groups, `$0` is the match, and
+            `$$` is a dollar. A backslash is a backslash, as in `rg --replace`. A newline is written as it is, also in a
+            file with CRLF.
+        cwd: The directory to search; globs and `paths` are relative to it.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`.
+        escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. An rg before version 15 can replace
+            only by a text without groups.
+        **options: rg's flags; see `SearchOptions`. Hidden files and symbolic links are left out, unless `hidden` or
+            `follow` is set, since a link may lead to another directory. `context` is the number of lines around each
+            edit in the diff, 3 by default. `max_count` counts matching lines of each file.
+
+    Raises:
+        pydantic.ValidationError: An option is unknown or ill-typed.
+        ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
+            `passthru` or `replace` is given; files in this `encoding` cannot be changed; or what `search()` raises it
+            for.
+        CapabilityError: The replacement refers to a group, and rg is older than 15.
+        ConflictError: A file changed while it was searched.
+
+    It also raises what `search()` raises.
+    """
+    request = replace_request(pattern, replacement, cwd, paths, options, escapes=escapes)
+    known = await run_replace(AsyncRunner(rg), request, timeout=None)
+    return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
+
+
+async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None) -> AppliedEdits:
+    """Restore the files that a plan has changed, all or none; also after a kill or a crash while they were written.
+
+    The time of modification becomes the old one again, too.
+
+    Args:
+        journal: Path of the journal: `AppliedEdits.journal`. `None` is the last one for a plan of `cwd` that is not
+            undone.
+        cwd: The directory that was searched; it has no effect with `journal`.
+        journals: The directory of the journals, if one was passed to `apply()`.
+
+    Raises:
+        FileNotFoundError: There is no such journal.
+        ConflictError: A file has changed since; nothing was written.
+        ValueError: The journal is damaged.
+        OSError: A file cannot be written; all files have their new contents.
+    """
+    work = partial(undo_edits, journal, cwd, journals)
+    return await run_write(AsyncRunner(None), work, timeout=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceRequest:
+    """A checked call of `replace()`.
+
+    Attributes:
+        command: Command of the search.
+        template: Replacement.
+        options: Options of the search.
+        context: Lines of context around an edit.
+    """
+
+    command: Command
+    template: Template
+    options: SearchOptions
+    context: int
+
+    @property
+    def root(self) -> str:
+        """Directory that is searched, as an absolute path without `..`."""
+        return os.path.normpath(self.command.cwd)
+
+    def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
+        """Return the step that searches the file `probe` in a directory."""
+        options = compile_options(self.options)
+        if replacement is not None:
+            options["replace"] = replacement
+        command = search_command(pattern, folder, "probe", options)
+        return Step(command, partial(EditCollector, None), None)
+
+
+def replace_request(
+    pattern: str | Sequence[str],
+    replacement: str,
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    options: SearchOptions,
+    *,
+    escapes: bool,
+) -> ReplaceRequest:
+    """Return the checked request of `replace()`."""
+    refuse_overlay("replace()")
+    given = cast("dict[str, Any]", {**VISIBLE_FILES, **options})
+    search_command(pattern, cwd, paths, options, arguments=ARGUMENTS)  # checks the options and their types
+    for name, reason in _REFUSED.items():
+        if given.get(name) not in (None, False):
+            raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply: {reason}; leave it out"))
+    codec_of(given.get("encoding"))
+    template = parse_template(replacement, escapes=escapes)
+    context = max((given[name] for name in _CONTEXT if name in given), default=CONTEXT)
+    known = {name: value for name, value in given.items() if name not in (*_CONTEXT, *_IGNORED)}
+    if template.constant is None:
+        known["replace"] = template.text
+    searched = cast("SearchOptions", known)
+    return ReplaceRequest(search_command(pattern, cwd, paths, searched), template, searched, context)
+
+
+async def run_replace(
+    run: Runner,
+    request: ReplaceRequest,
+    *,
+    timeout: float | None,  # noqa: ASYNC109 - rg's
+    allowed: Callable[[str], bool] | None = None,
+) -> EditPlan:
+    """Search, check the references of the replacement, and read the files with matches.
+
+    Args:
+        run: Runner.
+        request: Request.
+        timeout: Seconds for the search, and again for reading the files; `None` is no limit.
+        allowed: Filter for paths that rg prints; `None` allows all.
+
+    Raises what `replace()` raises.
+    """
+    seconds = check_timeout(timeout)
+    constant = request.template.constant
+    step = Step(
+        request.command, partial(EditCollector, None if constant is None else constant.encode(), seconds), seconds
+    )
+    found = await run.collect(step)
+    if request.template.references:
+        await _check_groups(run, request)
+    encoding = request.options.get("encoding")
+    chosen = [one for one in found.found() if allowed is None or allowed(one.path)]
+    work = partial(plan_files, request.root, chosen, encoding=encoding, context=request.context)
+    files, left_out = await run.call(work, seconds=seconds)
+    errors = (error for error in found.errors if allowed is None or (error.path and allowed(error.path)))
+    return EditPlan(root=request.root, files=files, errors=(*errors, *left_out))
+
+
+async def run_write(run: Runner, work: "partial[AppliedEdits]", *, timeout: float | None) -> AppliedEdits:  # noqa: ASYNC109
+    """Apply or undo a plan."""
+    return await run.call_to_end(work, seconds=check_timeout(timeout))
+
+
+async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
+    """Raise `ValueError` if the replacement refers to a group that the pattern lacks; rg says which groups it has."""
+    references, patterns = request.template.references, request.command.patterns
+    if request.options.get("fixed_strings"):
+        raise missing_group(references[0], 0)
+    numbers = [int(one) for one in references if one.isdigit()]
+    folder = await run.call(_make_probe)
+    try:
+        if numbers:
+            largest = min(max(numbers), MAX_GROUP)
+            pattern, replacement = count_probe(patterns, largest)
+            probed = await run.collect(request.probe(pattern, folder, replacement))
+            count = group_count(probed.last_replacement, largest)
+            for number in numbers:
+                if number > count:
+                    raise missing_group(str(number), count if count < largest else None)
+        for name in references:
+            if not name.isdigit() and not (is_name(name) and await _has_name(run, request, name, folder)):
+                raise missing_group(name, None)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # one small file, also if the task is cancelled
+
+
+def _make_probe() -> str:
+    folder = tempfile.mkdtemp(prefix="ripwrap-probe-")
+    with open(os.path.join(folder, "probe"), "w", encoding="ascii") as file:
+        file.write(PROBE)
+    return folder
+
+
+async def _has_name(run: Runner, request: ReplaceRequest, name: str, folder: str) -> bool:
+    try:
+        await run.collect(request.probe(name_probe(request.command.patterns, name), folder))
+    except SearchError:  # PCRE2's own error is no PatternError
+        return True
+    return False
+
+
+@dataclass(slots=True)
+class _File:
+    """Matches of a file.
+
+    Attributes:
+        changes: Changes of its text.
+        unlocated: Number of a line in which rg found a match and does not say where; 0 if there is none.
+        binary: Offset of the first NUL byte at which rg took the file for binary; `None` if it did not.
+    """
+
+    changes: list[Change] = field(default_factory=list[Change])
+    unlocated: int = 0
+    binary: int | None = None
+
+    def add(self, match: Match, constant: bytes | None) -> None:
+        """Add the parts of a line that matched."""
+        if not match.submatches:
+            self.unlocated = self.unlocated or match.line_number or 1
+        for hit in match.submatches:
+            start, end = match.absolute_offset + hit.start, match.absolute_offset + hit.end
+            after = raw_bytes(hit.replacement or "") if constant is None else constant
+            self.changes.append(Change(start, end, hit.raw_match, after))
+
+    def why_left_out(self) -> str:
+        """Return the reason not to change the file; empty if there is none."""
+        if self.binary is not None:
+            return f"it is binary (NUL at byte {self.binary}), and text=True changes it, too"
+        if self.unlocated:
+            return f"rg does not say where the match in line {self.unlocated} is"
+        return ""
+
+
+class EditCollector:
+    """Collector of the parts of files that matched, each with its replacement.
+
+    Attributes:
+        ended: True if rg's summary was read.
+        errors: Paths that rg could not read, and files that are left out.
+        last_replacement: Last replacement that rg wrote.
+    """
+
+    def __init__(self, constant: bytes | None, timeout: float | None = None) -> None:
+        """Set what to collect.
+
+        Args:
+            constant: Bytes that replace every match; `None` if rg writes the replacements.
+            timeout: Time limit in seconds, for the error.
+        """
+        self.ended: bool = False
+        self.errors: tuple[PathError, ...] = ()
+        self.last_replacement: str = ""
+        self._constant = constant
+        self._timeout = timeout
+        self._decoder = MessageDecoder(("match", "end"))
+        self._files: dict[str, _File] = {}
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output."""
+        self._take(self._decoder.feed(chunk))
+        self.ended = self._decoder.summary is not None
+
+    def end_run(self, end: Exit) -> None:
+        """Process the end of the output of one rg; raise if rg failed."""
+        if end.ended:
+            self._take(self._decoder.close())
+        end.check(summary=self._decoder.summary is not None)
+        self._decoder.summary = None
+        self.ended = False
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the paths that rg could not read.
+
+        Raises:
+            TimeoutError: rg was stopped before it had searched everything.
+        """
+        if timed_out:
+            raise TimeoutError(
+                f"rg was stopped after timeout={self._timeout} seconds, before it had searched everything; "
+                "allow more time"
+            )
+        left_out = (
+            PathError(path=path, kind="other", message=f"left out: {reason}")
+            for path, file in self._files.items()
+            if (reason := file.why_left_out())
+        )
+        too_long = too_long_errors(self._decoder.dropped)
+        self.errors = (*end.path_errors(), *sorted(left_out, key=lambda error: error.path or ""), *too_long)
+
+    def found(self) -> Iterator[Found]:
+        """Yield the changes of each file that can be changed as a whole."""
+        dropped = self._decoder.dropped
+        for path, file in self._files.items():
+            if path not in dropped and not file.why_left_out():
+                yield Found(path, file.changes)
+
+    def _take(self, messages: Iterable[Record]) -> None:
+        for message in messages:
+            path = message.path or ""
+            if isinstance(message, Match):
+                self._files.setdefault(path, _File()).add(message, self._constant)
+                if message.submatches:
+                    self.last_replacement = message.submatches[-1].replacement or ""
+            elif isinstance(message, End) and path in self._files:
+                self._files[path].binary = message.binary_offset

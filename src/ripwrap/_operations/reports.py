@@ -1,0 +1,133 @@
+"""Report what a scan found: SARIF for other programs, and a baseline of known texts."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import quote
+
+from pydantic import BaseModel, Field, ValidationError
+
+from ripwrap._operations.rules import Rule, check_rules
+from ripwrap._text import plural
+from ripwrap.models import ScanMatch
+from ripwrap.options import StrPath
+
+SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def sarif(hits: Iterable[ScanMatch], rules: Mapping[str, str] | Iterable[Rule]) -> dict[str, Any]:
+    """Return the log of a scan in SARIF 2.1.0, for `json.dump`.
+
+    It has the places of the texts, not the texts, which may be secrets. Paths are relative to the `cwd` of the scan.
+    The format is https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
+
+    Args:
+        hits: Texts that `scan()` found.
+        rules: Rules of the scan.
+
+    Raises:
+        ValueError: The matches have no line numbers, because of `no_line_number`.
+    """
+    known = check_rules(rules)
+    order = {rule.id: number for number, rule in enumerate(known)}
+    driver = {
+        "name": "ripwrap",
+        "version": metadata.version("ripwrap"),
+        "rules": [
+            {
+                "id": rule.id,
+                "shortDescription": {"text": rule.description or rule.id},
+                **({"properties": {"tags": list(rule.tags)}} if rule.tags else {}),
+            }
+            for rule in known
+        ],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(hit, known[order[hit.rule]], order[hit.rule]) for hit in hits],
+    }
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _result(hit: ScanMatch, rule: Rule, index: int) -> dict[str, Any]:
+    ((start_line, start_column, end_line, end_column),) = hit.ranges()
+    uri = quote(os.fsencode((hit.path or "").replace(os.sep, "/")))
+    region = {
+        "startLine": start_line,
+        "startColumn": start_column + 1,
+        "endLine": end_line,
+        "endColumn": end_column + 1,
+    }
+    return {
+        "ruleId": rule.id,
+        "ruleIndex": index,
+        "level": "warning",
+        "message": {"text": rule.description or f"matched by the rule {rule.id}"},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}],
+        "partialFingerprints": {"ripwrap/v1": hit.fingerprint},
+    }
+
+
+class Baseline(BaseModel, frozen=True):
+    """Texts that are known, so that only others are reported.
+
+    A text is known by its rule, its path and its content, wherever its line is. If a file has a text twice, and the
+    baseline has it once, the second is new. The baseline has hashes, not the texts; a short text can be guessed from
+    its hash.
+
+    Attributes:
+        version: Version of the format.
+        known: Number of the texts with each `ScanMatch.fingerprint`.
+    """
+
+    version: Literal[1] = 1
+    known: dict[str, Annotated[int, Field(ge=1)]]
+
+    @classmethod
+    def of(cls, hits: Iterable[ScanMatch]) -> Self:
+        """Return the baseline of all texts of a scan."""
+        return cls(known=dict(sorted(Counter(hit.fingerprint for hit in hits).items())))
+
+    @classmethod
+    def read(cls, path: StrPath) -> Self:
+        """Read a baseline from a file.
+
+        Raises:
+            ValueError: The file is not a baseline.
+            OSError: The file cannot be read.
+        """
+        with open(path, "rb") as file:
+            content = file.read()
+        try:
+            return cls.model_validate_json(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            said = f"{where}: {first['msg']}" if where else first["msg"]
+            raise ValueError(f"{os.fspath(path)} is not a baseline of ripwrap ({said}); write it again") from error
+
+    def write(self, path: StrPath) -> None:
+        """Write the baseline to a file; an existing one is replaced.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        text = json.dumps(self.model_dump(), indent=1)
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(f"{text}\n")
+
+    def new(self, hits: Iterable[ScanMatch]) -> Iterator[ScanMatch]:
+        """Yield the texts that are not known."""
+        left = Counter(self.known)
+        for hit in hits:
+            if left[hit.fingerprint]:
+                left[hit.fingerprint] -= 1
+            else:
+                yield hit
+
+    def __str__(self) -> str:
+        return plural(sum(self.known.values()), "known text")

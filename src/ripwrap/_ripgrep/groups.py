@@ -1,0 +1,429 @@
+r"""Find the groups of a pattern, and read what they matched out of rg's JSON; no I/O.
+
+rg's JSON has no groups, but from version 15 on it has a `replacement` for each submatch. So a search for groups passes
+a `--replace` that is a list of all groups, each followed by a separator (rg-facts 57). In such a replacement an unset
+group and an empty one look alike. `Groups` tells them apart by the syntax of the pattern:
+
+- A group that cannot match empty text is unset if it is empty.
+- A group that every match goes through is set.
+- A group in an optional part that cannot match empty text, as in `k(?:=(.*))?`, is set if the part matched any text.
+  If the part is no group yet, `Groups.pattern` has a group around it.
+- Any other empty group counts as unset, such as the group of `b|(a*)`.
+
+The syntax is that of https://docs.rs/regex, or with `pcre2` that of pcre2pattern(3).
+"""
+
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ripwrap.errors import DecodeError
+
+_MAX_DEPTH = 200
+_NAME = r"[^\W\d][\w.\[\]]*"
+_OPEN = re.compile(rf"\((?:\?(?:P?<(?P<name>{_NAME})>|'(?P<quoted>{_NAME})'))?(?!\?|\*)")
+_FLAGS = re.compile(r"\(\?(?P<flags>\^?[A-Za-z]*(?:-[A-Za-z]*)?)(?P<end>[:)])")
+_LOOK = re.compile(r"\(\?(?:<?[=!])")
+_ATOMIC = re.compile(r"\(\?>")
+_COMMENT = re.compile(r"\(\?#[^)]*\)")
+_VERBOSE_SPACE = re.compile(r"(?:[ \t\n\v\f\r\x85\u200e\u200f\u2028\u2029]|#[^\n]*)+")
+_COUNT = re.compile(r"\{\s*(?P<least>[0-9]*)\s*(?P<range>,\s*(?P<most>[0-9]*)\s*)?\}")
+_BRACED = re.compile(r"\{[^{}]*\}|<[^<>]*>|'[^']*'|-?[0-9]+")
+_POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")
+_QUOTED = re.compile(r"\\Q.*?(?:\\E|\Z)", re.DOTALL)
+_BOUNDARY = re.compile(r"\{(?:start|end)(?:-half)?\}")
+_REFERENCE = re.compile(rf"\(\?P=(?:{_NAME})\)")
+
+
+class UnknownSyntaxError(ValueError):
+    """Error for a pattern that is invalid, or that has syntax that this module does not parse."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Part of a pattern that a match may leave out: a branch of an alternation, or what an operator repeats.
+
+    Attributes:
+        start: Offset of its first character.
+        end: Offset after its last character.
+        nullable: True if it can match empty text.
+        certain: True if every match goes through it, although it is optional: `(a*)?`.
+        plain: True if it may be put into a group.
+    """
+
+    start: int
+    end: int
+    nullable: bool
+    certain: bool
+    plain: bool = True
+
+
+@dataclass(slots=True)
+class _Group:
+    """Group that captures.
+
+    Attributes:
+        at: Offset of its parenthesis.
+        opening: Its parenthesis, with its name.
+        name: Its name, or None.
+        end: Offset after its closing parenthesis.
+        nullable: True if it can match empty text.
+        parts: Optional parts around it, the innermost first.
+    """
+
+    at: int
+    opening: str
+    name: str | None
+    end: int = 0
+    nullable: bool = True
+    parts: list[_Part] = field(default_factory=list[_Part])
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    r"""Groups of a pattern.
+
+    Attributes:
+        pattern: Pattern to search for; it may have more groups than the original.
+        joined: Pattern without groups, which can be an alternative of a larger pattern; `None` if it must be searched
+            alone.
+        names: Name of each group of the original pattern, or `None`.
+        separator: Text after each group in the replacement.
+        numbers: Number of each of these groups in `pattern`.
+        deciding: For each of these groups the number of the group in `pattern` that tells if it is set while it is
+            empty; 0 if it is then always set, -1 if it is then unset.
+        whole: True if the pattern names the start or end of the file, so that a line of it does not tell if it matches.
+        multiline: True if the pattern names line terminators, as `[\s\S]` and `(?s:.)` do.
+    """
+
+    pattern: str
+    joined: str | None
+    names: tuple[str | None, ...]
+    separator: str
+    numbers: tuple[int, ...]
+    deciding: tuple[int, ...]
+    whole: bool = False
+    multiline: bool = False
+
+    @property
+    def replacement(self) -> str:
+        """Value of `--replace`."""
+        return "".join(f"${{{number}}}{self.separator}" for number in range(1, self._count + 1))
+
+    @property
+    def _count(self) -> int:
+        return max((*self.numbers, *self.deciding), default=0)
+
+    def split(self, replacement: bytes) -> tuple[bytes | None, ...]:
+        """Return the text of each group of the original pattern; `None` for a group that is unset.
+
+        Raises:
+            DecodeError: The replacement has another number of groups.
+        """
+        texts = replacement.split(self.separator.encode())
+        if len(texts) != self._count + 1 or texts.pop():
+            raise DecodeError(f"rg wrote {len(texts)} groups, not {self._count}", record=replacement)
+        return tuple(
+            texts[number - 1] if texts[number - 1] or not by or (by > 0 and texts[by - 1]) else None
+            for number, by in zip(self.numbers, self.deciding, strict=True)
+        )
+
+
+def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_line: bool = True) -> Groups:
+    """Return the groups of a pattern.
+
+    Args:
+        pattern: Regular expression.
+        pcre2: True if it is one of PCRE2.
+        verbatim: True if it is plain text (`fixed_strings`).
+        in_line: True if a match cannot contain a newline, which then separates groups; otherwise a random text does.
+
+    Raises:
+        UnknownSyntaxError: The pattern is invalid, or has syntax that this module does not parse.
+    """
+    separator = "\n" if in_line else f"\x1e{secrets.token_hex(8)}\x1e"
+    if verbatim:
+        return Groups(pattern, None, (), separator, (), ())
+    parser = _Parser(pattern, pcre2=pcre2)
+    parser.parse()
+    edits: dict[int, str] = {}
+    deciding = [_deciding(group, parser.groups, edits, mark=not pcre2) for group in parser.groups]
+    changed = _insert(pattern, edits)
+    starts = sorted([*(group.at for group in parser.groups), *(at for at in edits if edits[at] == "(")])
+    # A group that was inserted is in front of a group at the same offset.
+    numbers: dict[tuple[int, bool], int] = {}
+    number = 0
+    for at in dict.fromkeys(starts):
+        for inserted in (True, False):
+            if edits.get(at, "") == "(" if inserted else any(group.at == at for group in parser.groups):
+                number += 1
+                numbers[at, inserted] = number
+    return Groups(
+        changed,
+        None if pcre2 or parser.verbose or "\n" in pattern or parser.whole else _without_groups(pattern, parser.groups),
+        tuple(group.name for group in parser.groups),
+        separator,
+        tuple(numbers[group.at, False] for group in parser.groups),
+        tuple(one if isinstance(one, int) else numbers[one] for one in deciding),
+        parser.whole,
+        parser.multiline,
+    )
+
+
+def _deciding(group: _Group, groups: Sequence[_Group], edits: dict[int, str], *, mark: bool) -> int | tuple[int, bool]:
+    """Return how to tell if an empty group is set: 0 always, -1 never, or the place of the group that tells it.
+
+    `edits` gets the parentheses of a new group.
+    """
+    if not group.nullable:
+        return -1
+    for part in group.parts:
+        if part.certain:
+            continue
+        if part.nullable:
+            return -1
+        known = next((one for one in groups if (one.at, one.end) == (part.start, part.end)), None)
+        if known is not None:
+            return known.at, False
+        if not mark or not part.plain or edits.get(part.start, "(") != "(" or edits.get(part.end, ")") != ")":
+            return -1
+        edits[part.start], edits[part.end] = "(", ")"
+        return part.start, True
+    return 0
+
+
+def _insert(pattern: str, edits: dict[int, str]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for at in sorted(edits):
+        pieces += pattern[done:at], edits[at]
+        done = at
+    return "".join((*pieces, pattern[done:]))
+
+
+def _without_groups(pattern: str, groups: Sequence[_Group]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for group in groups:
+        pieces += pattern[done : group.at], "(?:"
+        done = group.at + len(group.opening)
+    return "".join((*pieces, pattern[done:]))
+
+
+class _Parser:
+    """Recursive descent parser that finds the groups of a pattern, in the order of their numbers.
+
+    Attributes:
+        groups: Groups that capture.
+        verbose: True if white space may be skipped, `(?x)`.
+        whole: See `Groups`.
+        multiline: See `Groups`.
+    """
+
+    def __init__(self, pattern: str, *, pcre2: bool) -> None:
+        self.groups: list[_Group] = []
+        self.verbose = self.whole = self.multiline = False
+        self._text = pattern
+        self._pcre2 = pcre2
+        self._at = 0
+
+    def parse(self) -> None:
+        """Parse the whole pattern.
+
+        Raises:
+            UnknownSyntaxError: The pattern is invalid, or this module does not parse it.
+        """
+        if self._pcre2 and self._text.startswith("(*"):
+            raise UnknownSyntaxError
+        self._alternation(verbose=False, depth=0)
+        if self._at < len(self._text):
+            raise UnknownSyntaxError
+
+    def _alternation(self, *, verbose: bool, depth: int) -> bool:
+        """Parse up to the end of a group, or of the pattern; return whether it can match empty text."""
+        if depth > _MAX_DEPTH:
+            raise UnknownSyntaxError
+        branches: list[tuple[_Part, int, int]] = []
+        while True:
+            branches.append(self._branch(verbose=verbose, depth=depth))
+            if self._peek() != "|":
+                break
+            self._at += 1
+            verbose = verbose or self.verbose
+        if len(branches) > 1:
+            for part, first, last in branches:
+                for group in self.groups[first:last]:
+                    group.parts.append(part)
+        return any(part.nullable for part, _, _ in branches)
+
+    def _branch(self, *, verbose: bool, depth: int) -> tuple[_Part, int, int]:
+        """Parse a branch; return it with the numbers of its groups."""
+        start, end, nullable, plain = self._at, self._at, True, True
+        first = len(self.groups)
+        while True:
+            if verbose and (space := _VERBOSE_SPACE.match(self._text, self._at)):
+                self._at = space.end()
+            if self._peek() in ("", "|", ")"):
+                break
+            begun, groups = self._at, len(self.groups)
+            flags = _FLAGS.match(self._text, self._at)
+            if flags and flags["end"] == ")":
+                self._at = flags.end()
+                verbose = self._change(flags["flags"], verbose=verbose)
+                if begun == start:
+                    start = end = self._at
+                else:
+                    plain = False
+                continue
+            empty = self._atom(verbose=verbose, depth=depth)
+            empty = self._repeat(begun, groups, empty, verbose=verbose)
+            nullable = nullable and empty
+            end = self._at
+        return _Part(start, end, nullable, certain=False, plain=plain), first, len(self.groups)
+
+    def _peek(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def _change(self, flags: str, *, verbose: bool) -> bool:
+        """Return whether white space is skipped after flags such as `i-x`."""
+        if flags in ("", "-") or (self._pcre2 and set(flags) & set("nJR")):
+            raise UnknownSyntaxError
+        on, _, off = flags.partition("-")
+        self.multiline = self.multiline or "s" in on
+        self.verbose = self.verbose or "x" in on
+        return (verbose or "x" in on) and "x" not in off
+
+    def _repeat(self, begun: int, groups: int, nullable: bool, *, verbose: bool) -> bool:
+        """Parse the operators after an atom; return whether the whole can match empty text."""
+        while True:
+            end = self._at
+            if verbose and (space := _VERBOSE_SPACE.match(self._text, self._at)):
+                self._at = space.end()
+            character = self._peek()
+            count = _COUNT.match(self._text, self._at) if character == "{" else None
+            if count is not None and (count["least"] or count["most"]):
+                least = int(count["least"] or 0)
+                self._at = count.end()
+            elif character in ("*", "?", "+"):
+                least = int(character == "+")
+                self._at += 1
+            else:
+                self._at = end
+                return nullable
+            lazy = self._peek() == "?"
+            if lazy or (self._pcre2 and self._peek() == "+"):
+                self._at += 1
+            if not least:
+                # With a greedy operator, a part that can match empty text always takes part.
+                certain = nullable and not lazy and (count is None or count["most"] != "0")
+                part = _Part(begun, end, nullable, certain=certain)
+                for group in self.groups[groups:]:
+                    group.parts.append(part)
+                nullable = True
+
+    def _atom(self, *, verbose: bool, depth: int) -> bool:
+        """Parse an atom; return whether it can match empty text."""
+        character = self._peek()
+        if character in ("*", "?", "+") or (character == "{" and not self._pcre2):
+            raise UnknownSyntaxError
+        if character == "(":
+            return self._parenthesis(verbose=verbose, depth=depth)
+        if character == "[":
+            self._class(verbose=verbose)
+            return False
+        if character == "\\":
+            return self._escape()
+        self._at += 1
+        return character in ("^", "$")
+
+    def _parenthesis(self, *, verbose: bool, depth: int) -> bool:
+        begun = self._at
+        if opening := _OPEN.match(self._text, begun):
+            if self._pcre2 is False and opening["quoted"]:
+                raise UnknownSyntaxError
+            group = _Group(begun, opening[0], opening["name"] or opening["quoted"])
+            self.groups.append(group)
+            self._at = opening.end()
+            group.nullable = self._alternation(verbose=verbose, depth=depth + 1)
+            self._close()
+            group.end = self._at
+            return group.nullable
+        if flags := _FLAGS.match(self._text, begun):
+            self._at = flags.end()
+            if flags["flags"]:
+                verbose = self._change(flags["flags"], verbose=verbose)
+            nullable = self._alternation(verbose=verbose, depth=depth + 1)
+            self._close()
+            return nullable
+        if not self._pcre2:
+            raise UnknownSyntaxError
+        if comment := _COMMENT.match(self._text, begun) or _REFERENCE.match(self._text, begun):
+            self._at = comment.end()
+            return True
+        if other := _LOOK.match(self._text, begun) or _ATOMIC.match(self._text, begun):
+            self._at = other.end()
+            nullable = self._alternation(verbose=verbose, depth=depth + 1)
+            self._close()
+            return nullable or not other[0].endswith(">")
+        raise UnknownSyntaxError
+
+    def _close(self) -> None:
+        if self._peek() != ")":
+            raise UnknownSyntaxError
+        self._at += 1
+
+    def _class(self, *, verbose: bool) -> None:
+        """Skip a class, with the classes in it."""
+        begun = self._at
+        self._at += 1
+        if self._peek() == "^":
+            self._at += 1
+        if verbose and not self._pcre2 and re.match(r"\s|#", self._peek()):
+            raise UnknownSyntaxError
+        if self._peek() == "]":  # a literal
+            self._at += 1
+        while (character := self._peek()) != "]":
+            if not character:
+                raise UnknownSyntaxError
+            if character == "[":
+                if posix := _POSIX_CLASS.match(self._text, self._at):
+                    self._at = posix.end()
+                elif self._pcre2:
+                    self._at += 1
+                else:
+                    self._class(verbose=verbose)
+            elif verbose and not self._pcre2 and character == "#":
+                raise UnknownSyntaxError  # a comment in a class
+            else:
+                self._at += 2 if character == "\\" else 1
+        self._at += 1
+        inside = self._text[begun : self._at]
+        self.multiline = self.multiline or any({f"\\{a}", f"\\{a.upper()}"} <= set(_escapes(inside)) for a in "swd")
+
+    def _escape(self) -> bool:
+        """Parse an escape; return whether it can match empty text."""
+        character = self._text[self._at + 1 : self._at + 2]
+        if not character:
+            raise UnknownSyntaxError
+        if self._pcre2 and character == "Q" and (quoted := _QUOTED.match(self._text, self._at)):
+            self._at = quoted.end()
+            return len(quoted[0]) < 5
+        self._at += 2
+        if character in "Az" or (self._pcre2 and character in "ZG"):
+            self.whole = True
+            return True
+        if character == "n":
+            self.multiline = True
+        if character == "b" and not self._pcre2 and (boundary := _BOUNDARY.match(self._text, self._at)):
+            self._at = boundary.end()
+        if character in "xuUpPoNgk" and (braced := _BRACED.match(self._text, self._at)):
+            if braced[0][0] in "{<'" or character in "gk":
+                self._at = braced.end()
+        elif not self._pcre2 and character.isdigit():
+            raise UnknownSyntaxError  # a backreference
+        return character in "bB<>" or (self._pcre2 and (character in "KgkEC" or character.isdigit()))
+
+
+def _escapes(text: str) -> Iterator[str]:
+    return (found[0] for found in re.finditer(r"\\.", text, re.DOTALL))

@@ -1,0 +1,614 @@
+"""Change the output of rg into that about files with other texts (`ripwrap.overlay()`).
+
+rg searches the tree as it is, and what it writes about a file of the overlay is left out. Another rg searches the
+texts, in temporary files, and what it writes about them is added, with the paths of the files. Which of these are
+searched, and under which paths (links may lead to a file), rg itself says: it lists the files. Only files that do not
+exist on disk are chosen by `_ignore/selection.py`. So every operation that reads the output of rg follows the overlay.
+"""
+
+import base64
+import json
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from io import BytesIO
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+
+from ripwrap._ignore.selection import Selection
+from ripwrap._overlay import Overlay
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.decoder import PathDecoder, decode_path, decode_types, path_of
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.process import AsyncChild, BlockingChild
+from ripwrap._ripgrep.spool import Batch, Spool
+from ripwrap._ripgrep.stderr import without_paths
+from ripwrap.binary.probe import RgBinary
+from ripwrap.options import FileOptions
+
+Mode: TypeAlias = Literal["json", "paths", "counts"]
+T = TypeVar("T")
+
+_FILE_FLAGS = frozenset("--" + name.replace("_", "-") for name in FileOptions.__annotations__) - {"--max-filesize"}
+"""Flags that choose or sort files by their paths; the rg that searches the texts gets none of them."""
+
+_MODES = ("--json", "--files", "--count", "--count-matches", "--files-with-matches", "--files-without-match")
+_SEVERAL = ("glob", "iglob", "type", "type_not", "type_add", "type_clear", "ignore_file")
+_NUMBERED = re.compile(rb'"path":\{"text":"(?:\.(?:/|\\\\))?([0-9]+)"\}')
+_COUNT = re.compile(rb"([^\0]+)\0([0-9]+(?:\r?\n|\0))")
+_KIND_BYTES = 24
+"""Bytes from which the kind of a record is known."""
+
+_MAX_MAPPED = 10
+"""Number of named files up to which rg maps files into memory, and looks for NUL bytes in another way."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Path of a text, as rg prints it.
+
+    Attributes:
+        path: Path.
+        text: Text.
+        named: True if it is one of the paths of the command.
+    """
+
+    path: str
+    text: bytes
+    named: bool
+
+
+class _Collector(Protocol):
+    """Collector of `Runner.collect()`; see `runner.Collector`."""
+
+    ended: bool
+
+    def feed(self, chunk: bytes) -> None: ...
+    def end_run(self, end: Exit) -> None: ...
+    def finish(self, end: Exit, *, timed_out: bool) -> None: ...
+
+
+C = TypeVar("C", bound=_Collector)
+
+
+class OverlayTimeoutError(Exception):
+    """The time was over before the texts were searched; `end` is the exit of rg."""
+
+    def __init__(self, end: Exit) -> None:
+        super().__init__()
+        self.end = end
+
+
+class _Output:
+    """Collector of the whole output of rg."""
+
+    ended = False
+
+    def __init__(self, check: Callable[[Exit], None]) -> None:
+        self.chunks: list[bytes] = []
+        self.timed_out = False
+        self._check = check
+
+    def feed(self, chunk: bytes) -> None:
+        self.chunks.append(chunk)
+
+    def end_run(self, end: Exit) -> None:
+        self._check(end)
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        self.end, self.timed_out = end, timed_out
+
+
+class _Listing(_Output):
+    """Collector of the paths of a listing that lead to texts."""
+
+    def __init__(self, paths: "_Paths") -> None:
+        super().__init__(Exit.check_listing)
+        self.found: list[tuple[str, bytes]] = []
+        self._paths = paths
+        self._decoder = PathDecoder()
+
+    def feed(self, chunk: bytes) -> None:
+        for path in self._decoder.feed(chunk):
+            text = self._paths.overlay.texts.get(self._paths.real(path))
+            if text is not None:
+                self.found.append((path, text))
+
+
+class _Paths:
+    """Real paths of the paths that rg prints."""
+
+    def __init__(self, command: Command, overlay: Overlay) -> None:
+        self.overlay = overlay
+        self._cwd = command.cwd
+        self._folders: dict[str, str] = {}
+
+    def real(self, path: str) -> str:
+        """Return the real path of a file."""
+        above, name = os.path.split(os.path.join(self._cwd, path))
+        if above not in self._folders:
+            self._folders[above] = os.path.realpath(above)
+        full = os.path.join(self._folders[above], name)
+        return os.path.realpath(full) if full not in self.overlay.texts and os.path.islink(full) else full
+
+    def folders(self) -> Mapping[str, str]:
+        """Return the real path of each directory above the paths so far, by its absolute path as rg prints it."""
+        known = dict(self._folders)
+        for path in self._folders:
+            while (path := os.path.dirname(path)) not in known and path.startswith(self._cwd):
+                known[path] = os.path.realpath(path)
+        return known
+
+    def has_text(self, path: str) -> bool:
+        """Return whether a path leads to a file of the overlay, also to a deleted one."""
+        return self.real(path) in self.overlay.texts
+
+
+class _Order:
+    """Order of the files in the output: a key for each path, in which rg writes the files of each root."""
+
+    def __init__(self, command: Command) -> None:
+        flags = command.arguments[: command.arguments.index("--")]
+        sorts = [flag for flag in flags if flag.startswith(("--sort=", "--sortr="))]
+        self.sorted = bool(sorts) and not sorts[-1].endswith("=none")
+        self._reverse = self.sorted and sorts[-1].startswith("--sortr=")
+        self._roots = [
+            path.removeprefix(os.path.join(os.curdir, "")).rstrip(os.sep) or os.sep for path in command.paths
+        ]
+        self._root = 0
+
+    def is_before(self, key: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
+        """Return whether rg writes the file of a key before that of another one."""
+        return key > other if self._reverse else key < other
+
+    def key(self, path: str) -> tuple[int, bytes]:
+        """Return the key of the next path."""
+        if self._reverse:
+            return 0, path_order(os.fsencode(path))
+        holding = [number for number, root in enumerate(self._roots) if _is_below(path, root)]
+        self._root = next((number for number in holding if number >= self._root), self._root)
+        return self._root, path_order(os.fsencode(path))
+
+
+def _is_below(path: str, root: str) -> bool:
+    return root == os.curdir or path == root or path.startswith(os.path.join(root, ""))
+
+
+async def prepare(
+    collect: Any, call: Any, step: Callable[..., Any], command: Command, seconds: float | None
+) -> "Overlaid":
+    """Search the texts, and return the change of the output.
+
+    Args:
+        collect: `Runner.collect()`.
+        call: `Runner.call()`.
+        step: Class `Step`.
+        command: Command with an overlay.
+        seconds: Time limit of each search; `None` is no limit.
+
+    Raises:
+        OverlayTimeoutError: The time was over.
+        SearchError: rg fails.
+    """
+    overlay = command.overlay
+    if overlay is None:
+        raise ValueError("the command has no overlay")
+    paths = _Paths(command, overlay)
+
+    async def run(one: Command, make: Callable[[], C]) -> C:
+        collector: Any = await collect(step(one, make, seconds))
+        if collector.timed_out:
+            raise OverlayTimeoutError(collector.end)
+        result: C = collector
+        return result
+
+    disk: Command = await call(partial(_on_disk, command, overlay))
+    found: list[tuple[str, bytes]] = []
+    if any(text is not None for text in overlay.texts.values()):
+        listing = replace(
+            disk, arguments=(*_listing_flags(disk), "--", *disk.paths), patterns=(), needs=(), overlay=None
+        )
+        found += (await run(listing, lambda: _Listing(paths))).found
+    options = _options(command)
+    types: Mapping[str, Sequence[str]] = {}
+    if options.get("type") or options.get("type_not"):
+        listed = await run(command.types(), lambda: _Output(Exit.check_listing))
+        types = decode_types(b"".join(listed.chunks))
+    found += await call(lambda: list(_new_files(command, overlay, options, types, paths.folders())))
+    named = {_plain(path) for path in command.paths}
+    texts = [_Found(path, text, path in named) for path, text in found]
+    mode = _mode(command)
+    blocks: list[tuple[str, bytes]] = []
+    stats: list[dict[str, Any]] = []
+    mapped = len(command.paths) <= _MAX_MAPPED
+    mapped = mapped and all(_is_file(os.path.join(command.cwd, path), overlay) for path in command.paths)
+    check = partial(_check, mode)
+    with Spool() as spool:
+        for is_named in (False, True):
+            batch = spool.begin()
+            await call(partial(_write, spool, batch, [one for one in texts if one.named is is_named]))
+            if not batch.names:
+                continue
+            arguments = (
+                *_text_flags(command, mapped=mapped),
+                "--",
+                *(_numbers(batch.path) if is_named else (os.curdir,)),
+            )
+            output = await run(
+                replace(command, arguments=arguments, cwd=batch.path, overlay=None), lambda: _Output(check)
+            )
+            blocks += _blocks(mode, b"".join(output.chunks), batch.name_of, stats)
+    return Overlaid(command, disk, paths, mode, blocks, stats)
+
+
+class Overlaid:
+    """Change of the output of the runs of a search.
+
+    Attributes:
+        command: Command for the files on disk.
+        last: True in the last run.
+    """
+
+    def __init__(
+        self,
+        original: Command,
+        disk: Command,
+        paths: _Paths,
+        mode: Mode,
+        blocks: list[tuple[str, bytes]],
+        stats: list[dict[str, Any]],
+    ) -> None:
+        self.command = replace(disk, overlay=None)
+        self.last = True
+        self._original = original
+        self._paths = paths
+        self._mode: Mode = mode
+        self._stats = stats
+        order = _Order(original)
+        if order.sorted:
+            blocks = _sorted(blocks, original)
+        self._blocks = [(order.key(path) if order.sorted else (-1, b""), output) for path, output in blocks]
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with the first run again."""
+        self._pending = deque(self._blocks)
+        self._order = _Order(self._original)
+        self._rest = b""
+        self._inside_line = self._dropping = self._wrote = False
+        self._dropped: list[dict[str, Any]] = []
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Return the output for the next bytes of rg."""
+        if self._mode == "json":
+            pieces = [piece for line in BytesIO(chunk).readlines() for piece in self._line(line)]
+        else:
+            pieces = list(self._records(chunk))
+        taken = b"".join(pieces)
+        self._wrote = self._wrote or bool(taken)
+        return taken
+
+    def close(self) -> bytes:
+        """Return the output that is left at the end of a run."""
+        rest, self._rest = self._rest, b""
+        taken = rest + (self._others() if self.last else b"")
+        self._wrote = self._wrote or bool(taken)
+        return taken
+
+    def exit(self, end: Exit) -> Exit:
+        """Return the exit of rg as if it had searched the texts."""
+        missing = [path for path in self._original.paths if self._is_deleted(path)] if self.last else []
+        stderr = without_paths(end.stderr, self._paths.has_text)
+        stderr += b"".join(b"rg: %b: No such file or directory (os error 2)\n" % os.fsencode(path) for path in missing)
+        code = end.returncode
+        valid = {0: end.wrote or not end.stderr, 1: not end.wrote or end.command.lists_zeros or self._mode == "json"}
+        if end.lingered or end.failed or not (valid.get(code) or code == 2):
+            return replace(end, command=self._original)
+        code = 2 if missing or (code == 2 and stderr) else 0 if self._wrote else 1
+        wrote, self._wrote = self._wrote, False
+        return replace(end, command=self._original, returncode=code, stderr=stderr, wrote=wrote)
+
+    def _is_deleted(self, path: str) -> bool:
+        return self._paths.overlay.exists(os.path.join(self._original.cwd, path)) is False
+
+    def _before(self, path: bytes) -> Iterator[bytes]:
+        """Yield what is written before a file that is on disk."""
+        if not self._pending:
+            return
+        key = self._order.key(os.fsdecode(path)) if self._order.sorted else (0, b"")
+        while self._pending and (not self._order.sorted or self._order.is_before(self._pending[0][0], key)):
+            yield self._pending.popleft()[1]
+
+    def _others(self) -> bytes:
+        """Return what is not written yet."""
+        taken = b"".join(output for _, output in self._pending)
+        self._pending.clear()
+        return taken
+
+    def _records(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the paths or counts that a chunk completes, without those of the overlay."""
+        self._rest += chunk
+        done = 0
+        pattern = _COUNT if self._mode == "counts" else re.compile(rb"([^\0]+)\0")
+        while record := pattern.match(self._rest, done):
+            done = record.end()
+            path = decode_path(_plain_bytes(record[1]))
+            if not self._paths.has_text(path):
+                yield from self._before(os.fsencode(path))
+                yield record[0]
+        self._rest = self._rest[done:]
+
+    def _line(self, line: bytes) -> Iterator[bytes]:
+        """Yield what is written for a line of JSON, or for a piece of one."""
+        ended = line.endswith(b"\n")
+        if self._inside_line:  # of a long record, whose kind is known
+            self._inside_line = not ended
+            if not self._dropping:
+                yield line
+            return
+        head = self._rest + line
+        self._rest = b""
+        short = head.startswith((b'{"type":"match"', b'{"type":"context"'))
+        if not ended and (len(head) < _KIND_BYTES or not short):
+            self._rest = head
+            return
+        if short:
+            self._inside_line = not ended
+            if not self._dropping:
+                yield head
+        elif head.startswith(b'{"type":"begin"'):
+            path = path_of(head)
+            self._dropping = self._paths.has_text(os.fsdecode(path))
+            if not self._dropping:
+                yield from self._before(path)
+                yield head
+        elif head.startswith(b'{"type":"end"'):
+            if self._dropping:
+                self._dropped.append(json.loads(head)["data"]["stats"])
+            else:
+                yield head
+            self._dropping = False
+        else:
+            yield from self._summary(head)
+
+    def _summary(self, head: bytes) -> Iterator[bytes]:
+        """Yield the summary, with the counts of the texts and without those of the files on disk."""
+        record: dict[str, Any] = json.loads(head)
+        if record.get("type") != "summary" or not self.last:
+            yield head
+            return
+        stats = record["data"]["stats"]
+        for sign, others in ((-1, self._dropped), (1, self._stats)):
+            for other in others:
+                for name in stats.keys() - {"elapsed"}:
+                    stats[name] = max(0, stats[name] + sign * other[name])
+        yield self._others()
+        yield json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+class OverlaidAsyncChild(AsyncChild):
+    """A running rg whose output is changed."""
+
+    def __init__(self, binary: RgBinary, command: Command, overlaid: Overlaid) -> None:
+        super().__init__(binary, command)
+        self._overlaid = overlaid
+
+    async def read(self, *, whole: bool = False) -> bytes:
+        """Return the next bytes; see `AsyncChild`."""
+        while chunk := await super().read(whole=whole):
+            if taken := self._overlaid.feed(chunk):
+                return taken
+        return self._overlaid.close()
+
+    async def wait(self) -> Exit:
+        """Return the exit; see `AsyncChild`."""
+        return self._overlaid.exit(await super().wait())
+
+
+class OverlaidBlockingChild(BlockingChild):
+    """A running rg whose output is changed."""
+
+    def __init__(
+        self, binary: RgBinary, command: Command, timeout: float | None, begun: float, overlaid: Overlaid
+    ) -> None:
+        super().__init__(binary, command, timeout, begun)
+        self._overlaid = overlaid
+
+    def read(self, *, whole: bool = False) -> bytes:
+        """Return the next bytes; see `BlockingChild`."""
+        while chunk := super().read(whole=whole):
+            if taken := self._overlaid.feed(chunk):
+                return taken
+        return b"" if self.timed_out else self._overlaid.close()
+
+    def end(self) -> Exit:
+        """Return the exit; see `BlockingChild`."""
+        return self._overlaid.exit(super().end())
+
+
+def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid | None) -> AsyncChild:
+    """Start the first of the pending commands."""
+    if overlaid is None:
+        return AsyncChild(binary, pending[0])
+    overlaid.last = len(pending) == 1
+    return OverlaidAsyncChild(binary, pending[0], overlaid)
+
+
+def blocking_child(
+    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: Overlaid | None
+) -> BlockingChild:
+    """Start the first of the pending commands, blocking."""
+    if overlaid is None:
+        return BlockingChild(binary, pending[0], timeout, begun)
+    overlaid.last = len(pending) == 1
+    return OverlaidBlockingChild(binary, pending[0], timeout, begun, overlaid)
+
+
+def _write(spool: Spool, batch: Batch, texts: Iterable[_Found]) -> None:
+    for one in texts:
+        spool.add(batch, one.path, one.text)
+
+
+def _sorted(blocks: list[tuple[str, bytes]], command: Command) -> list[tuple[str, bytes]]:
+    """Return the blocks in the order in which rg would write them."""
+    order = _Order(command)
+    keyed: list[tuple[tuple[int, bytes], str, bytes]] = []
+    for path, output in blocks:
+        order = _Order(command)
+        keyed.append((order.key(path), path, output))
+    keyed.sort(key=lambda one: one[0], reverse=order.is_before((1, b""), (0, b"")))
+    return [(path, output) for _, path, output in keyed]
+
+
+def _flags(command: Command) -> tuple[str, ...]:
+    return command.arguments[: command.arguments.index("--")]
+
+
+def _name(flag: str) -> str:
+    return flag.partition("=")[0]
+
+
+def _listing_flags(command: Command) -> tuple[str, ...]:
+    chosen = (flag for flag in _flags(command) if _name(flag) in (*_FILE_FLAGS, "--no-config"))
+    return (*chosen, "--files", "--null")
+
+
+def _text_flags(command: Command, *, mapped: bool) -> tuple[str, ...]:
+    kept = [flag for flag in _flags(command) if _name(flag) not in _FILE_FLAGS]
+    if not mapped and "--mmap" not in kept:
+        kept.append("--no-mmap")
+    return (*kept, "--no-ignore", "--hidden", "--sort=path")
+
+
+def _mode(command: Command) -> Mode:
+    flags = set(_flags(command))
+    if "--json" in flags:
+        return "json"
+    return "counts" if flags & {"--count", "--count-matches"} else "paths"
+
+
+def _check(mode: Mode, end: Exit) -> None:
+    if mode == "json":
+        end.check(summary=end.wrote)
+    else:
+        end.check_listing()
+
+
+def _options(command: Command) -> dict[str, Any]:
+    """Return the options of a command that choose files, as `Selection` takes them."""
+    options: dict[str, Any] = {"hidden": False, "follow": False, "no_require_git": False, "include_git": True}
+    for flag in _flags(command):
+        name, given, value = flag.removeprefix("--").replace("-", "_", 0).partition("=")
+        name = name.replace("-", "_")
+        if name in _SEVERAL:
+            options.setdefault(name, []).append(value)
+        elif name in FileOptions.__annotations__:
+            options[name] = (int(value) if value.isdigit() else value) if given else True
+    return options
+
+
+def _plain(path: str) -> str:
+    return path.removeprefix(os.path.join(os.curdir, ""))
+
+
+def _plain_bytes(path: bytes) -> bytes:
+    return path.removeprefix(os.fsencode(os.path.join(os.curdir, "")))
+
+
+def _is_file(full: str, overlay: Overlay) -> bool:
+    exists = overlay.exists(full)
+    return overlay.is_file(full) if exists is not None else os.path.isfile(full)
+
+
+def _on_disk(command: Command, overlay: Overlay) -> Command:
+    """Return the command without the paths that are only in the overlay, or deleted there."""
+    kept: list[str] = []
+    for path in command.paths:
+        full = os.path.join(command.cwd, path)
+        exists = overlay.exists(full)
+        if exists is None or (exists and os.path.lexists(full)):
+            kept.append(path)
+    if len(kept) == len(command.paths):
+        return command
+    nothing = () if kept else ("--max-depth=0",)
+    return replace(command, arguments=(*_flags(command), *nothing, "--", *(kept or (os.curdir,))))
+
+
+def _new_files(
+    command: Command,
+    overlay: Overlay,
+    options: Mapping[str, Any],
+    types: Mapping[str, Sequence[str]],
+    folders: Mapping[str, str],
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the paths under which rg would find the files that are not on disk.
+
+    Args:
+        command: Command.
+        overlay: Texts.
+        options: Options that choose files.
+        types: File types that rg knows.
+        folders: Real paths of directories, some of which links lead to, by their absolute paths.
+    """
+    new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}
+    if not new:
+        return
+    selection = Selection(command.cwd, options, types)
+    for root in command.paths:
+        top = os.path.normpath(os.path.join(command.cwd, root))
+        known = {top: os.path.realpath(top), **{path: real for path, real in folders.items() if _is_below(path, top)}}
+        for path, text in new.items():
+            if path == known[top]:
+                yield _plain(root), text
+            above = [(folder, real) for folder, real in known.items() if path.startswith(os.path.join(real, ""))]
+            for full in sorted({os.path.join(folder, os.path.relpath(path, real)) for folder, real in above}):
+                parts = os.path.relpath(full, top).split(os.sep)
+                if selection.allows_new(root, parts):
+                    yield _plain(os.path.join(*([] if root == os.curdir else [root]), *parts)), text
+
+
+def _numbers(folder: str) -> Iterable[str]:
+    return sorted(os.listdir(folder))
+
+
+def _blocks(
+    mode: Mode, output: bytes, name_of: Callable[[str], str], stats: list[dict[str, Any]]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield what rg wrote about each text, with its path in place of the number of the text."""
+    if mode == "json":
+        yield from _json_blocks(output, name_of, stats)
+        return
+    for record in re.finditer(rb"([^\0]+)\0()" if mode == "paths" else _COUNT, output):
+        path = name_of(os.fsdecode(_plain_bytes(record[1])))
+        yield path, os.fsencode(path) + b"\0" + record[2]
+
+
+def _json_blocks(
+    output: bytes, name_of: Callable[[str], str], stats: list[dict[str, Any]]
+) -> Iterator[tuple[str, bytes]]:
+    path, spelled, lines = "", b"", list[bytes]()
+    for line in BytesIO(output).readlines():
+        numbered = _NUMBERED.search(line, 0, 100)
+        if numbered is None:
+            summary = json.loads(line)
+            if summary.get("type") == "summary":
+                stats.append(summary["data"]["stats"])
+            continue
+        if line.startswith(b'{"type":"begin"'):
+            path, lines = name_of(numbered[1].decode()), []
+            spelled = _spell(path)
+        lines.append(line[: numbered.start()] + spelled + line[numbered.end() :])
+        if line.startswith(b'{"type":"end"'):
+            yield path, b"".join(lines)
+
+
+def _spell(path: str) -> bytes:
+    """Return a path as rg writes it in JSON."""
+    raw = os.fsencode(path)
+    try:
+        return b'"path":{"text":%b}' % json.dumps(raw.decode(), ensure_ascii=False).encode()
+    except UnicodeDecodeError:
+        return b'"path":{"bytes":"%b"}' % base64.b64encode(raw)

@@ -1,0 +1,138 @@
+r"""Parse replacements of rg, and build patterns that ask rg which groups a pattern has; no I/O.
+
+The syntax is that of the `regex` crate (https://docs.rs/regex/latest/regex/struct.Regex.html#replacement-string-syntax):
+`$1`, `$name`, `${name}`, and `$$` for a dollar. rg puts an empty text in place of a group that does not exist, so a
+reference is checked before anything is written. Python does not parse the pattern for this: rg compiles it.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ripwrap.errors import Hint, HintedText
+from ripwrap.options import SearchOptions
+
+PROBE = "\x01"
+"""Text in which the patterns of this module match."""
+
+MAX_GROUP = 1000
+"""Largest number of a group that a replacement can refer to."""
+
+_REFERENCE = re.compile(r"\$(?:(\$)|\{([0-9A-Za-z_]+)\}|([0-9A-Za-z_]+))")
+_NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
+_SEPARATOR = "\x02"
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u\{([0-9A-Fa-f]{1,6})\}|(.?))", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\"}
+
+_COMPILE_OPTIONS = ("pcre2", "engine", "no_unicode", "dfa_size_limit", "regex_size_limit", "multiline", "crlf")
+"""Options that decide whether a pattern compiles, or which groups it has."""
+
+
+class Template(NamedTuple):
+    """Parsed replacement.
+
+    Attributes:
+        text: Text of the replacement, as rg takes it.
+        references: Names and numbers of groups that it refers to, each once, without the whole match.
+        constant: Text that takes the place of every match; `None` if it depends on the match.
+    """
+
+    text: str
+    references: tuple[str, ...]
+    constant: str | None
+
+
+def parse_template(replacement: str, *, escapes: bool = False) -> Template:
+    r"""Parse a replacement.
+
+    Args:
+        replacement: Replacement, in the syntax of rg.
+        escapes: Replace `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` first.
+
+    Raises:
+        TypeError: The replacement is not a string.
+        ValueError: It has an unknown escape, or a lone surrogate.
+    """
+    if not isinstance(replacement, str):
+        raise TypeError(f"a replacement must be a str, got {type(replacement).__name__}")
+    text = _ESCAPE.sub(_unescape, replacement) if escapes else replacement
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the replacement {text!r} is not valid Unicode; remove {text[error.start]!r}") from error
+    found = [match[2] or match[3] for match in _REFERENCE.finditer(text) if not match[1]]
+    # `$00` is the whole match, too: rg reads it as a number.
+    references = tuple(name for name in dict.fromkeys(found) if not (name.isdigit() and int(name) == 0))
+    return Template(text, references, None if found else text.replace("$$", "$"))
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code, point, letter = match.groups()
+    if code or point:
+        number = int(code or point, 16)
+        if number < 0x110000:
+            return chr(number)
+    elif letter in _ESCAPES:
+        return _ESCAPES[letter]
+    raise ValueError(
+        HintedText(
+            f"unknown escape {match[0]!r} in the replacement; write a backslash as \\\\, or leave ",
+            Hint("escapes", kind="omit"),
+            " out",
+        )
+    )
+
+
+def compile_options(options: SearchOptions) -> SearchOptions:
+    """Return the options that `count_probe()` and `name_probe()` need."""
+    known: Any = {name: value for name, value in options.items() if name in _COMPILE_OPTIONS}
+    made: SearchOptions = known
+    return made
+
+
+def _never(patterns: Sequence[str]) -> str:
+    """Return a pattern that matches nothing of the patterns, in which their groups keep their numbers and names."""
+    return f"(?:{'|'.join(f'(?:{pattern})' for pattern in patterns)}){{0}}"
+
+
+def count_probe(patterns: Sequence[str], largest: int) -> tuple[str, str]:
+    """Return a pattern and a replacement whose result for `PROBE` tells how many groups there are.
+
+    Args:
+        patterns: Patterns, which compile.
+        largest: Largest number of a group that matters.
+    """
+    return f"{_never(patterns)}({PROBE})", _SEPARATOR.join(f"${{{number}}}" for number in range(1, largest + 1))
+
+
+def group_count(result: str, largest: int) -> int:
+    """Return the number of groups from the result of `count_probe()`; `largest` if there are as many or more."""
+    parts = result.split(_SEPARATOR)
+    # The group of the probe follows those of the patterns.
+    return parts.index(PROBE) if PROBE in parts else largest
+
+
+def name_probe(patterns: Sequence[str], name: str) -> str:
+    """Return a pattern that does not compile if the patterns have a group of this name, because it has a second one."""
+    return f"(?P<{name}>){_never(patterns)}"
+
+
+def is_name(reference: str) -> bool:
+    """Return True if a group can have this name."""
+    return bool(_NAME.fullmatch(reference))
+
+
+def missing_group(reference: str, count: int | None) -> ValueError:
+    """Return the error for a reference to a group that does not exist.
+
+    Args:
+        reference: Name or number.
+        count: Number of groups; `None` if it is not known.
+    """
+    if digits := re.match(r"[0-9]+(?=[A-Za-z_])", reference):
+        hint = f"; to let text follow the group, write ${{{digits[0]}}}{reference[digits.end() :]}"
+    elif reference.isdigit() and count is not None:
+        hint = f", which has {count or 'no'} group{'' if count == 1 else 's'}; write $$ for a dollar"
+    else:
+        hint = "; name the group with (?P<name>…), or write $$ for a dollar"
+    return ValueError(f"the replacement refers to ${{{reference}}}, which is no group of the pattern{hint}")

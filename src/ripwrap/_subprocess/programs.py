@@ -1,0 +1,25 @@
+"""Find programs in PATH."""
+
+import os
+
+from ripwrap._windows import IS_WINDOWS, path_entries
+
+
+def find_program(name: str, *, windows: bool = IS_WINDOWS) -> str | None:
+    """Return the path of a program in an absolute directory of PATH; `None` if there is none.
+
+    `subprocess` may start a program of this name in the current directory, which may be an untrusted checkout.
+    CreateProcess looks there before PATH (https://learn.microsoft.com/windows/win32/api/processthreadsapi). On POSIX an
+    entry such as `.` names the directory in which the program starts.
+
+    Args:
+        name: Name of the program, without `.exe`.
+        windows: True for the rules of Windows.
+    """
+    path = os.environ.get("PATH", os.defpath)
+    entries = path_entries(path) if windows else path.split(os.pathsep)
+    file = f"{name}.exe" if windows else name
+    for program in (os.path.join(entry, file) for entry in entries if os.path.isabs(entry)):
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            return program
+    return None

@@ -1,0 +1,153 @@
+"""Replace in files from the command line: show a diff, ask for each edit, write, and undo."""
+
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ripwrap import sync
+from ripwrap._display.console import colored_diff
+from ripwrap._text import plural
+from ripwrap.cli.flags import OTHER, When
+from ripwrap.cli.output import FAILED, FOUND, NOTHING, complain, print_json, styled_console
+from ripwrap.edits import AppliedEdits, Edit, EditPlan, FileEdits
+
+Answer = Literal["y", "n", "a", "d", "q"]
+
+_HELP = """\
+y: replace this, n: leave this, a: replace this and the rest, d: leave this and the rest, q: quit and write nothing"""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class WriteOptions:
+    """Options that say what to do with a plan."""
+
+    apply: Annotated[bool, Parameter(group=OTHER, negative=(), show_default=False, help="Write the files")] = False
+    interactive: Annotated[
+        bool, Parameter(group=OTHER, negative=(), show_default=False, help="Ask for each replacement, then write")
+    ] = False
+    undo: Annotated[
+        bool, Parameter(group=OTHER, negative=(), show_default=False, help="Undo the last replacement in --cwd")
+    ] = False
+    journal: Annotated[
+        str | None, Parameter(group=OTHER, metavar="DIR", help="With --undo, the journal [default: the last]")
+    ] = None
+    break_hard_links: Annotated[
+        bool, Parameter(group=OTHER, negative=(), show_default=False, help="Change files with several names, too")
+    ] = False
+
+    def check(self, texts: Collection[str | None]) -> None:
+        """Raise `ValueError` if the options contradict each other or the positional arguments.
+
+        Args:
+            texts: Pattern and replacement; `None` if one was not given.
+        """
+        given = [f"--{name}" for name in ("apply", "interactive", "undo") if getattr(self, name)]
+        if len(given) > 1:
+            raise ValueError(f"{given[0]} and {given[1]} cannot be combined; leave one of them out")
+        if self.journal is not None and not self.undo:
+            raise ValueError("--journal names what to undo; add --undo, or leave --journal out")
+        if self.undo and any(text is not None for text in texts):
+            raise ValueError(
+                "--undo takes no pattern: it restores the files of the last replacement; leave PATTERN out"
+            )
+        if not self.undo and any(text is None for text in texts):
+            raise ValueError("PATTERN and REPLACEMENT are needed; see `ripwrap replace --help`")
+
+
+SHOW = WriteOptions()
+
+
+def undo_last(journal: str | None, cwd: str, *, as_json: bool) -> int:
+    """Undo a replacement, or the last one in a directory, and return the exit code."""
+    return _print_applied(sync.undo(journal, cwd=cwd), as_json=as_json)
+
+
+def show_or_write(plan: sync.ReplacePlan, options: WriteOptions, color: When, *, as_json: bool) -> int:
+    """Show a plan, or write what was chosen of it, and return the exit code."""
+    for error in plan.errors:
+        complain(str(error))
+    code = FAILED if any(not error.harmless for error in plan.errors) else FOUND if plan else NOTHING
+    if options.interactive:
+        chosen = _ask_for_all(plan, color)
+        if not chosen:
+            complain("nothing was written")
+            return FAILED if code == FAILED else NOTHING
+        applied = plan.apply(
+            select=lambda file, edit: (file.path, edit.start) in chosen, break_hard_links=options.break_hard_links
+        )
+    elif options.apply and plan:
+        applied = plan.apply(break_hard_links=options.break_hard_links)
+    else:
+        print_json(plan) if as_json else _print_diff(plan, color)
+        return code
+    _print_applied(applied, as_json=as_json)
+    return code
+
+
+def _print_applied(applied: AppliedEdits, *, as_json: bool) -> int:
+    if as_json:
+        print_json(applied)
+    else:
+        print(applied if applied.undone else f"{applied} `ripwrap replace --undo` restores them.")
+    return FOUND
+
+
+def _print_diff(plan: EditPlan, color: When) -> None:
+    for file in plan:
+        _print_file(file, color)
+    complain(f"{plan.message} --apply writes." if plan else plan.message)
+
+
+def _print_file(file: FileEdits, color: When) -> None:
+    """Print the diff of a file. If stdout is not a terminal, write the exact bytes of the diff."""
+    console = styled_console(color)
+    if console.color_system is not None or sys.stdout.isatty():
+        console.print(colored_diff(file.diff()))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(file.raw_diff())
+
+
+def _ask_for_all(plan: EditPlan, color: When) -> set[tuple[str, int]]:
+    """Ask for each edit, and return the path and offset of those to apply."""
+    chosen: set[tuple[str, int]] = set()
+    everything = [*_single_edits(plan)]
+    for number, (file, edit) in enumerate(everything):
+        _print_file(file, color)
+        answer = _ask(f"Replace this ({number + 1} of {plural(len(everything), 'replacement')})? [y,n,a,d,q,?] ")
+        if answer == "q":
+            return set()
+        if answer == "a":
+            return chosen | {(file.path, edit.start) for file, edit in everything[number:]}
+        if answer == "d":
+            break
+        if answer == "y":
+            chosen.add((file.path, edit.start))
+    return chosen
+
+
+def _single_edits(plan: EditPlan) -> Iterator[tuple[FileEdits, Edit]]:
+    """Yield each edit with a file that has only this one, with the lines around it."""
+    for file in plan:
+        for hunk in file.hunks:
+            for edit in hunk.edits:
+                yield file.model_copy(update={"hunks": (hunk.model_copy(update={"edits": (edit,)}),)}), edit
+
+
+def _ask(question: str) -> Answer:
+    """Return the answer to a question; the end of the input is `q`."""
+    while True:
+        print(question, end="", flush=True)
+        answer = sys.stdin.readline() if sys.stdin is not None else ""
+        match answer.strip().lower():
+            case "y" | "n" | "a" | "d" | "q" as known:
+                return known
+            case "" if not answer:
+                print()
+                return "q"
+            case _:
+                print(_HELP)

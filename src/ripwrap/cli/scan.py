@@ -1,0 +1,117 @@
+"""Command to scan for the rules of a file, for people and for continuous integration."""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Unpack
+
+from cyclopts import Group, Parameter
+
+from ripwrap import sync
+from ripwrap._operations.gitleaks import load_rules
+from ripwrap._operations.reports import Baseline, sarif
+from ripwrap._operations.rules import Rule
+from ripwrap._text import raw_bytes, shown
+from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
+from ripwrap.cli.help import epilogue
+from ripwrap.cli.output import FAILED, FOUND, NOTHING, print_json, printed_warnings
+from ripwrap.models import ScanMatch
+from ripwrap.options import SearchOptions
+
+SCAN = Group("Scan options", sort_key=0)
+
+EXIT_CODES = """\
+Exit codes:
+  0  nothing was found, or nothing that is not in the baseline
+  1  a rule matched
+  2  an error; stderr says which"""
+
+EPILOGUE = epilogue(
+    "ripwrap scan --rules .gitleaks.toml",
+    "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
+    "ripwrap scan --rules rules.toml --write-baseline known.json",
+    "ripwrap scan --rules rules.toml --baseline known.json",
+    after=EXIT_CODES,
+)
+
+
+def _flag(text: str) -> Parameter:
+    return Parameter(group=SCAN, negative=(), show_default=False, help=text)
+
+
+@flags(SearchOptions)
+def scan(
+    *paths: str,
+    rules: Annotated[str, Parameter(group=SCAN, metavar="FILE", help="Rules, as TOML in gitleaks' format")],
+    sarif_output: Annotated[bool, Parameter(name="--sarif", group=SCAN, negative=(), show_default=False)] = False,
+    baseline: Annotated[str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out what FILE knows")] = None,
+    write_baseline: Annotated[
+        str | None, Parameter(group=SCAN, metavar="FILE", help="Write what is found to FILE, and exit with 0")
+    ] = None,
+    overlaps: Annotated[bool, _flag("Report all texts, also those that overlap")] = False,
+    redact: Annotated[bool, _flag("Print places and rules, not the texts")] = False,
+    limit: Limit = None,
+    json: Json = False,
+    cwd: Cwd = ".",
+    rg: RgPath = None,
+    **options: Unpack[SearchOptions],
+) -> int:
+    """Search for the rules of a file, e.g. for secrets.
+
+    Parameters
+    ----------
+    paths
+        Files and directories to scan [default: all]
+    sarif_output
+        Print a log in SARIF 2.1.0
+    """
+    if json and sarif_output:
+        raise ValueError("--json and --sarif exclude each other; leave one of them out")
+    if (json or sarif_output) and redact:
+        raise ValueError("--redact has no effect on --json or --sarif; leave it out")
+    known = load_rules(rules)
+    old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
+    with printed_warnings() as warned:
+        found = sync.scan(known, cwd=cwd, paths=paths, overlaps=overlaps, rg=rg, **options)
+        hits = old.new(found)
+        if write_baseline is not None:
+            Baseline.of(hits).write(write_baseline)
+            return FAILED if warned.any else FOUND
+        number = _print(hits, known, limit, as_json=json, as_sarif=sarif_output, redact=redact)
+    return FAILED if warned.any else NOTHING if number else FOUND
+
+
+def _print(
+    hits: Iterator[ScanMatch],
+    rules: tuple[Rule, ...],
+    limit: int | None,
+    *,
+    as_json: bool,
+    as_sarif: bool,
+    redact: bool,
+) -> int:
+    """Print texts, at most `limit`, and return their number."""
+    shown_hits: list[ScanMatch] = []
+    number = 0
+    for hit in hits:
+        if limit is not None and number == limit:
+            break
+        number += 1
+        if as_sarif:
+            shown_hits.append(hit)
+        elif as_json:
+            print_json(hit)
+        else:
+            _print_plain(hit, redact=redact)
+    if as_sarif:
+        sys.stdout.write(f"{json.dumps(sarif(shown_hits, rules), indent=1)}\n")
+    return number
+
+
+def _print_plain(hit: ScanMatch, *, redact: bool) -> None:
+    place = shown(hit.path or "")
+    if hit.line_number is not None:
+        ((line, column, _, _),) = hit.ranges()
+        place += f":{line}:{column + 1}"
+    text = b"" if redact else b": " + raw_bytes(hit.submatches[0].match).replace(b"\n", b"\\n")
+    sys.stdout.buffer.write(f"{place}: {hit.rule}".encode("utf-8", "replace") + text + b"\n")

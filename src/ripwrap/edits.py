@@ -1,0 +1,270 @@
+"""Models of changes to files: edits, the plan of a replacement, and the result of applying it.
+
+A plan does not depend on the way in which its edits were found. It has all lines that it shows, so that showing it
+reads no file.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from pydantic import BaseModel
+
+from ripwrap._display import diff, html
+from ripwrap._display.plain import grep_lines
+from ripwrap._text import FsPath, Text, plural, raw_bytes, text_of
+from ripwrap.models import Context, Match, PathError, Submatch
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class Edit(NamedTuple):
+    """Replacement of a part of a file.
+
+    Attributes:
+        start: Offset of the part in the file, in bytes.
+        end: Offset of the byte after it.
+        at: Offset of the part in `Hunk.lines`, in bytes.
+        before: Text of the part.
+        after: Text that takes its place.
+    """
+
+    start: int
+    end: int
+    at: int
+    before: Text
+    after: Text
+
+
+class Hunk(BaseModel, frozen=True):
+    """Consecutive lines of a file with edits, and the lines around them.
+
+    Attributes:
+        line_number: Number of the first line, from 1.
+        lines: Lines before the edits, with their terminators. Lines of a file in another encoding are in UTF-8.
+        edits: Edits of these lines, from left to right.
+    """
+
+    line_number: int
+    lines: Text
+    edits: tuple[Edit, ...]
+
+    def messages(self, path: str = "") -> Iterator[Match | Context]:
+        """Yield the lines as a search with replacements does: lines with edits as `Match`, others as `Context`."""
+        raw, number, done = raw_bytes(self.lines), self.line_number, 0
+        waiting = deque(self.edits)
+        while done < len(raw) or waiting:
+            end = _line_end(raw, done)
+            edits: list[Edit] = []
+            # An edit at the end of the last line belongs to it, since no line follows.
+            while waiting and (waiting[0].at < end or end == len(raw)):
+                edits.append(waiting.popleft())
+                end = max(end, _line_end(raw, max(edits[-1].at + len(raw_bytes(edits[-1].before)) - 1, done)))
+            lines = raw[done:end]
+            yield (_match if edits else _context)(path, lines, number, done, edits)
+            number += lines.count(b"\n")
+            done = end
+
+
+def _line_end(raw: bytes, start: int) -> int:
+    """Return the offset after the newline of the line that `start` is in."""
+    return raw.find(b"\n", start) + 1 or len(raw)
+
+
+def _match(path: str, lines: bytes, number: int, offset: int, edits: list[Edit]) -> Match:
+    submatches = tuple(
+        Submatch(
+            match=edit.before,
+            start=edit.at - offset,
+            end=edit.at - offset + len(raw_bytes(edit.before)),
+            replacement=edit.after,
+        )
+        for edit in edits
+    )
+    return Match(
+        path=path, lines=text_of(lines), line_number=number, absolute_offset=edits[0].start, submatches=submatches
+    )
+
+
+def _context(path: str, lines: bytes, number: int, offset: int, _: list[Edit]) -> Context:
+    return Context(path=path, lines=text_of(lines), line_number=number, absolute_offset=offset, submatches=())
+
+
+class FileEdits(BaseModel, frozen=True):
+    """Edits of one file.
+
+    Attributes:
+        path: Path of the file, relative to `EditPlan.root` unless an absolute path was asked for.
+        sha256: Hash of the content that was searched, in hexadecimal digits.
+        encoding: Name that Python has for the encoding of the file, such as `utf-16-le`; empty for UTF-8 and for files
+            of which nothing is known.
+        hunks: Lines with edits, from the first to the last.
+    """
+
+    path: FsPath
+    sha256: str
+    encoding: str = ""
+    hunks: tuple[Hunk, ...]
+
+    @property
+    def edits(self) -> Iterator[Edit]:
+        """All edits, from the first to the last."""
+        return (edit for hunk in self.hunks for edit in hunk.edits)
+
+    def __len__(self) -> int:
+        """Return the number of edits."""
+        return sum(len(hunk.edits) for hunk in self.hunks)
+
+    def encode(self, text: str) -> bytes:
+        """Return the bytes of a text in the encoding of the file.
+
+        Raises:
+            UnicodeEncodeError: The encoding has no such character.
+        """
+        raw = raw_bytes(text)
+        return raw.decode().encode(self.encoding) if self.encoding else raw
+
+    def lines(self) -> Iterator[Match | Context]:
+        """Iterate over the lines of all hunks, as `Hunk.messages()` yields them."""
+        for hunk in self.hunks:
+            yield from hunk.messages(self.path)
+
+    def diff(self) -> str:
+        """Return the edits as a unified diff, for `git apply -p1` or `patch -p1` in `root`.
+
+        For a file that is not UTF-8, use `raw_diff()`. A file in another encoding, or with a byte order mark, is shown
+        in UTF-8, and the diff does not apply to it.
+        """
+        return text_of(self.raw_diff())
+
+    def raw_diff(self) -> bytes:
+        """Return the exact bytes of `diff()`."""
+        return diff.unified(self.path, self.lines(), nul_ends=True)
+
+
+Select: TypeAlias = Collection[str] | Callable[[FileEdits, Edit], bool]
+"""Choice of edits: paths, as in `FileEdits.path`, or a function that returns True for an edit to apply."""
+
+
+class EditPlan(BaseModel, frozen=True):
+    """Edits of files that are not written yet.
+
+    `len()` is the number of files, and the plan is true if there are any. Iteration goes over `files`. `str()` has the
+    format of `diff()`, followed by `message`.
+
+    Attributes:
+        root: Directory that paths are relative to, as an absolute path.
+        files: Files with edits, in the order of `rg --sort=path`.
+        errors: Paths that could not be searched, and files that are left out although they have matches, with the
+            reason.
+    """
+
+    root: FsPath
+    files: tuple[FileEdits, ...]
+    errors: tuple[PathError, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of files."""
+        return len(self.files)
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to change."""
+        return bool(self.files)
+
+    # See `GrepResult.__iter__()`.
+    def __iter__(self) -> Iterator[FileEdits]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Iterate over the files."""
+        return iter(self.files)
+
+    @property
+    def total_edits(self) -> int:
+        """Number of edits of all files."""
+        return sum(map(len, self.files))
+
+    @property
+    def message(self) -> str:
+        """Number of edits and files, and of paths with errors, in a sentence."""
+        left_out = f"; {plural(len(self.errors), 'path')} left out" if self.errors else ""
+        if not self.files:
+            return f"Nothing to replace{left_out}."
+        return f"{plural(self.total_edits, 'replacement')} in {plural(len(self.files), 'file')}{left_out}."
+
+    def diff(self) -> str:
+        """Return the `diff()` of every file, one after another."""
+        return text_of(self.raw_diff())
+
+    def raw_diff(self) -> bytes:
+        """Return the exact bytes of `diff()`."""
+        return b"".join(file.raw_diff() for file in self.files)
+
+    def selected(self, select: Select | None) -> tuple[FileEdits, ...]:
+        """Return the files with the chosen edits only.
+
+        Raises:
+            ValueError: `select` names a path without edits.
+        """
+        if select is None:
+            return self.files
+        if callable(select):
+            return tuple(filter(None, (_selected(file, select) for file in self.files)))
+        wanted = {select} if isinstance(select, str) else {*select}
+        if unknown := wanted - {file.path for file in self.files}:
+            raise ValueError(f"select names {min(unknown)!r}, which the plan does not change; name paths of its files")
+        return tuple(file for file in self.files if file.path in wanted)
+
+    def __str__(self) -> str:
+        """Return the diff, then the message."""
+        return f"{self.diff()}{self.message}"
+
+    def grep_lines(self) -> Iterator[str]:
+        """Yield the changed lines as grep writes them, `path:line:text`."""
+        return grep_lines((file.path, file.lines()) for file in self.files)
+
+    def _repr_html_(self) -> str:
+        return html.html(self.message, ((file.path, file.lines()) for file in self.files))
+
+    def __rich__(self) -> "RenderableType":
+        from rich.console import Group
+        from rich.text import Text as RichText
+
+        from ripwrap._display.console import colored_diff
+
+        return Group(*(colored_diff(file.diff()) for file in self.files), RichText(self.message, "dim"))
+
+
+def _selected(file: FileEdits, select: Callable[[FileEdits, Edit], bool]) -> FileEdits | None:
+    """Return the file with the chosen edits, or None if there are none; hunks keep their lines."""
+    chosen = ((hunk, tuple(edit for edit in hunk.edits if select(file, edit))) for hunk in file.hunks)
+    hunks = tuple(hunk.model_copy(update={"edits": edits}) for hunk, edits in chosen if edits)
+    return file.model_copy(update={"hunks": hunks}) if hunks else None
+
+
+class AppliedEdits(BaseModel, frozen=True):
+    """Result of applying a plan, or of undoing it.
+
+    Attributes:
+        journal: Path of the journal, for `ripwrap.undo()`; empty if there was nothing to write.
+        root: Directory that was searched, as an absolute path.
+        files: Real paths of the files that were written.
+        undone: True if the files have their old contents again.
+    """
+
+    journal: FsPath
+    root: FsPath
+    files: tuple[FsPath, ...]
+    undone: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of files that were written."""
+        return len(self.files)
+
+    @property
+    def message(self) -> str:
+        """Number of files, in a sentence."""
+        files = plural(len(self.files), "file")
+        return f"{files} restored." if self.undone else f"{files} changed."
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return self.message

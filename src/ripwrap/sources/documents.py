@@ -1,0 +1,121 @@
+"""Read PDFs (pypdf), text documents (python-docx) and spreadsheets (python-calamine): the extra `documents`.
+
+The packages are imported when a document is read, in a process of its own (`ripwrap.sources.reading`). pypdf is
+written in Python and calamine in Rust, so that a hostile document cannot write to their memory; python-docx uses lxml.
+"""
+
+import datetime as dt
+import io
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+from ripwrap.models import Location
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""First bytes of a document of Office 97, and of an encrypted one of any later Office ([MS-OFFCRYPTO])."""
+
+_ONE_LINE = str.maketrans("\r\n\t\v\f\u2028\u2029", "       ")
+_LIGATURES = str.maketrans({"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl"})
+"""Ligatures of typeset text, each with the letters that patterns have in its place."""
+
+_RATIO_FROM_BYTES = 64 << 20
+_MAX_RATIO = 200
+
+
+def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
+    """Yield the text of each page.
+
+    Raises:
+        ValueError: It is encrypted.
+        Exception: It is broken.
+    """
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError
+
+    reader = PdfReader(io.BytesIO(content))
+    if reader.is_encrypted:
+        try:
+            opened = reader.decrypt("")
+        except (DependencyError, NotImplementedError):
+            raise ValueError("encrypted in a way that needs the package cryptography") from None
+        if not opened:
+            raise ValueError("encrypted")
+    for number, page in enumerate(reader.pages, 1):
+        location = Location(page=number)
+        try:
+            yield location, page.extract_text().translate(_LIGATURES)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the other pages count; pypdf raises errors of many classes
+            yield location, error
+
+
+def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
+    """Yield the text of each paragraph of the body, also of those in tables and text boxes.
+
+    Raises:
+        ValueError: It is encrypted, or a bomb.
+        Exception: It is broken.
+    """
+    _check_package(content)
+    from docx import Document
+    from docx.oxml.ns import qn
+    from docx.text.paragraph import Paragraph
+
+    document: Any = Document(io.BytesIO(content))
+    fallback = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+    for number, element in enumerate(document.element.body.iter(qn("w:p")), 1):
+        if next(element.iterancestors(fallback), None) is not None:
+            continue  # the same text box for older programs
+        text = Paragraph(element, document).text
+        if text:
+            yield Location(paragraph=number), text
+
+
+def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
+    """Yield the values of each sheet: a line for each row, with tabs between the columns.
+
+    Raises:
+        ValueError: It is encrypted, or a bomb.
+        Exception: It is broken.
+    """
+    _check_package(content)
+    from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
+
+    workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
+    for sheet in workbook.sheets_metadata:
+        if sheet.typ != SheetTypeEnum.WorkSheet:
+            continue
+        location = Location(sheet=sheet.name)
+        try:
+            rows = workbook.get_sheet_by_name(sheet.name).to_python(skip_empty_area=False)
+        except CalamineError as error:
+            yield location, error
+            continue
+        yield location, "".join("\t".join(map(_value, row)).rstrip("\t") + "\n" for row in rows)
+
+
+def _value(value: object) -> str:
+    """Return the text of a cell, in one line."""
+    match value:
+        case str():
+            return value.translate(_ONE_LINE)
+        case bool():
+            return str(value).upper()
+        case float() if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+        case dt.datetime() if value.time() == dt.time():
+            return str(value.date())
+        case _:
+            return str(value)
+
+
+def _check_package(content: bytes) -> None:
+    """Raise `ValueError` for an encrypted document, and for one that claims to be far larger than its file."""
+    if content.startswith(_OLE):
+        raise ValueError("encrypted, or of a format before Office 2007")
+    with zipfile.ZipFile(io.BytesIO(content)) as package:
+        size = sum(info.file_size for info in package.infolist())
+    if size > max(_RATIO_FROM_BYTES, _MAX_RATIO * len(content)):
+        raise ValueError(f"unpacks to more than {_MAX_RATIO} times its size (a bomb?)")

@@ -1,0 +1,437 @@
+"""Read objects of stores and files of other file systems through fsspec, several at a time.
+
+Each object is fetched by a thread of its own, which is a daemon: a server that hangs can hold up neither the search nor
+the exit of the program. The objects come in order. Those that are fetched and not yet searched have at most
+`MAX_HELD_BYTES`, besides one larger object.
+"""
+
+import errno
+import importlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
+
+from ripwrap._text import plural, shown
+from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.models import PathError, PathErrorKind
+from ripwrap.options import check_limit, check_timeout
+from ripwrap.sources.archives import ArchiveSource, Bounds, check_inside, format_of
+from ripwrap.sources.base import Item, Source
+
+T = TypeVar("T")
+
+MAX_WORKERS = 256
+MAX_HELD_BYTES = 64 << 20
+"""Size of the fetched objects at which no further object is fetched."""
+
+MAX_OBJECT_BYTES = 256 << 20
+"""Maximum size of an object; a larger one is left out."""
+
+_CHUNK_BYTES = 1 << 20
+_POLL_SECONDS = 0.1
+"""Seconds between two checks for a stall or the end of the search, while an object is fetched."""
+
+_KINDS: tuple[tuple[type[OSError], PathErrorKind], ...] = ((FileNotFoundError, "missing"), (PermissionError, "denied"))
+
+
+class _LeftOutError(Exception):
+    """An object is left out; the message says why."""
+
+
+class _SearchTimeoutError(TimeoutError):
+    """The time of the search is over; another `TimeoutError` is that of a file system, and concerns an object."""
+
+
+class _OverError(Exception):
+    """The maximum number of bytes was fetched."""
+
+
+def fs(
+    urls: str | Iterable[str],
+    *,
+    workers: int = 32,
+    inside: str | Iterable[str] = (),
+    max_bytes: int | None = None,
+    stall_seconds: float | None = 60.0,
+    storage_options: Mapping[str, Any] | None = None,
+) -> "FileSystemSource":
+    r"""Return the objects of stores, or the files of other file systems, as items for `search_in()` and `grep_in()`.
+
+    `fsspec` reads them, with the package for the protocol: `s3fs` for `s3://`, `gcsfs` for `gs://`, `adlfs` for
+    `az://`, `aiohttp` for `https://`. The objects of each URL come in the order of their names. The name of an item is
+    its URL, and `glob`, `type` and the other options that choose files look at the URL.
+
+    ```py
+    import fsspec
+
+    from ripwrap import sources, sync
+
+    fsspec.filesystem("memory").pipe({"/logs/a.txt": b"ok\nTODO: taxes\n", "/logs/b.txt": b"ok\n"})
+    source = sources.fs("memory://logs/*.txt")
+    for match in sync.search_in("TODO", source):
+        print(match.path, match.line_number, match.text)
+    print(source.bytes_fetched)
+    ```
+
+    ```text
+    memory:///logs/a.txt 2 TODO: taxes
+    17
+    ```
+
+    Args:
+        urls: URL of fsspec, or several: of an object, or with the wildcards `*`, `?`, `[…]` and `**` of several. URLs
+            may be chained, as in `zip://*.py::s3://bucket/a.zip`.
+        workers: Number of objects that are fetched at a time, 1 to 256.
+        inside: Formats of archives and compressed files of which the members are searched in their place, as in
+            `search(inside=…)`: `inside="gz"` searches `a.gz` as `a.gz!/a`.
+        max_bytes: Maximum number of bytes to fetch. The first object that does not fit and all after it are left out,
+            and `errors` says so. `None` is no limit.
+        stall_seconds: Seconds without a byte of an object after which it becomes an error; `None` is no limit.
+        storage_options: Arguments of the file system, such as `{"anon": True}` for public buckets of S3.
+
+    Raises:
+        ValueError: `fsspec`, or the package for a protocol, is not installed; a protocol or format is unknown; a number
+            is out of range; or there is no URL.
+        TypeError: An argument has another type.
+
+    An object that cannot be read is an error in `errors` of the source. The search raises `FileNotFoundError` if the
+    wildcards of all URLs match nothing, and `SearchError` if a store cannot list its objects.
+    """
+    several = (urls,) if isinstance(urls, str) else tuple(urls)
+    if not several or not all(several):
+        raise ValueError(
+            HintedText(Hint("urls", kind="correct"), " must be a URL such as 's3://bucket/*.gz', or several")
+        )
+    for url in several:
+        if not isinstance(url, str):
+            raise TypeError(f"a URL must be a str, got {type(url).__name__}")
+        _check_protocols(url)
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise TypeError(f"workers must be an int, got {type(workers).__name__}")
+    if not 1 <= workers <= MAX_WORKERS:
+        raise ValueError(HintedText(Hint("workers", kind="correct"), f" must be 1 to {MAX_WORKERS}, got {workers}"))
+    return FileSystemSource(
+        several,
+        workers,
+        check_inside(inside) if inside else (),
+        check_limit(max_bytes, "max_bytes"),
+        check_timeout(stall_seconds),
+        dict(storage_options or {}),
+    )
+
+
+class FileSystemSource(Source):
+    """Objects of stores; make it with `fs()`.
+
+    Attributes:
+        bytes_fetched: Number of bytes that were fetched; with a cap, never more than `max_bytes`.
+    """
+
+    def __init__(
+        self,
+        urls: tuple[str, ...],
+        workers: int,
+        inside: tuple[str, ...],
+        max_bytes: int | None,
+        stall_seconds: float | None,
+        storage_options: Mapping[str, Any],
+    ) -> None:
+        """Choose the objects; see `fs()`."""
+        super().__init__()
+        self.bytes_fetched: int = 0
+        self._urls = urls
+        self._workers = workers
+        self._inside = inside
+        self._max_bytes = max_bytes
+        self._stall = stall_seconds
+        self._storage_options = storage_options
+        self._reserved = 0
+        self._lock = threading.Lock()
+        self._members: ArchiveSource | None = None
+        self._ended = threading.Event()
+
+    def __iter__(self) -> Iterator[Item]:
+        self._ended.clear()
+        self.errors.clear()
+        self.bytes_fetched = self._reserved = 0
+        self._members = ArchiveSource("", (), self._inside, Bounds(), follow=False)
+        self._members.selects = self.selects
+        self._members.errors = self.errors
+        for name, content in self._contents():
+            if format_of(name, self._inside):
+                yield from self._members.members(name, content)
+            else:
+                yield name, content
+
+    def close(self) -> None:
+        """End the iteration, and fetch no more; threads that wait for a server end with its answer."""
+        self._ended.set()
+        if self._members is not None:
+            self._members.close()
+
+    def _contents(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the objects in order, while the next ones are fetched."""
+        objects = self._objects()
+        fetching: deque[tuple[_Object, _Task[bytes]]] = deque()
+        left_out = self._fill(fetching, objects)
+        while fetching:
+            found, task = fetching.popleft()
+            try:
+                content = self._content(found, task)
+            except _EndedError:
+                return
+            except _OverError:
+                left_out, content = left_out or found, None
+            if content is not None:
+                yield found.name, content
+            left_out = left_out or self._fill(fetching, objects)
+        if left_out is not None:
+            text = f"max_bytes={self._max_bytes} would be exceeded; this object and all after it are left out"
+            self.errors.append(PathError(path=left_out.name, kind="other", message=text))
+
+    def _fill(self, fetching: "deque[tuple[_Object, _Task[bytes]]]", objects: "Iterator[_Object]") -> "_Object | None":
+        """Begin to fetch as many objects as may be fetched at a time; return an object that `max_bytes` leaves out."""
+        while len(fetching) < self._workers and self._held(fetching) < MAX_HELD_BYTES:
+            found = next(objects, None)
+            if found is None:
+                return None
+            if not self._reserve(found):
+                return found
+            fetching.append((found, _Task(partial(self._read, found))))
+        return None
+
+    def _content(self, found: "_Object", task: "_Task[bytes]") -> bytes | None:
+        """Return an object, or `None` if it cannot be read, which becomes an error; raise the others of `_wait()`."""
+        try:
+            return self._wait(task)
+        except (_EndedError, _OverError, _SearchTimeoutError):
+            raise
+        except Exception as error:  # noqa: BLE001 - of any file system; it concerns this object only
+            kinds: list[PathErrorKind] = [kind for type_of_error, kind in _KINDS if isinstance(error, type_of_error)]
+            kind = kinds[0] if kinds else "other"
+            self.errors.append(PathError(path=found.name, kind=kind, message=_text(error)))
+            return None
+
+    def _held(self, fetching: "Iterable[tuple[_Object, _Task[bytes]]]") -> int:
+        return sum(max(one.size or 0, task.done_bytes) for one, task in fetching)
+
+    def _objects(self) -> "Iterator[_Object]":
+        """Yield the selected objects of all URLs.
+
+        Raises:
+            FileNotFoundError: There is none.
+            SearchError: A store cannot list them.
+        """
+        found = False
+        for url in self._urls:
+            task = _Task(partial(_list, url, self._storage_options))
+            try:
+                objects = self._wait(task)
+            except _EndedError:
+                return
+            except _SearchTimeoutError:
+                raise
+            except Exception as error:
+                raise SearchError(f"could not list {shown(url)}: {_text(error)}") from error
+            found = found or bool(objects)
+            for one in objects:
+                if format_of(one.name, self._inside) or self.selects(one.name):
+                    yield one
+        if not found:
+            text = HintedText("no object matches; correct ", Hint("urls", kind="correct"))
+            raise FileNotFoundError(errno.ENOENT, text, ", ".join(map(shown, self._urls[:10])))
+
+    def _wait(self, task: "_Task[T]") -> T:
+        """Return the result of a task.
+
+        Raises:
+            _EndedError: The search has ended.
+            _SearchTimeoutError: The time of the search is over.
+            _LeftOutError: The server stalls.
+            Exception: The error of the task.
+        """
+        while not task.ended.wait(_POLL_SECONDS):
+            now = time.monotonic()
+            if self._ended.is_set():
+                raise _EndedError
+            if self.deadline is not None and now >= self.deadline:
+                raise _SearchTimeoutError("the time was over before all objects were fetched")
+            if self._stall is not None and now - task.progressed >= self._stall:
+                raise _LeftOutError(f"no byte came for {self._stall:g} seconds")
+        return task.result()
+
+    def _read(self, found: "_Object", task: "_Task[bytes]") -> bytes:
+        """Read an object in its thread."""
+        chunks: list[bytes] = []
+        reserved = found.size or 0 if self._max_bytes is not None else 0
+        if found.size is not None and found.size > MAX_OBJECT_BYTES:
+            self._give_back(reserved)
+            raise _LeftOutError(f"larger than {plural(MAX_OBJECT_BYTES, 'byte')}, so it is left out")
+        try:
+            with found.filesystem.open(found.path, "rb") as file:
+                while not self._ended.is_set():
+                    if self._max_bytes is None:
+                        wanted = _CHUNK_BYTES
+                    elif reserved > 0:
+                        wanted = min(_CHUNK_BYTES, reserved)
+                    elif task.done_bytes == found.size:
+                        break
+                    else:
+                        reserved = wanted = self._take(_CHUNK_BYTES)
+                    chunk: bytes = file.read(wanted)
+                    if not chunk:
+                        break
+                    reserved -= len(chunk) if self._max_bytes is not None else 0
+                    chunks.append(chunk)
+                    with self._lock:
+                        self.bytes_fetched += len(chunk)
+                    task.progress(len(chunk))
+                    if task.done_bytes > MAX_OBJECT_BYTES:
+                        raise _LeftOutError(f"larger than {plural(MAX_OBJECT_BYTES, 'byte')}, so it is left out")
+        finally:
+            self._give_back(reserved)
+        return b"".join(chunks)
+
+    def _reserve(self, found: "_Object") -> bool:
+        """Return whether the bytes of an object may be fetched; if its size is unknown, it is asked for in pieces."""
+        if self._max_bytes is None:
+            return True
+        with self._lock:
+            if self._reserved + (found.size or 0) > self._max_bytes:
+                return False
+            self._reserved += found.size or 0
+        return True
+
+    def _take(self, wanted: int) -> int:
+        """Reserve bytes of an object that has more of them than is known.
+
+        Raises:
+            _OverError: None are left.
+        """
+        with self._lock:
+            taken = min(wanted, (self._max_bytes or 0) - self._reserved)
+            self._reserved += taken
+        if taken <= 0:
+            raise _OverError
+        return taken
+
+    def _give_back(self, unused: int) -> None:
+        with self._lock:
+            self._reserved -= unused
+
+
+class _EndedError(Exception):
+    """The search has ended."""
+
+
+class _Object:
+    """Object of a store.
+
+    Attributes:
+        filesystem: File system of fsspec.
+        path: Its path there.
+        name: Its URL.
+        size: Its size in bytes; `None` if it is not known.
+    """
+
+    def __init__(self, filesystem: Any, path: str, name: str, size: int | None) -> None:
+        self.filesystem: Any = filesystem
+        self.path = path
+        self.name = name
+        self.size = size
+
+
+class _Task(Generic[T]):
+    """Call in a daemon thread.
+
+    Attributes:
+        ended: Event that is set at its end.
+        progressed: Time of `time.monotonic()` at which it began or made progress.
+        done_bytes: Number of bytes that it has fetched.
+    """
+
+    def __init__(self, call: "Callable[[_Task[T]], T]") -> None:
+        self.ended = threading.Event()
+        self.progressed = time.monotonic()
+        self.done_bytes = 0
+        self._call = call
+        self._result: T | None = None
+        self._error: Exception | None = None
+        threading.Thread(target=self._run, name="ripwrap-fetch", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._result = self._call(self)
+        except Exception as error:  # noqa: BLE001 - `result()` raises it
+            self._error = error
+        finally:
+            self.ended.set()
+
+    def progress(self, size: int) -> None:
+        """Count bytes."""
+        self.done_bytes += size
+        self.progressed = time.monotonic()
+
+    def result(self) -> T:
+        """Return the result of the call, which has ended, or raise its error."""
+        if self._error is not None:
+            raise self._error
+        return cast("T", self._result)
+
+
+def _fsspec() -> Any:
+    """Import fsspec.
+
+    Raises:
+        ValueError: It is not installed.
+    """
+    try:
+        return importlib.import_module("fsspec")
+    except ModuleNotFoundError:
+        raise ValueError(HintedText("fs() needs fsspec: ", Hint(kind="install", target="ripwrap[fsspec]"))) from None
+
+
+def _check_protocols(url: str) -> None:
+    """Raise `ValueError` if the file system of a part of a chained URL is unknown or not installed."""
+    fsspec = _fsspec()
+    for part in url.split("::"):
+        protocol, scheme, _ = part.partition("://")
+        if not scheme and (part == url or part not in fsspec.available_protocols()):
+            continue  # a path of this machine
+        try:
+            fsspec.get_filesystem_class(protocol)
+        except ImportError as error:
+            raise ValueError(f"{protocol}:// needs a package that is not installed: {_text(error)}") from error
+        except ValueError as error:
+            raise ValueError(
+                HintedText(f"fsspec knows no protocol {protocol!r}; correct ", Hint("urls", kind="correct"))
+            ) from error
+
+
+def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]") -> list[_Object]:
+    """Return the objects of a URL, in the order of their names."""
+    filesystem, path = _fsspec().url_to_fs(url, **storage_options)
+    first, chained, rest = url.partition("::")
+
+    def name_of(found: str) -> str:
+        if "://" not in first:  # a path of this machine, or `simplecache::s3://…`
+            return f"{first}::{rest.partition('://')[0]}://{found}" if chained else found
+        return f"{filesystem.unstrip_protocol(found)}{chained}{rest}"
+
+    if not any(wildcard in path for wildcard in "*?["):
+        return [_Object(filesystem, path, name_of(path), None)]
+    infos: dict[str, dict[str, Any]] = filesystem.glob(path, detail=True)
+    return [
+        _Object(filesystem, found, name_of(found), info.get("size"))
+        for found, info in sorted(infos.items())
+        if info.get("type") != "directory"
+    ]
+
+
+def _text(error: BaseException) -> str:
+    """Return the message of an error of any file system."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text or type(error).__name__

@@ -1,0 +1,85 @@
+"""Read the cells of Jupyter notebooks (https://nbformat.readthedocs.io, versions 3 and 4)."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from ripwrap.models import Location
+
+_TEXT_TYPES = ("text/plain", "text/markdown", "text/html", "text/latex")
+"""Types of an output, of which the first that is there is read; others, such as images, are not text."""
+
+
+def read_cells(content: bytes) -> Iterator[tuple[Location, str]]:
+    """Yield the source of each cell.
+
+    Raises:
+        ValueError: It is no notebook.
+    """
+    for location, cell in _cells(content):
+        yield location, _joined(cell.get("source", cell.get("input", "")))
+
+
+def read_cells_and_outputs(content: bytes) -> Iterator[tuple[Location, str]]:
+    """Yield the source of each cell, and after it the text of its outputs.
+
+    Raises:
+        ValueError: It is no notebook.
+    """
+    for location, cell in _cells(content):
+        yield location, _joined(cell.get("source", cell.get("input", "")))
+        outputs = "\n".join(filter(None, map(_output, _dicts(cell.get("outputs")))))
+        if outputs:
+            yield location.model_copy(update={"output": True}), outputs
+
+
+def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
+    try:
+        notebook = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not the JSON of a notebook: {error}") from None
+    if not isinstance(notebook, dict):
+        raise ValueError("no notebook: it is not a JSON object")
+    top = cast("dict[str, Any]", notebook)
+    cells = top.get("cells")
+    if cells is None:  # version 3
+        sheets = _dicts(top.get("worksheets"))
+        cells = [cell for sheet in sheets for cell in _dicts(sheet.get("cells"))] if sheets else None
+    if not isinstance(cells, list):
+        raise ValueError("no notebook: it has no list of cells")
+    for number, cell in enumerate(cast("list[object]", cells), 1):
+        if isinstance(cell, dict):
+            known = cast("dict[str, Any]", cell)
+            kind = known.get("cell_type")
+            yield Location(cell=number, cell_type=kind if isinstance(kind, str) else None), known
+
+
+def _output(output: dict[str, Any]) -> str:
+    """Return the text of an output, with a traceback without the escapes of a terminal."""
+    if "text" in output:
+        return _joined(output["text"]).rstrip("\n")
+    if "traceback" in output:
+        error = ": ".join(_joined(output.get(name, "")) for name in ("ename", "evalue"))
+        return error.strip(": ")
+    data = output.get("data")
+    if not isinstance(data, dict):
+        return ""
+    texts = cast("dict[str, Any]", data)
+    return next((_joined(texts[kind]).rstrip("\n") for kind in _TEXT_TYPES if kind in texts), "")
+
+
+def _joined(lines: object) -> str:
+    """Return a text that nbformat stores as a string or as a list of lines."""
+    if isinstance(lines, str):
+        return lines
+    return "".join(line for line in cast("Iterable[object]", lines) if isinstance(line, str)) if _is_list(lines) else ""
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _dicts(values: object) -> list[dict[str, Any]]:
+    if not isinstance(values, list):
+        return []
+    return [cast("dict[str, Any]", value) for value in cast("list[object]", values) if isinstance(value, dict)]

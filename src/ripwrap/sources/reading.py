@@ -1,0 +1,189 @@
+"""Read documents in a process of its own, with limits of memory and time, because a document may be hostile.
+
+The process is started for the first document that is not in the cache, and ends with the search. A document that takes
+too long, too much memory, or makes the reader crash is an error; the next document gets a new process.
+"""
+
+import json
+import sys
+import time
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+from ripwrap._concurrency import CANCELLED
+from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
+from ripwrap._text import in_seconds, plural, raw_bytes
+from ripwrap.errors import RipwrapError
+from ripwrap.models import Location
+from ripwrap.sources.adapters import Format
+from ripwrap.sources.texts import TextCache
+
+DOCUMENT_SECONDS = 30.0
+"""Seconds for a document, after which its process is killed."""
+
+MAX_TEXT_BYTES = 256 << 20
+"""Maximum size of the text of a document."""
+
+_IDLE_SECONDS = 60.0
+_CODE = "from ripwrap.sources.reading import serve; serve({seconds!r}, {idle!r})"
+_MAX_MESSAGE_CHARS = 300
+
+
+class DocumentError(Exception):
+    """Error for a document that cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """What was read of a document.
+
+    Attributes:
+        parts: Its parts, each with its text.
+        errors: Parts that could not be read, each with the reason; `None` stands for the rest of the document.
+    """
+
+    parts: list[tuple[Location, bytes]]
+    errors: list[tuple[Location | None, str]]
+
+
+class DocumentReader:
+    """Reader of documents, with a cache of their texts; for one thread at a time, but any thread may close it."""
+
+    def __init__(
+        self, cache: TextCache | None, *, seconds: float = DOCUMENT_SECONDS, until: float | None = None
+    ) -> None:
+        """Set the limits; the process is started when it is needed.
+
+        Args:
+            cache: Cache of texts; `None` for none.
+            seconds: Time limit for a document.
+            until: Time of `time.monotonic()` at which reading ends with a `TimeoutError`; `None` for none.
+        """
+        self._cache = cache
+        self._seconds = seconds
+        self._until = until
+        self._worker = WorkerProcess(_CODE.format(seconds=seconds, idle=_IDLE_SECONDS), seconds, _IDLE_SECONDS)
+        weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
+
+    def read(self, wanted: Format, content: bytes) -> DocumentText:
+        """Return the text of a document.
+
+        Raises:
+            DocumentError: It cannot be read.
+            RipwrapError: The process cannot be started.
+            TimeoutError: The search has reached its time limit, or was cancelled.
+        """
+        key = "" if self._cache is None else TextCache.key(wanted.version, content)
+        stored = None if self._cache is None else self._cache.get(key)
+        if stored is not None:
+            return _unpack(*_split(stored))
+        head, texts = self._request(wanted, content)
+        found = _unpack(head, texts)
+        if self._cache is not None and not found.errors:
+            self._cache.put(key, _join(head, texts))
+        return found
+
+    def close(self) -> None:
+        """End the process at once, and trim the cache."""
+        self._worker.kill()
+        if self._cache is not None:
+            self._cache.trim()
+
+    def _request(self, wanted: Format, content: bytes) -> tuple[bytes, bytes]:
+        begun = time.monotonic()
+        left = self._seconds if self._until is None else min(self._seconds, self._until - begun)
+        try:
+            with CANCELLED.get().child():
+                answer = self._worker.request([wanted.name.encode(), wanted.target.encode(), content], left)
+        except StartError as error:
+            raise RipwrapError(f"the process that reads documents cannot be started: {error}") from error
+        now = time.monotonic()
+        if self._until is not None and now >= self._until:
+            raise TimeoutError("the time limit was reached while a document was read; allow more time")
+        if answer is None:
+            raise DocumentError(
+                f"its reader was stopped after {in_seconds(self._seconds)}"
+                if now - begun >= self._seconds
+                else "its reader crashed, or needed too much memory"
+            )
+        return answer[0], answer[1]
+
+
+def serve(seconds: float, idle: float) -> None:
+    """Answer requests on stdin until it ends: the worker's side of `DocumentReader`."""
+
+    def answer(request: list[bytes]) -> list[bytes]:
+        sys.stdout = sys.stderr  # the answers go to stdout, where a reader must print nothing
+        name, target, content = request
+        return extract(Format(name.decode(), "", target.decode()), content)
+
+    serve_requests(answer, seconds, idle)
+
+
+def extract(wanted: Format, content: bytes) -> list[bytes]:
+    """Return the packed text of a document, with the errors that its reader raises."""
+    head: list[tuple[dict[str, Any], int]] = []
+    errors: list[tuple[dict[str, Any] | None, str]] = []
+    texts = bytearray()
+    try:
+        for location, text in _parts(wanted, content):
+            if isinstance(text, Exception):
+                errors.append((location.model_dump(exclude_defaults=True), _said(text)))
+                continue
+            encoded = raw_bytes(text)
+            if len(texts) + len(encoded) > MAX_TEXT_BYTES:
+                raise ValueError(f"its text is larger than {plural(MAX_TEXT_BYTES, 'byte')}")
+            head.append((location.model_dump(mode="json", exclude_defaults=True), len(encoded)))
+            texts += encoded
+    except Exception as error:  # noqa: BLE001 - a reader of hostile bytes raises anything
+        errors.append((None, _said(error)))
+    return [json.dumps({"parts": head, "errors": errors}).encode(), bytes(texts)]
+
+
+def _parts(wanted: Format, content: bytes) -> Iterator[tuple[Location, str | Exception]]:
+    """Yield what an adapter yields.
+
+    Raises:
+        TypeError: It yields something else.
+        Exception: Whatever it raises.
+    """
+    for part in wanted.load()(content):
+        match part:
+            case (Location(), str() | Exception()):
+                yield part
+            case _:
+                raise TypeError(f"its adapter must yield (Location, str), got {part!r}"[:_MAX_MESSAGE_CHARS])
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "its reader needed too much memory"
+    if isinstance(error, RecursionError):
+        return "broken: it is nested too deeply"
+    if isinstance(error, ImportError):
+        return f"its adapter cannot be imported: {error}"
+    text = " ".join(str(error).split())[:_MAX_MESSAGE_CHARS]
+    return text or f"broken: {type(error).__name__}"
+
+
+def _join(head: bytes, texts: bytes) -> bytes:
+    return len(head).to_bytes(8, "big") + head + texts
+
+
+def _split(stored: bytes) -> tuple[bytes, bytes]:
+    size = int.from_bytes(stored[:8], "big")
+    return stored[8 : 8 + size], stored[8 + size :]
+
+
+def _unpack(head: bytes, texts: bytes) -> DocumentText:
+    known = json.loads(head)
+    ends = accumulate((size for _, size in known["parts"]), initial=0)
+    parts = [
+        (Location(**location), texts[start:end])
+        for (location, _), (start, end) in zip(known["parts"], pairwise(ends), strict=True)
+    ]
+    errors = [(None if location is None else Location(**location), text) for location, text in known["errors"]]
+    return DocumentText(parts, errors)

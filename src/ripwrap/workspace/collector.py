@@ -1,0 +1,22 @@
+"""Collector of the matches of a tool call, in rotation."""
+
+import os
+
+from ripwrap._operations.grep import MatchCollector
+from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.round_robin import RoundRobinCollector
+from ripwrap.workspace.scope import PathFilter, Progress
+
+
+class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
+    """Collector of a search that takes matches from all files in rotation, and reports progress."""
+
+    def __init__(self, page_request: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
+        super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
+        self._progress = progress
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output, and report the number of matches so far."""
+        super().feed(chunk)
+        if self._progress is not None:
+            self._progress(self.matches)

@@ -1,0 +1,329 @@
+"""Part of `grep_content` that searches what is no file on the disk: revisions of git, and the inside of files.
+
+Nothing here gives access to more than files on the disk do. Paths of a revision and of members are compared with
+`deny`, and hidden ones are left out, as paths on the disk are. A revision must be a commit, whose paths are those that
+the rules are about; the tree of a directory would have shorter paths.
+"""
+
+import io
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Never, cast
+
+from ripwrap._operations.inside import inside_part, run_items
+from ripwrap._operations.streams import ItemNames, item_command
+from ripwrap._ripgrep.batches import ItemCommand
+from ripwrap._ripgrep.decoder import FileTypes
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import Block, PageRequest
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._ripgrep.spool import Batch
+from ripwrap._text import shown
+from ripwrap.models import PathError
+from ripwrap.options import SearchOptions
+from ripwrap.results import FileMatches
+from ripwrap.sources.archives import check_inside, is_document
+from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
+from ripwrap.sources.git import RevisionSource, check_revision
+from ripwrap.workspace.arguments import GrepContentArguments, comma_separated
+from ripwrap.workspace.collector import RoundRobinMatchCollector
+from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, Redactor, key_lines, redact
+from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.scope import Progress, Scope, Settings
+
+if TYPE_CHECKING:
+    from ripwrap.workspace.grep_content import Query
+
+_ITEM = "\0"
+"""First character of the path of an item's block, which no path of a file has."""
+
+
+def check_arguments(arguments: GrepContentArguments) -> bool:
+    """Return True if a call is not only about files on the disk.
+
+    Raises:
+        ValueError: Arguments do not go together, or a format or revision is not possible.
+    """
+    what = "rev" if arguments.rev else "inside" if arguments.inside else ""
+    if not what:
+        return False
+    if arguments.rev and arguments.inside:
+        raise ValueError("inside does not apply to rev; leave one of them out")
+    given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
+    for name in (name for name, is_given in given.items() if is_given):
+        raise ValueError(f"{name} does not apply to {what}; leave it out")
+    if arguments.rev:
+        check_revision(arguments.rev)
+    else:
+        check_inside(comma_separated(arguments.inside))
+    return True
+
+
+class MergedCollector(RoundRobinMatchCollector):
+    """Matches of files and of items, as if they came from one search.
+
+    Attributes:
+        errors: What could not be read of a revision or inside of files.
+        keys: Lines of private keys in items, by their names in answers.
+    """
+
+    def __init__(
+        self,
+        page: PageRequest,
+        files: RoundRobinMatchCollector | None,
+        items: "_Answer",
+        errors: tuple[PathError, ...],
+        keys: Mapping[str, KeyLines],
+    ) -> None:
+        super().__init__(page, None, None)
+        self.errors: tuple[PathError, ...] = errors
+        self.keys: Mapping[str, KeyLines] = keys
+        self._files = files
+        self._items = items
+        parts = [part for part in (files, items.collector) if part is not None]
+        self.matches: int = sum(part.matches for part in parts)
+        self.files: int = sum(part.files for part in parts)
+        self.binary: int = sum(part.binary for part in parts)
+        self.timed_out: bool = any(part.timed_out for part in parts)
+        if files is not None:
+            self.end: Exit = files.end
+        self._parts = parts
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Number of records that were left out, by path or name."""
+        files: Mapping[str, int] = {} if self._files is None else self._files.dropped
+        return {**files, **{str(self._items.names[path]): n for path, n in self._items.collector.dropped.items()}}
+
+    @property
+    def dropped_records(self) -> int:
+        """Number of records that were left out."""
+        return sum(part.dropped_records for part in self._parts)
+
+    def blocks(self) -> Sequence[Block]:
+        """Return the blocks of both; those of items have paths that `name_of()` knows."""
+        files = () if self._files is None else self._files.blocks()
+        items = self._items.collector.blocks()
+        return (*files, *(replace(block, path=os.fsencode(_ITEM) + block.path) for block in items))
+
+    def named(self) -> Sequence[tuple[bytes, int]]:
+        """Return the files and items with a match, each with its number of matches."""
+        files = () if self._files is None else self._files.named()
+        return (*files, *((os.fsencode(_ITEM) + path, count) for path, count in self._items.collector.named()))
+
+    def name_of(self, path: str) -> str:
+        """Return the path of a file, or the name of an item."""
+        return str(self._items.names[path[1:]]) if path.startswith(_ITEM) else path
+
+
+class _Answer:
+    """Answer that yields nothing, and collects the matches of items in rotation."""
+
+    full = False
+
+    def __init__(self, page: PageRequest, progress: Progress | None) -> None:
+        self.names: ItemNames = ItemNames()
+        self.collector: RoundRobinMatchCollector = RoundRobinMatchCollector(page, None, progress)
+        self.collector.timed_out = False
+
+    @property
+    def ended(self) -> bool:
+        return self.collector.ended
+
+    def begin_batch(self, batch: Batch) -> None:
+        self.names.begin_batch(batch)
+
+    def feed(self, chunk: bytes) -> Iterator[Never]:
+        self.collector.feed(chunk)
+        return iter(())
+
+    def end_run(self, end: Exit) -> Iterator[Never]:
+        self.collector.end_run(end)
+        blocks = (block.path for block in self.collector.blocks())
+        named = (path for path, _ in self.collector.named())
+        self.names.keep((*map(os.fsdecode, (*blocks, *named)), *self.collector.dropped))
+        return iter(())
+
+    def finish(self, end: Exit) -> Iterator[Never]:
+        self.collector.end = end
+        return iter(())
+
+
+class _NotesKeys(Source):
+    """Source that takes note of the lines of private keys, which an answer may show one by one.
+
+    Attributes:
+        keys: Lines of private keys, by the names of items in answers.
+    """
+
+    def __init__(self, source: Source, location: Location) -> None:
+        super().__init__()
+        self.errors = source.errors
+        self.keys: dict[str, KeyLines] = {}
+        self._source = source
+        self._location = location
+
+    def __iter__(self) -> Iterator[Item]:
+        self._source.selects = self.selects
+        for name, content in self._source:
+            if not isinstance(name, LocatedName) and isinstance(content, bytes):  # a key may span parts of a document
+                self.keys[name_in_answer(self._location, name)] = key_lines(io.BytesIO(content))
+            yield name, content
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
+
+
+async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> MergedCollector:
+    """Search a revision, or files and then inside of them.
+
+    Raises what `stream_items()` raises, and `ValueError` for a revision that does not exist.
+    """
+    scope = query.scope
+    until = None if scope.timeout is None else time.monotonic() + scope.timeout
+    answer = _Answer(page, None)
+    allowed = ItemFilter(scope, hidden=query.arguments.include_hidden).allows
+    options = cast("SearchOptions", {**scope.options, **query.options})
+    noting: list[_NotesKeys] = []
+
+    def wrap(source: Source) -> Source:
+        if not query.settings.redact:
+            return source
+        noting.append(_NotesKeys(source, scope.location))
+        return noting[0]
+
+    def merged(files: RoundRobinMatchCollector | None, errors: Iterable[PathError]) -> MergedCollector:
+        keys = noting[0].keys if noting else {}
+        shown_errors = (error for error in errors if error.path is None or allowed(error.path))
+        return MergedCollector(page, files, answer, tuple(shown_errors), keys)
+
+    if query.arguments.rev:
+        source = _revision(query, scope.location)
+        options.pop("ignore_file", None)
+        command = _filtered(item_command(query.arguments.pattern, options, roots=source.roots), allowed)
+        answer.collector.timed_out = await run.collect_items(command, wrap(source), answer, scope.timeout)
+        return merged(None, source.errors)
+    formats = check_inside(comma_separated(query.arguments.inside))
+    visible = query.path_filter()
+
+    def is_file(path: bytes) -> bool:
+        name = os.fsdecode(path)
+        return not is_document(name, formats) and (visible is None or visible(name))
+
+    def collector() -> RoundRobinMatchCollector:
+        return RoundRobinMatchCollector(page, lambda path: is_file(os.fsencode(path)), query.progress)
+
+    found = await run.collect(Step(query.command(query.options), collector, scope.timeout))
+    part = inside_part(query.command(query.options), scope.location.cwd, scope.location.paths, options, formats)
+    part = replace(part, command=_filtered(part.command, allowed))
+    searched = await run_items(run, part, answer, until, scope.allowed, wrap)
+    return merged(found, searched.errors)
+
+
+def _revision(query: "Query", location: Location) -> RevisionSource:
+    if location.several:
+        raise ValueError("rev needs one root, whose repository has the revision; pass a root as path")
+    return RevisionSource(location.cwd, check_revision(query.arguments.rev), location.paths, commits_only=True)
+
+
+def _filtered(command: ItemCommand, allowed: Callable[[str], bool]) -> ItemCommand:
+    """Return a command that also leaves out what is not allowed."""
+
+    def selects(types: FileTypes) -> Callable[[str], bool]:
+        selected = command.selects(types)
+        return lambda name: allowed(name) and selected(name)
+
+    return replace(command, selects=selects)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFilter:
+    """Filter for names of items: paths of a revision, and paths with those of members.
+
+    Attributes:
+        scope: Scope of the call.
+        hidden: True to allow hidden files.
+    """
+
+    scope: Scope
+    hidden: bool
+
+    def allows(self, name: str) -> bool:
+        """Return whether an answer may show an item."""
+        file, *members = name.split(SEPARATOR)
+        denied = self.scope.denied
+        if denied is not None:
+            if not denied.allows(file.replace("/", os.sep)):
+                return False
+            # Within an archive, paths count from its top, and also from the directory that the archive is in.
+            inner = [_plain(member) for member in members]
+            paths = (*inner, *(os.path.join(os.path.dirname(file), path) for path in inner))
+            if any(denied.rules.glob_of(path) for path in paths if path):
+                return False
+        if self.hidden:
+            return True
+        return not any(part.startswith(".") for part in self._below(file)) and not any(
+            part.startswith(".") for member in members for part in _plain(member).split(os.sep)
+        )
+
+    def _below(self, file: str) -> list[str]:
+        """Return the parts of a path below the location, whose own path may be hidden."""
+        for root in self.scope.location.paths:
+            start = root.replace(os.sep, "/")
+            if file == start:
+                return []
+            if file.replace(os.sep, "/").startswith(f"{start}/"):
+                return file[len(start) + 1 :].replace(os.sep, "/").split("/")
+        return [part for part in file.replace(os.sep, "/").split("/") if part not in ("", os.curdir)]
+
+
+def _plain(member: str) -> str:
+    """Return the path of a member for comparison with rules; what leads upwards or to the root is left out."""
+    parts = member.replace("\\", "/").split("/")
+    return os.sep.join(part for part in parts if part not in ("", os.curdir, os.pardir))
+
+
+def name_in_answer(location: Location, name: str) -> str:
+    """Return the name of a file or item in answers."""
+    file, separator, member = name.partition(SEPARATOR)
+    return location.shown(file) + shown(f"{separator}{member}")
+
+
+def named_files(files: Iterable[FileMatches], found: MergedCollector, location: Location) -> tuple[FileMatches, ...]:
+    """Return files and items with their names in answers; two members of the same name become one."""
+    by_name: dict[str, FileMatches] = {}
+    for file in files:
+        name = name_in_answer(location, found.name_of(file.path))
+        before = by_name.get(name)
+        if before is None:
+            by_name[name] = file.model_copy(update={"path": name})
+        else:
+            both = {
+                "matches": (*before.matches, *file.matches),
+                "total_matches": before.total_matches + file.total_matches,
+            }
+            by_name[name] = before.model_copy(update=both)
+    return tuple(by_name.values())
+
+
+def redactor_of(
+    settings: Settings, location: Location, path: str, check: Callable[[], object], found: MergedCollector
+) -> Redactor | None:
+    """Return the function that masks secrets in the lines of a file or item; `None` to show them.
+
+    Args:
+        settings: Settings of the workspace.
+        location: Location of the search.
+        path: Name of the file or item in the answer.
+        check: See `redact()`.
+        found: What was found.
+    """
+    if not settings.redact:
+        return None
+    keys = found.keys.get(path)
+    if keys is None and SEPARATOR not in path:
+        return settings.redactor(location, path, check)
+    return lambda text, first: redact(text, first, UNKNOWN_KEYS if keys is None else keys, check)

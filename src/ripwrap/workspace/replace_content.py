@@ -1,0 +1,142 @@
+"""Tool `replace_content`: show what a replacement would change in files, and write it if the caller asks for that."""
+
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from typing import cast
+
+from ripwrap._operations.journal import apply_edits
+from ripwrap._operations.replace import replace_request, run_replace
+from ripwrap._ripgrep.runner import Runner
+from ripwrap._text import plural, shown
+from ripwrap.edits import EditPlan, FileEdits
+from ripwrap.options import SearchOptions
+from ripwrap.workspace.arguments import ReplaceContentArguments
+from ripwrap.workspace.budget import shortened, snippet
+from ripwrap.workspace.read_file import Deadline
+from ripwrap.workspace.results import FileHits, ReplaceContentResult
+from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, visible_paths
+
+_MAX_FILES = 100
+"""Maximum number of files that an answer names."""
+
+_HUNK = re.compile(r"@@ -([0-9]+)")
+
+
+async def run_replace_content(
+    run: Runner, settings: Settings, arguments: ReplaceContentArguments
+) -> ReplaceContentResult:
+    """Find what would change, and write it if the arguments ask for that.
+
+    Raises:
+        ValueError: The workspace may not write, the pattern is empty, or the replacement refers to a group that does
+            not exist.
+        ConflictError: A file has changed meanwhile, or has several hard links; nothing was written.
+        OSError: A file cannot be written; all files have their old contents.
+    """
+    if not settings.write:
+        raise ValueError("replace_content needs a workspace that may write; make it with write=True")
+    if not arguments.pattern:
+        raise ValueError("pattern is empty and would match everywhere; give a text or regular expression to replace")
+    with open_scope(
+        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    ) as scope:
+        location = scope.location
+        files = file_filter(location, arguments.file_pattern, arguments.file_type)
+        allowed, incomplete = await visible_paths(run, scope, files)
+        if incomplete:
+            raise TimeoutError("there was not enough time to list the files; pass a smaller path")
+        options = cast("SearchOptions", {**scope.options, **files.options, **_pattern_options(arguments)})
+        request = replace_request(
+            arguments.pattern, arguments.replacement, location.cwd, location.paths, options, escapes=False
+        )
+
+        def is_allowed(path: str) -> bool:
+            # The real path is checked again, whatever rg followed.
+            return (allowed is None or allowed(path)) and settings.sandbox.holds(os.path.join(location.cwd, path))
+
+        plan = await run_replace(run, request, timeout=scope.timeout, allowed=is_allowed)
+    lines = await run.call(partial(_diff, settings, scope, plan), seconds=scope.timeout)
+    if arguments.apply and plan:
+        await run.call_to_end(partial(apply_edits, plan.root, plan.files, None))
+    return shortened(
+        lambda count: _answer(arguments, scope, plan, lines[:count], len(lines)), len(lines), settings.max_chars
+    )
+
+
+def _pattern_options(arguments: ReplaceContentArguments) -> dict[str, object]:
+    options: dict[str, object] = {
+        "ignore_case": arguments.case_insensitive,
+        "fixed_strings": arguments.fixed_strings,
+        "multiline": arguments.multiline,
+        "multiline_dotall": arguments.multiline,
+        # In files with CRLF, `$` matches only with --crlf.
+        "crlf": "$" in arguments.pattern and "\r" not in arguments.pattern and not arguments.fixed_strings,
+    }
+    return {name: value for name, value in options.items() if value}
+
+
+def _diff(settings: Settings, scope: Scope, plan: EditPlan) -> list[str]:
+    """Return the lines of the diff that may fit into an answer, with secrets masked."""
+    deadline = Deadline(scope.timeout, "the secrets in the lines were not masked", "replace in fewer files")
+    lines: list[str] = []
+    room = settings.max_chars
+    for file in plan:
+        for line in _masked(settings, scope.location, file, deadline):
+            if room < 0:
+                return lines
+            lines.append(snippet(line, 1, settings.max_line))
+            room -= len(lines[-1]) + 1
+    return lines
+
+
+def _masked(settings: Settings, location: Location, file: FileEdits, deadline: Deadline) -> Iterator[str]:
+    redactor = settings.redactor(location, file.path, deadline.check)
+    named = file.model_copy(update={"path": location.shown(file.path)})
+    number = 0
+    for at, line in enumerate(shown(named.diff()).removesuffix("\n").split("\n")):
+        if at < 2 or line.startswith("\\"):
+            yield line
+        elif hunk := _HUNK.match(line):
+            number = int(hunk[1])
+            yield line
+        else:
+            yield line[:1] + (redactor(line[1:], max(number, 1)).text if redactor else line[1:])
+            number += not line.startswith("+")
+
+
+def _answer(
+    arguments: ReplaceContentArguments, scope: Scope, plan: EditPlan, lines: list[str], most: int
+) -> ReplaceContentResult:
+    location = scope.location
+    cut = len(lines) < most
+    notes = [*scope.notes]
+    if cut:
+        notes.append("The diff was cut.")
+    if plan.errors:
+        first = plan.errors[0]
+        notes.append(
+            f"{plural(len(plan.errors), 'file')} left out; {location.shown(first.path or '')}: {first.message}."
+        )
+    return ReplaceContentResult(
+        root=shown(location.cwd),
+        path=location.name,
+        query=arguments.pattern,
+        replacement=arguments.replacement,
+        applied=arguments.apply and bool(plan),
+        diff=tuple(lines),
+        files=tuple(FileHits(path=location.shown(file.path), count=len(file)) for file in plan.files[:_MAX_FILES]),
+        total_replacements=plan.total_edits,
+        truncated=cut,
+        message=_message(arguments, plan),
+        notes=tuple(notes),
+    )
+
+
+def _message(arguments: ReplaceContentArguments, plan: EditPlan) -> str:
+    if not plan:
+        return "Nothing to replace; no file was changed."
+    much = f"{plural(plan.total_edits, 'replacement')} in {plural(len(plan), 'file')}"
+    return f"{much}, written." if arguments.apply else f"{much}; no file was changed yet: apply=true writes them."

@@ -1,0 +1,86 @@
+"""Listing the files that match several patterns, with every rg, on asyncio, on trio and blocking."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ripwrap
+from ripwrap import PatternError, sync
+from ripwrap.binary import RgBinary
+from support.paths import native
+
+Plant = Callable[..., Path]
+
+FILES: dict[str, str | bytes] = {
+    "a.py": "one\ntwo\nthree\n",
+    "src/b.py": "one two\n",
+    "src/c.py": "three\n",
+    ".hidden": "one\nthree\n",
+    "late.bin": b"one\n" + b"x\n" * 40000 + b"\0\ntwo three\n",
+    "utf16": "\ufeffone\ntwo\n".encode("utf-16-le"),
+    "-x": "two\n",
+    "empty": "",
+}
+
+
+def expected(
+    folder: Path, all_of: "tuple[str, ...]", any_of: "tuple[str, ...]", none_of: "tuple[str, ...]", **options: Any
+) -> list[str]:
+    """Return what one search for each pattern finds."""
+
+    def found(pattern: str) -> set[str]:
+        return set(sync.files_with_matches(pattern, cwd=folder, **options))
+
+    if not (all_of or any_of):
+        return sorted(sync.files_without_match(none_of, cwd=folder, **options))
+    sets = [*map(found, all_of), *([set[str]().union(*map(found, any_of))] if any_of else [])]
+    return sorted(set.intersection(*sets).difference(*map(found, none_of)))
+
+
+@pytest.mark.anyio
+@pytest.mark.rg_matrix
+@pytest.mark.usefixtures("leaks_nothing")
+async def test_files_fulfil_all_conditions(rg: RgBinary, plant: Plant) -> None:
+    folder = plant(FILES)
+    matching = ripwrap.files_matching
+    assert await matching(all_of=["one", "two"], cwd=folder, rg=rg) == ["a.py", native("src/b.py"), "utf16"]
+    assert await matching(all_of="one", any_of=["two", "three"], cwd=folder, rg=rg, none_of="t.o$") == [".hidden"]
+    assert await matching(none_of=["one", "two"], cwd=folder, rg=rg) == ["empty", native("src/c.py")]
+    assert await matching(any_of=["no such text"], none_of="one", cwd=folder, rg=rg) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"text": True},
+        {"paths": ["late.bin", "src", "-x"]},
+        {"hidden": False, "glob": "*.py"},
+        {"ignore_case": True, "max_depth": 1},
+    ],
+)
+def test_the_answer_is_that_of_single_searches(options: dict[str, Any], plant: Plant) -> None:
+    folder = plant(FILES)
+    groups: list[tuple[str, ...]] = [(), ("two",), ("three", "one")]
+    for all_of, any_of, none_of in itertools.islice(itertools.product(groups, repeat=3), 1, None, 3):
+        found = sync.files_matching(all_of=all_of, any_of=any_of, none_of=none_of, cwd=folder, **options)
+        assert sorted(found) == expected(folder, all_of, any_of, none_of, **options), (all_of, any_of, none_of)
+
+
+def test_no_pattern_is_an_error() -> None:
+    with pytest.raises(ValueError, match="pass all_of, any_of or none_of"):
+        sync.files_matching()
+
+
+def test_a_pattern_that_does_not_compile_is_an_error(plant: Plant) -> None:
+    with pytest.raises(PatternError) as raised:
+        sync.files_matching(all_of=["long literal", "(b"], cwd=plant({"a": "long literal"}))
+    assert raised.value.pattern == "(b"
+
+
+def test_the_time_limit_is_for_all_searches(plant: Plant) -> None:
+    with pytest.raises(TimeoutError):
+        sync.files_matching(all_of=["a", "b"], cwd=plant({"a": "ab"}), timeout=0)

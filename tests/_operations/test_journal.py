@@ -1,0 +1,441 @@
+"""Applying and undoing a plan: all files or none, whatever happens meanwhile."""
+
+import errno
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+import ripwrap
+from ripwrap import ConflictError, FileEdits, sync
+from ripwrap._operations.journal import apply_edits, undo_edits
+from ripwrap._operations.journal_store import Folder, Journals
+from ripwrap._operations.planning import Change, Found, plan_files
+from ripwrap._safe_write import Disk
+from support.effort import times
+
+Plant = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
+
+OLD = {"a.txt": b"one foo\r\ntwo", "b/b.txt": b"foo foo", "b/c/c": b"\xfffoo\n\x80", "d": b"x\n" * 500 + b"foo\n"}
+NEW = {name: content.replace(b"foo", b"longer") for name, content in OLD.items()}
+
+
+@pytest.fixture
+def journals(tmp_path: Path) -> Path:
+    return tmp_path / "journals"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def modes(folder: Path) -> dict[str, tuple[int, int]]:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path): (stat.S_IMODE(path.stat().st_mode), path.stat().st_mtime_ns) for path in files}
+
+
+def planned(folder: Path, old: bytes = b"foo", new: bytes = b"longer") -> tuple[FileEdits, ...]:
+    """Return a plan that was found without rg."""
+    found: list[Found] = []
+    for name, content in contents(folder).items():
+        starts = [at for at in range(len(content)) if content.startswith(old, at)]
+        found.append(Found(name, [Change(at, at + len(old), old, new) for at in starts], decoded=False))
+    return plan_files(str(folder), found)[0]
+
+
+class FailingDisk(Disk):
+    """Disk that fails before one of its operations, as a full disk does."""
+
+    def __init__(self, number: int, error: BaseException | None = None) -> None:
+        self.steps = 0
+        self._number = number
+        self._error = error or OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def step(self, name: str, path: str) -> None:
+        self.steps += 1
+        if self.steps == self._number:
+            raise self._error
+
+
+def test_apply_then_undo_is_the_identity_on_bytes_modes_and_times(plant: Plant, journals: Path) -> None:
+    folder = plant(OLD)
+    if os.name == "posix":
+        for mode, name in zip((0o755, 0o600, 0o444, 0o2640), OLD, strict=True):
+            (folder / name).chmod(mode)
+            os.utime(folder / name, ns=(10**18 + 1, 10**18 + 7))
+    before = modes(folder)
+    files = planned(folder)
+    applied = apply_edits(str(folder), files, journals)
+    assert contents(folder) == NEW
+    assert sorted(applied.files) == sorted(str(folder / name) for name in OLD)
+    after = modes(folder)
+    assert {path: mode for path, (mode, _) in after.items()} == {path: mode for path, (mode, _) in before.items()}
+    assert all(after[path][1] != before[path][1] for path in after)
+    assert undo_edits(applied.journal, "", None).undone
+    assert contents(folder) == OLD
+    assert modes(folder) == before
+
+
+def test_a_plan_can_be_applied_again_after_undo_and_after_apply(plant: Plant, journals: Path) -> None:
+    folder = plant(OLD)
+    files = planned(folder)
+    for _ in range(2):
+        apply_edits(str(folder), files, journals)
+        apply_edits(str(folder), files, journals)
+        assert contents(folder) == NEW
+        undo_edits(None, folder, journals)
+        assert contents(folder) == OLD
+    with pytest.raises(FileNotFoundError, match=r"no replacement in .* to undo"):
+        undo_edits(None, folder, journals)
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt()], ids=["full disk", "Ctrl-C"])
+def test_failure_at_any_step_leaves_all_files_old(plant: Plant, journals: Path, error: BaseException | None) -> None:
+    folder = plant(OLD)
+    files = planned(folder)
+    counting = FailingDisk(0)
+    apply_edits(str(folder), files, journals / "counting", disk=counting)
+    undo_edits(None, folder, journals / "counting")
+    assert counting.steps > 8
+    for number in range(1, counting.steps + 1):
+        with pytest.raises((OSError, KeyboardInterrupt)):
+            apply_edits(str(folder), files, journals, disk=FailingDisk(number, error))
+        assert contents(folder) == OLD, number
+        assert [one.state for one in Journals(journals).all()] in ([], ["undone"])
+    apply_edits(str(folder), files, journals)
+    assert contents(folder) == NEW
+
+
+def test_failure_at_any_step_of_undo_leaves_all_files_new(plant: Plant, journals: Path) -> None:
+    folder = plant(OLD)
+    applied = apply_edits(str(folder), planned(folder), journals)
+    counting = FailingDisk(0)
+    undo_edits(applied.journal, "", None, disk=counting)
+    for number in range(1, counting.steps + 1):
+        apply_edits(str(folder), planned(folder), journals)
+        with pytest.raises(OSError, match="No space left"):
+            undo_edits(applied.journal, "", None, disk=FailingDisk(number))
+        assert contents(folder) == NEW
+        undo_edits(applied.journal, "", None)
+        assert contents(folder) == OLD
+
+
+def test_failed_rollback_says_so_and_undo_completes_it(plant: Plant, journals: Path) -> None:
+    """A directory that became read-only: the second rename fails, and so does the rollback of the first."""
+
+    class ReadOnly(Disk):
+        def step(self, name: str, path: str) -> None:
+            if (name, path) != ("write", "") and self.renamed > 1:
+                raise PermissionError(errno.EACCES, "Permission denied", path)
+            self.renamed += name == "replace"
+
+        renamed = 0
+
+    folder = plant(OLD)
+    with pytest.raises(PermissionError) as raised:
+        apply_edits(str(folder), planned(folder), journals, disk=ReadOnly())
+    (note,) = raised.value.__notes__
+    assert "could not be rolled back" in note
+    assert contents(folder) not in (OLD, NEW)
+    (journal,) = Journals(journals).all()
+    assert str(journal.path) in note
+    undo_edits(journal.path, "", None)
+    assert contents(folder) == OLD
+
+
+@pytest.mark.posix
+def test_disk_that_is_full_in_the_middle_of_a_file_leaves_all_files_old(plant: Plant, journals: Path) -> None:
+    import resource  # Windows has none
+
+    folder = plant({"a": b"foo", "b": b"foo" + b"x" * 200_000})
+    files = planned(folder)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            apply_edits(str(folder), files, journals)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert contents(folder) == {"a": b"foo", "b": b"foo" + b"x" * 200_000}
+
+
+def test_conflict_names_all_changed_files_and_writes_nothing(plant: Plant, journals: Path) -> None:
+    folder = plant(OLD)
+    files = planned(folder)
+    plant({"b/b.txt": b"foo"})
+    (folder / "d").unlink()
+    before = contents(folder)
+    with pytest.raises(ConflictError, match=r"nothing was written.*b\.txt.*search again") as raised:
+        apply_edits(str(folder), files, journals)
+    assert raised.value.reason == "changed"
+    assert {Path(path).name for path in raised.value.paths} == {"b.txt", "d"}
+    assert contents(folder) == before
+    assert Journals(journals).all() == []
+
+
+def test_file_that_changes_just_before_its_rename_rolls_back(plant: Plant, journals: Path) -> None:
+    class Racing(Disk):
+        def step(self, name: str, path: str) -> None:
+            if name == "replace" and path.endswith("d") and not written:
+                written.append(Path(path).write_bytes(b"of another program"))
+
+    written: list[int] = []
+    folder = plant(OLD)
+    with pytest.raises(ConflictError) as raised:
+        apply_edits(str(folder), planned(folder), journals, disk=Racing())
+    assert raised.value.paths == (str(folder / "d"),)
+    assert contents(folder) == {**OLD, "d": b"of another program"}
+
+
+def test_undo_is_refused_where_a_file_has_changed_since(plant: Plant, journals: Path) -> None:
+    folder = plant(OLD)
+    applied = apply_edits(str(folder), planned(folder), journals)
+    plant({"d": b"changed"})
+    with pytest.raises(ConflictError):
+        undo_edits(applied.journal, "", None)
+    assert contents(folder) == {**NEW, "d": b"changed"}
+
+
+@pytest.mark.posix
+def test_hard_link_is_refused_unless_it_may_be_broken(plant: Plant, journals: Path) -> None:
+    folder = plant({"a": b"foo"})
+    os.link(folder / "a", folder.parent / "other")
+    files = planned(folder)
+    with pytest.raises(ConflictError, match=r"several hard links.*break_hard_links=True") as raised:
+        apply_edits(str(folder), files, journals)
+    assert (raised.value.reason, raised.value.paths) == ("hard_links", (str(folder / "a"),))
+    assert contents(folder) == {"a": b"foo"}
+    apply_edits(str(folder), files, journals, break_hard_links=True)
+    assert contents(folder) == {"a": b"longer"}
+    assert (folder.parent / "other").read_bytes() == b"foo"
+
+
+@pytest.mark.posix
+def test_symbolic_link_stays_and_its_target_is_changed_once(plant: Plant, journals: Path) -> None:
+    folder = plant({"real": b"foo"})
+    (folder / "link").symlink_to("real")
+    plan = sync.replace("foo", "bar", cwd=folder, follow=True)
+    assert len(plan) == 1
+    plan.apply(journals=journals)
+    assert (folder / "link").is_symlink()
+    assert (folder / "real").read_bytes() == b"bar"
+
+
+@pytest.mark.posix
+def test_directory_that_becomes_a_link_is_not_followed(plant: Plant, journals: Path, tmp_path: Path) -> None:
+    folder = plant({"sub/a": b"foo"})
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/a").write_bytes(b"foo")
+
+    class Swapping(Disk):
+        def step(self, name: str, path: str) -> None:
+            if name == "replace":
+                (folder / "sub").rename(folder / "gone")
+                (folder / "sub").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(OSError, match=r"directory|symbolic"):
+        apply_edits(str(folder), planned(folder), journals, disk=Swapping())
+    assert (tmp_path / "elsewhere/a").read_bytes() == b"foo"
+    assert (folder / "gone/a").read_bytes() == b"foo"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux has extended attributes")
+def test_extended_attributes_are_kept(plant: Plant, journals: Path) -> None:
+    folder = plant({"a": b"foo"})
+    os.setxattr(folder / "a", "user.note", b"kept")
+    applied = apply_edits(str(folder), planned(folder), journals)
+    assert os.getxattr(folder / "a", "user.note") == b"kept"
+    undo_edits(applied.journal, "", None)
+    assert os.getxattr(folder / "a", "user.note") == b"kept"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give files to others")
+def test_owner_is_kept(plant: Plant, journals: Path) -> None:
+    folder = plant({"a": b"foo"})
+    os.chown(folder / "a", 1234, 5678)
+    apply_edits(str(folder), planned(folder), journals)
+    state = (folder / "a").stat()
+    assert (state.st_uid, state.st_gid) == (1234, 5678)
+
+
+def test_second_apply_waits_for_the_first_and_sees_its_changes(plant: Plant, journals: Path) -> None:
+    folder = plant(OLD)
+    first, second = planned(folder), planned(folder, new=b"other")
+    inside, go = threading.Event(), threading.Event()
+
+    class Slow(Disk):
+        def step(self, name: str, path: str) -> None:
+            inside.set()
+            assert go.wait(30)
+
+    thread = threading.Thread(target=lambda: apply_edits(str(folder), first, journals, disk=Slow()))
+    thread.start()
+    try:
+        assert inside.wait(30)
+        refused: list[str] = []
+
+        def apply_second() -> None:
+            try:
+                apply_edits(str(folder), second, journals)
+            except ConflictError as error:
+                refused.append(error.reason)
+
+        other = threading.Thread(target=apply_second)
+        other.start()
+    finally:
+        go.set()
+        thread.join()
+    other.join()
+    assert refused == ["changed"]
+    assert contents(folder) == NEW
+
+
+def test_other_plan_is_refused_while_an_interrupted_one_is_unfinished(plant: Plant, journals: Path) -> None:
+    folder = plant(OLD)
+    applied = apply_edits(str(folder), planned(folder), journals)
+    plant({"a.txt": OLD["a.txt"]})
+    Folder(Path(applied.journal)).mark("turning")  # as after a kill
+    other = planned(folder, old=b"two", new=b"2")
+    with pytest.raises(ConflictError, match=r"undo it first: undo\(journal='") as raised:
+        apply_edits(str(folder), other, journals)
+    assert (raised.value.reason, raised.value.journal) == ("unfinished", applied.journal)
+    undo_edits(None, folder, journals)
+    assert contents(folder) == OLD
+    apply_edits(str(folder), other, journals)
+
+
+def test_old_journals_are_deleted(plant: Plant, journals: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ripwrap._operations.journal_store.KEPT_JOURNALS", 3)
+    folder = plant({"a": b"1"})
+    for number in range(1, 6):
+        apply_edits(str(folder), planned(folder, b"%d" % number, b"%d" % (number + 1)), journals)
+    kept = Journals(journals).all()
+    assert len(kept) == 3
+    os.utime(kept[1].path / "state", (1, 1))
+    apply_edits(str(folder), planned(folder, b"6", b"7"), journals)
+    assert kept[1] not in Journals(journals).all()
+
+
+def test_damaged_journal_is_a_clear_error(plant: Plant, journals: Path) -> None:
+    folder = plant({"a": b"foo"})
+    applied = apply_edits(str(folder), planned(folder), journals)
+    (Path(applied.journal) / "journal.json").write_text("{}")
+    with pytest.raises(ValueError, match="is damaged, or from a later version"):
+        undo_edits(applied.journal, "", None)
+    with pytest.raises(FileNotFoundError, match="there is no journal"):
+        undo_edits(journals / "none", "", None)
+
+
+@pytest.mark.anyio
+async def test_cancelled_apply_rolls_back_before_the_first_rename(plant: Plant, journals: Path) -> None:
+    folder = plant(OLD)
+    plan = await ripwrap.replace("foo", "longer", cwd=folder, text=True)
+    with anyio.move_on_after(0) as scope:
+        await plan.apply(journals=journals)
+    assert scope.cancelled_caught
+    assert contents(folder) == OLD
+    applied = await plan.apply(journals=journals)
+    assert contents(folder) == NEW
+    undone = await plan.undo(journals=journals)
+    assert (undone.journal, contents(folder)) == (applied.journal, OLD)
+
+
+@pytest.mark.anyio
+async def test_apply_that_is_cancelled_during_the_renames_completes(
+    plant: Plant, journals: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = plant(OLD)
+    plan = await ripwrap.replace("foo", "longer", cwd=folder, text=True)
+    scope = anyio.CancelScope()
+
+    def step(_: Disk, name: str, path: str) -> None:
+        if name == "replace":
+            anyio.from_thread.run_sync(scope.cancel)
+
+    monkeypatch.setattr(Disk, "step", step)
+    with scope:
+        await plan.apply(journals=journals)
+    assert scope.cancelled_caught
+    assert contents(folder) == NEW
+
+
+def test_timeout_of_the_blocking_twin_changes_nothing(plant: Plant, journals: Path) -> None:
+    folder = plant(OLD)
+    plan = sync.replace("foo", "longer", cwd=folder, text=True)
+    with pytest.raises(TimeoutError, match="no file was changed"):
+        plan.apply(journals=journals, timeout=0)
+    assert contents(folder) == OLD
+
+
+def run_killed(action: str, plan: Path, journals: Path, number: int) -> int:
+    """Run `support/killed.py`, and return the number of events, or 0 if it was killed."""
+    ended = plan.parent / "ended"
+    ended.unlink(missing_ok=True)
+    arguments = [sys.executable, "-m", "support.killed", action, *map(str, (plan, journals, number, ended))]
+    done = subprocess.run(arguments, cwd=Path(__file__).parents[1], check=False, capture_output=True)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return int(ended.read_text()) if ended.exists() else 0
+
+
+def moments(events: int, number: int) -> Iterator[int]:
+    """Yield numbers of events, from all parts of a run."""
+    yield from sorted({1 + (events - 1) * step // (number - 1) for step in range(number)})
+
+
+@pytest.mark.posix
+@pytest.mark.slow
+@pytest.mark.stress
+@pytest.mark.parametrize("action", ["apply", "undo"])
+def test_killed_at_any_moment_the_tree_becomes_wholly_old_or_wholly_new(
+    plant: Plant, tmp_path: Path, action: str
+) -> None:
+    folder, journals, saved = plant(OLD), tmp_path / "journals", tmp_path / "plan.json"
+    plan = sync.replace("foo", "longer", cwd=folder, text=True)
+    saved.write_text(plan.model_dump_json())
+    if action == "undo":
+        plan.apply(journals=journals)
+    events = run_killed(action, saved, journals, 0)
+    assert events > 40
+    mixed = 0
+    for number in moments(events, times(4, 100)):
+        then = "apply" if number % 2 else "undo"
+        (plan.undo if action == "apply" else plan.apply)(journals=journals)
+        assert run_killed(action, saved, journals, number) == 0
+        held = contents(folder)
+        mixed += any(held[name] == OLD[name] for name in OLD) and any(held[name] == NEW[name] for name in NEW)
+        assert all(held[name] in (OLD[name], NEW[name]) for name in OLD)
+        (plan.apply if then == "apply" else plan.undo)(journals=journals)
+        assert contents(folder) == (NEW if then == "apply" else OLD), number
+    assert mixed or times(True, False)
+
+
+def test_generated_trees_are_the_same_after_apply_and_undo(plant: Plant, tmp_path: Path, journals: Path) -> None:
+    pieces = [b"foo", b"bar", b"\n", b"\r\n", b" ", b"\xff", "é".encode(), b"f", b"\t"]
+    for seed in range(times(8, 1000)):
+        draw = random.Random(seed)
+        folder = tmp_path / str(seed)
+        for number in range(draw.randint(1, 6)):
+            path = folder / "/".join(draw.choice(["x", "ü", "a b"]) for _ in range(draw.randint(1, 3))) / str(number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            mark = draw.choice([b"", b"", b"\xef\xbb\xbf"])
+            path.write_bytes(mark + b"".join(draw.choices(pieces, k=draw.randint(0, 60))))
+            path.chmod(draw.choice([0o644, 0o755, 0o400, 0o666]) if os.name == "posix" else 0o666)
+        old, before = contents(folder), modes(folder)
+        new = draw.choice(["", "FOO", "$0$0", "[$1]", "a\nb"])
+        plan = sync.replace("f(oo)", new, cwd=folder)
+        plan.apply(journals=journals)
+        text = new.replace("$0", "foo").replace("$1", "oo").encode()
+        assert contents(folder) == {name: content.replace(b"foo", text) for name, content in old.items()}
+        assert sync.ReplacePlan.model_validate_json(plan.model_dump_json()) == plan
+        plan.undo(journals=journals) if plan else None
+        assert contents(folder) == old
+        assert modes(folder) == before

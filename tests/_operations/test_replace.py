@@ -1,0 +1,248 @@
+"""Finding what a replacement changes: bytes, encodings, groups, and files that are left out."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+import ripwrap
+from ripwrap import CapabilityError, ConflictError, PatternError, sync
+from ripwrap._operations.planning import Change, Found, plan_files
+from ripwrap.binary import RgBinary
+
+Plant = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
+
+
+def replaced(folder: Path, pattern: "str | list[str]", replacement: str, **options: Any) -> dict[str, bytes]:
+    """Apply a replacement, and return the contents of all files."""
+    sync.replace(pattern, replacement, cwd=folder, **options).apply(journals=folder.parent / "journals")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.rg_matrix
+def test_text_without_groups_is_replaced_with_every_rg(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({"crlf": b"foo\r\nfoo", "bom": b"\xef\xbb\xbffoo\n", "raw": b"\xe9 foo\n", "b/c": b"no\n"})
+    assert replaced(folder, "fo+", "$$x", rg=rg) == {
+        "crlf": b"$x\r\n$x",
+        "bom": b"\xef\xbb\xbf$x\n",
+        "raw": b"\xe9 $x\n",
+        "b/c": b"no\n",
+    }
+
+
+@pytest.mark.rg_matrix
+def test_groups_need_rg_15(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({"f": "key=value\n"})
+    if rg.version < (15,):
+        with pytest.raises(CapabilityError, match="replace needs rg 15 or later"):
+            replaced(folder, r"(\w+)=(?P<v>\w+)", "$v=$1", rg=rg)
+    else:
+        assert replaced(folder, r"(\w+)=(?P<v>\w+)", "$v=${1}s", rg=rg) == {"f": b"value=keys\n"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "options", "before", "after"),
+    [
+        ("^", "# ", {}, b"a\nb", b"# a\n# b"),
+        ("x*", "-", {}, b"ab\n", b"-a-b-\n"),
+        (r"a\nb", "[$0]", {"multiline": True}, b"a\nb\r\n", b"[a\nb]\r\n"),
+        (["(a)", "(b)"], "<$1|$2>", {}, b"ab\n", b"<a|><|b>\n"),
+        ("a.c", "x", {"fixed_strings": True}, b"abc a.c\n", b"abc x\n"),
+        ("foo", "x", {"word_regexp": True}, b"foo food\n", b"x food\n"),
+        ("foo", "x", {"line_regexp": True, "crlf": True}, b"foo\r\nfoo \r\n", b"x\r\nfoo \r\n"),
+        ("(?<=a)b", "x", {"pcre2": True}, b"ab b\n", b"ax b\n"),
+        ("a", "b", {"max_count": 1}, b"a a\na\n", b"b b\na\n"),
+        ("FOO", "x", {"ignore_case": True}, b"foo\n", b"x\n"),
+        ("a", r"\n", {}, b"a\n", b"\\n\n"),
+        ("a", r"1\n2", {"escapes": True}, b"a\n", b"1\n2\n"),
+        (r"(?-u:\xff)", "x", {}, b"a\xff\xfe\xff\n", b"ax\xfex\n"),
+        ("b", "x", {"text": True}, b"a\0b\n", b"a\0x\n"),
+        ("b", "x", {"null_data": True}, b"a\0b\0", b"a\0x\0"),
+        ("é", "e", {"encoding": "latin1"}, b"caf\xe9 \xe8\n", b"cafe \xe8\n"),
+        ("e", "é", {"encoding": "latin1"}, b"cafe \xe8\n", b"caf\xe9 \xe8\n"),
+        ("a", "é", {"encoding": "utf-16le"}, "aß\na".encode("utf-16-le"), "éß\né".encode("utf-16-le")),
+        ("漢", "字", {"encoding": "shift_jis"}, "漢字\n".encode("cp932"), "字字\n".encode("cp932")),
+        ("a", "b", {"encoding": "none"}, b"\xef\xbb\xbfa\n", b"\xef\xbb\xbfb\n"),
+    ],
+)
+def test_bytes_after_a_replacement(
+    plant: Plant, pattern: Any, replacement: str, options: dict[str, Any], before: bytes, after: bytes
+) -> None:
+    assert replaced(plant({"f": before}), pattern, replacement, **options) == {"f": after}
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_utf16_with_a_mark_stays_utf16(plant: Plant, codec: str) -> None:
+    text = "\ufefffoo é 😀 foo\r\nlast foo"
+    after = replaced(plant({"f": text.encode(codec)}), "fo(o)", "ß$1")["f"]
+    assert after.decode(codec) == text.replace("foo", "ßo")
+
+
+def test_everything_that_rg_itself_writes(plant: Plant) -> None:
+    """`rg --passthru --replace` writes the same bytes where it keeps the encoding and the last newline."""
+    rg = sync.resolve()
+    text = "def f(a, b):\n    return a  # foo\n\nclass Foo:\n    foo = 'foo'\n" * 20
+    for pattern, replacement in (
+        (r"(\w+) = '(\w+)'", "$2: $1"),
+        (r"\s+#", ""),
+        (r"(?i)FOO", "[$0]"),
+        (r"^(\s*)", "$1>"),
+    ):
+        folder = plant({"f": text})
+        command = [rg.path, "--no-config", "--passthru", "-N", f"--replace={replacement}", pattern, "f"]
+        expected = subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout
+        assert replaced(folder, pattern, replacement) == {"f": expected}, pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "options", "message"),
+    [
+        ("(a)", "$2", {}, r"\$\{2\}, which is no group of the pattern, which has 1 group; write \$\$ for a dollar"),
+        ("a", "$1", {}, "which has no groups"),
+        ("a", "$1", {"fixed_strings": True}, "no group"),
+        ("(a)", "$1x", {}, r"write \$\{1\}x"),
+        ("(?P<a>a)", "$b", {}, r"name the group with \(\?P<name>"),
+        ("(?<a>a)(b)", "$3", {"pcre2": True}, "which has 2 groups"),
+        ("(?<a>a)", "$b", {"pcre2": True}, "no group"),
+        (["(a)", "(b)"], "$3", {}, "which has 2 groups"),
+        ("a", "$12345", {}, "no group"),
+    ],
+)
+def test_reference_to_a_missing_group_is_refused(
+    plant: Plant, pattern: Any, replacement: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        sync.replace(pattern, replacement, cwd=plant({"f": "ab\n"}), **options)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "options"),
+    [
+        (["(a)", "(?P<n>b)"], "$1$2$n", {}),
+        ("(?<a>a)", "$a$1", {"pcre2": True}),
+        (r"(?x) ( a ) # ( comment" + "\n", "$1", {}),
+        (r"[(]?(a)\(?", "$1", {}),
+        ("(?<a>a)(?=b)", "$a", {"engine": "auto"}),
+    ],
+)
+def test_reference_to_a_group_is_accepted(plant: Plant, pattern: Any, replacement: str, options: Any) -> None:
+    assert sync.replace(pattern, replacement, cwd=plant({"f": "ab\n"}), **options) is not None
+
+
+@pytest.mark.parametrize("name", ["invert_match", "passthru", "replace"])
+def test_options_that_contradict_a_replacement_are_refused(plant: Plant, name: str) -> None:
+    options: dict[str, Any] = {name: "x" if name == "replace" else True}
+    with pytest.raises(ValueError, match=f"{name} does not apply"):
+        sync.replace("a", "b", cwd=plant({}), **options)
+
+
+def test_bad_arguments_are_clear_errors(plant: Plant) -> None:
+    folder = plant({"f": "a\n"})
+    with pytest.raises(PatternError):
+        sync.replace("(", "$1", cwd=folder)
+    with pytest.raises(ValidationError, match="unknown option ignore"):
+        sync.replace("a", "b", cwd=folder, ignorecase=True)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="in the encoding 'iso-2022-jp' cannot be changed"):
+        sync.replace("a", "b", cwd=folder, encoding="iso-2022-jp")
+    with pytest.raises(ValueError, match="cannot hold '漢'"):
+        sync.replace("a", "漢", cwd=folder, encoding="latin1")
+    plan = sync.replace("a", "b", cwd=folder)
+    with pytest.raises(ValueError, match="select names 'g', which the plan does not change"):
+        plan.selected(["g"])
+
+
+def test_hidden_files_and_links_are_left_out_by_default(plant: Plant, needs_posix: None) -> None:
+    folder = plant({".hidden": "a\n", "f": "a\n"})
+    (folder.parent / "outside").write_text("a\n")
+    (folder / "link").symlink_to("../outside")
+    assert [file.path for file in sync.replace("a", "b", cwd=folder)] == ["f"]
+    assert len(sync.replace("a", "b", cwd=folder, hidden=True, follow=True)) == 3
+
+
+def test_files_that_are_left_out_are_named(plant: Plant) -> None:
+    folder = plant({"binary": b"a\n" * 40_000 + b"\0", "f": "a", "half": b"\xff\xfea\0\n"})
+    half = sync.replace("a", "b", cwd=folder, paths=folder / "half").errors
+    assert [error.message for error in half] == ["left out: it is not valid utf-16-le, at byte 2"]
+    plan = sync.replace("$", "b", cwd=folder, glob="!half")
+    assert {error.path: error.message for error in plan.errors} == {
+        "binary": "left out: it is binary (NUL at byte 80000), and text=True changes it, too",
+        "f": "left out: rg does not say where the match in line 1 is",
+    }
+    assert not plan
+    assert str(plan) == "Nothing to replace; 2 paths left out."
+
+
+def test_replacement_that_changes_nothing_is_no_edit(plant: Plant) -> None:
+    plan = sync.replace("[ab]", "a", cwd=plant({"f": "ab\n", "g": "a\n"}))
+    assert (plan.total_edits, [file.path for file in plan]) == (1, ["f"])
+
+
+@pytest.mark.anyio
+async def test_plan_is_the_same_from_both_twins_and_from_json(plant: Plant) -> None:
+    folder = plant({"f": b"\xff a\n", os.fsdecode(b"n\xc3\xa9"): "a\n"})
+    plan = await ripwrap.replace("a", "b", cwd=folder)
+    blocking = sync.replace("a", "b", cwd=folder)
+    assert plan.model_dump() == blocking.model_dump()
+    assert sync.ReplacePlan.model_validate_json(plan.model_dump_json()) == blocking
+
+
+def test_selection_of_paths_and_of_edits(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({"f": "a\na a\n", "g": "a\n"})
+    plan = sync.replace("a", "b", cwd=folder)
+    plan.apply(select=["g"], journals=tmp_path / "j")
+    assert (folder / "g").read_text() == "b\n"
+    plan.apply(select=lambda file, edit: file.path == "f" and edit.start == 2, journals=tmp_path / "j")
+    assert (folder / "f").read_text() == "a\nb a\n"
+    assert plan.apply(select=[], journals=tmp_path / "j").files == ()
+    plan.undo(select=["g"], journals=tmp_path / "j")
+    assert (folder / "g").read_text() == "a\n"
+
+
+def test_git_applies_the_diff(plant: Plant) -> None:
+    before = {"f": "1\n2\na\n4\n5\n6\n7\n8\n9\n10\na a\n", "new\nline": "a", "é": "x\r\na\r\n"}
+    for replacement in ("b", "", "x\ny", "a\n"):
+        folder = plant(before)
+        plan = sync.replace("a", replacement, cwd=folder)
+        subprocess.run(["git", "apply", "-p1", "-"], cwd=folder, input=plan.raw_diff(), check=True)
+        for name, text in before.items():
+            assert (folder / name).read_bytes() == text.replace("a", replacement).encode()
+
+
+def test_diff_of_joined_and_split_lines(plant: Plant) -> None:
+    folder = plant({"f": "1\nx\n3\ny\n5\n"})
+    plan = sync.replace(["x\n", "y\n"], "", cwd=folder, multiline=True, context=0)
+    assert plan.diff() == "--- a/f\n+++ b/f\n@@ -2 +1,0 @@\n-x\n@@ -4 +2,0 @@\n-y\n"
+
+
+def test_html_and_rich_previews(plant: Plant) -> None:
+    from rich.console import Console
+
+    plan = sync.replace("a", "b<", cwd=plant({"f": "a\n"}))
+    assert "<del>a</del><ins>b&lt;</ins>" in plan._repr_html_()
+    console = Console(width=80, record=True, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    console.print(plan)
+    console.file.close()
+    assert console.export_text() == "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b<\n1 replacement in 1 file.\n"
+    assert [*plan.grep_lines()] == ["f:1:b<"]
+
+
+def test_edits_that_were_found_otherwise(plant: Plant) -> None:
+    """A plan of any tool: parts of the bytes of files, and what to put there."""
+    folder = plant({"f": b"\xef\xbb\xbfabc"})
+    files, left_out = plan_files(str(folder), [Found("f", [Change(4, 5, b"b", b"")], decoded=False)])
+    assert (files[0].diff().splitlines()[-2:], left_out) == (["+\ufeffac", "\\ No newline at end of file"], ())
+    with pytest.raises(ValueError, match="two edits of f overlap, at bytes 3-5 and 4-6"):
+        plan_files(str(folder), [Found("f", [Change(3, 5, b"ab", b""), Change(4, 6, b"bc", b"x")], decoded=False)])
+    with pytest.raises(ConflictError, match="f changed while being searched"):
+        plan_files(str(folder), [Found("f", [Change(3, 4, b"z", b"")], decoded=False)])
+
+
+def test_blocking_twin_has_a_time_limit(plant: Plant, stand_in: Callable[..., Path]) -> None:
+    rg = stand_in("import signal; signal.pause()")
+    with pytest.raises(TimeoutError, match=r"timeout=0\.1 seconds"):
+        sync.replace("a", "b", cwd=plant({}), rg=rg, timeout=0.1)

@@ -1,0 +1,261 @@
+"""Scanning for many rules, on asyncio, on trio and blocking."""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+import ripwrap
+from ripwrap import Allowlist, CapabilityError, CapturedMatch, PatternError, Rule, ScanMatch, sync
+from ripwrap.binary import RgBinary
+
+Plant = Callable[..., Path]
+Hit = tuple[str, str, int, str, tuple[str | None, ...]]
+RULES = {"aws": r"AKIA[0-9A-Z]{16}", "todo": r"TODO\((?P<who>\w+)?\)"}
+KEY = "AKIA" + "Q" * 16
+
+
+def told(hits: Iterable[ScanMatch]) -> list[Hit]:
+    return sorted(
+        (one.rule, one.path or "", one.absolute_offset + one.submatches[0].start, one.submatches[0].match, one.groups)
+        for one in hits
+    )
+
+
+def scanned(rules: "Mapping[str, str] | Iterable[Rule]", folder: Path, **options: Any) -> list[Hit]:
+    return told(sync.scan(rules, cwd=folder, **options))
+
+
+def searched(rules: Mapping[str, str], folder: Path, **options: Any) -> list[Hit]:
+    """Return what one search for each rule finds."""
+    found: list[ScanMatch] = []
+    for rule, pattern in rules.items():
+        for match in sync.search(pattern, cwd=folder, captures=True, **options):
+            assert isinstance(match, CapturedMatch)
+            for submatch, captures in zip(match.submatches, match.captures, strict=True):
+                known = {**dict(match), "submatches": (submatch,), "captures": (captures,), "rule": rule}
+                found.append(ScanMatch(**known))
+    return told(found)
+
+
+@pytest.mark.anyio
+@pytest.mark.rg_matrix
+@pytest.mark.usefixtures("leaks_nothing", "temporary")
+async def test_texts_have_their_rules_and_groups_from_rg_15_on(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({"a.py": f"# TODO(ada) {KEY}\n# TODO()\n", "b.py": "nothing\n"})
+    scan = ripwrap.scan(RULES, cwd=folder, rg=rg)
+    if rg.version < (15,):
+        with pytest.raises(CapabilityError, match="captures needs rg 15"):
+            await anext(scan)
+        return
+    hits = [hit async for hit in scan]
+    assert [(hit.rule, hit.line_number, hit.spans(), hit.groups, hit.named) for hit in hits] == [
+        ("todo", 1, ((2, 11),), ("ada",), {"who": "ada"}),
+        ("aws", 1, ((12, 32),), (), {}),
+        ("todo", 2, ((2, 8),), (None,), {"who": None}),
+    ]
+    assert hits[0].lines == f"# TODO(ada) {KEY}\n"
+    assert ScanMatch.model_validate_json(hits[0].model_dump_json()) == hits[0]
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("leaks_nothing", "temporary")
+async def test_a_scan_can_be_left_early(plant: Plant) -> None:
+    folder = plant({str(number): "TODO()\n" * 5000 for number in range(3)})
+    scan = ripwrap.scan(RULES, cwd=folder)
+    assert (await anext(scan)).rule == "todo"
+    await scan.aclose()
+    hits = [hit async for hit in ripwrap.scan(RULES, cwd=folder, limit=3)]
+    assert len(hits) == 3
+
+
+@pytest.mark.usefixtures("temporary")
+def test_every_batch_of_lines_is_searched(plant: Plant) -> None:
+    folder = plant({"a": "".join(f"TODO(u{number})\n" for number in range(9000))})
+    hits = list(sync.scan(RULES, cwd=folder))
+    assert [hit.named["who"] for hit in hits] == [f"u{number}" for number in range(9000)]
+    assert [hit.line_number for hit in hits] == list(range(1, 9001))
+
+
+def test_of_overlapping_texts_the_leftmost_of_the_first_rule_is_told(plant: Plant) -> None:
+    folder = plant({"a": "abcd\nbcd\n"})
+    rules = {"second": "bc", "first": "ab", "third": "cd", "long": "bcd"}
+    assert [hit[:4:3] for hit in scanned(rules, folder)] == [("first", "ab"), ("second", "bc"), ("third", "cd")]
+    assert scanned(rules, folder, overlaps=True) == searched(rules, folder)
+    assert len(scanned(rules, folder, overlaps=True)) == 7
+
+
+def test_rules_that_are_searched_alone_overlap_the_others(plant: Plant) -> None:
+    folder = plant({"a": "one\ntwo\n", "b": "two\n"})
+    rules = [Rule(id="lines", pattern=r"one\s+two", multiline=True), Rule(id="two", pattern="two")]
+    assert [hit[:2] for hit in scanned(rules, folder)] == [("lines", "a"), ("two", "b")]
+    assert [hit[:2] for hit in scanned(rules, folder, overlaps=True)] == [("lines", "a"), ("two", "a"), ("two", "b")]
+
+
+@pytest.mark.parametrize(
+    ("rules", "options"),
+    [
+        ({"start": r"\Ab", "space": "(?x) b # c\n", "back": r"(b)c"}, {}),
+        ({"back": r"(b)\1", "look": "(?<=b)b", "name": "(?P<x>b)", "other": "(?P<x>c)"}, {"pcre2": True}),
+        ({"same": "(?P<x>b)", "name": "(?P<x>c)", "empty": "$", "none": "x*"}, {}),
+        ({"case": "B", "flag": "(?-i)B", "group": "(?i:C)"}, {"ignore_case": True}),
+        ({"byte": r"(?-u:[\xe0-\xff])+", "any": "(?-u:.)b"}, {}),
+        ({"word": "b+", "part": "bb"}, {"word_regexp": True}),
+        ({"line": "b.*", "part": "b"}, {"line_regexp": True}),
+        ({"end": "b$", "any": "b"}, {"crlf": True}),
+        ({"end": "b", "over": r"c(?s:.)d"}, {"null_data": True}),
+        ({"letter": r"\w+", "ascii": r"(?-u:\w)+"}, {"no_unicode": True}),
+        ({"long s": "(?iu)keys"}, {"no_unicode": True}),
+    ],
+)
+def test_the_answer_is_that_of_single_searches(rules: dict[str, str], options: dict[str, Any], plant: Plant) -> None:
+    texts = {
+        "a": "bbc\nb\nxcb\r\n",
+        "b.bin": b"b\0b\n" + b"c\n" * 9,
+        "utf16": "\ufeffbb\nBc\u00e9\n".encode("utf-16-le"),
+        "bom": b"\xef\xbb\xbfbc",
+        "bytes": b"\xffbb \xfe\n\xe9b\nc\nd b\xc3\xa9\n",
+        "fold": "key\u017f\n",
+    }
+    folder = plant(texts)
+    expected = searched(rules, folder, **options)
+    assert scanned(rules, folder, overlaps=True, **options) == expected
+    assert expected
+
+
+PATTERNS = st.sampled_from(
+    ["a", "ab", "(a)b?", "b+", "a|b", "[ab]c", "(?i)A", r"\bc", "c$", "^a", "(?P<n>a+)(b)?", "é", "b*"]
+)
+
+
+@given(patterns=st.lists(PATTERNS, min_size=1, max_size=5), texts=st.lists(st.text("abcé \n", max_size=30), max_size=3))
+def test_any_rules_find_what_single_searches_find(
+    patterns: list[str], texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("scan")
+    for number, text in enumerate(texts):
+        (folder / str(number)).write_text(text, "utf-8")
+    rules = {f"r{number}": pattern for number, pattern in enumerate(patterns)}
+    expected = searched(rules, folder)
+    assert scanned(rules, folder, overlaps=True) == expected
+    chosen = scanned(rules, folder)
+    assert set(chosen) <= set(expected)
+    taken = sorted(map(place, chosen))
+    assert all(one[0] != two[0] or one[2] <= two[1] for one, two in pairwise(taken))
+    for path, start, end in map(place, expected):  # a text that was left out overlaps one that was chosen
+        same = [(first, last) for one, first, last in taken if one == path]
+        assert any(start == first or (start < last and first < end) for first, last in same)
+
+
+def place(hit: Hit) -> tuple[str, int, int]:
+    """Return the path of a text, and its start and end in bytes."""
+    _, path, start, text, _ = hit
+    return path, start, start + len(text.encode())
+
+
+@pytest.mark.usefixtures("temporary")
+def test_a_thousand_rules_are_searched_at_once(plant: Plant) -> None:
+    rules = {
+        f"rule-{number}": rf"(?i)key{number}\b['\"= ]{{1,5}}(?P<value>[a-z0-9]{{16,32}})" for number in range(1000)
+    }
+    folder = plant({"a": f"KEY7 = '{'a' * 20}'\nkey999={'b' * 16}\nkey1000={'c' * 16}\n"})
+    hits = list(sync.scan(rules, cwd=folder))
+    assert [(hit.rule, hit.named) for hit in hits] == [
+        ("rule-7", {"value": "a" * 20}),
+        ("rule-999", {"value": "b" * 16}),
+    ]
+
+
+def test_rules_of_too_large_a_regex_are_split(plant: Plant) -> None:
+    folder = plant({"a": "a1 b2 c3\n"})
+    rules = {letter: rf"{letter}([0-9]{{1,200}})" for letter in "abc"}
+    assert scanned(rules, folder, regex_size_limit="50K") == searched(rules, folder)
+    with pytest.raises(PatternError, match="rule 'a': compiled regex exceeds size limit"):
+        scanned(rules, folder, regex_size_limit="1K")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "offset", "says"),
+    [
+        ("ab(c", 2, "unclosed group"),
+        (r"x\p{Foo}", 1, "Unicode property"),
+        ("[z-a]", 1, "invalid character class range"),
+        (r"(a)\1", 3, "Pass pcre2=True"),
+    ],
+)
+def test_a_rule_that_does_not_compile_is_named(pattern: str, offset: int, says: str, folder: Path) -> None:
+    with pytest.raises(PatternError, match=f"rule 'bad': [\\s\\S]*{says}") as raised:
+        scanned({"good": "a(b)", "bad": pattern, "also": "c"}, folder)
+    assert (raised.value.rule, raised.value.pattern, raised.value.offset) == ("bad", pattern, offset)
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [({}, "no rules given"), ([Rule(id="a", pattern="b")] * 2, "2 rules are called 'a'")],
+)
+def test_rules_that_cannot_be_told_apart_are_refused(rules: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        ripwrap.scan(rules)
+
+
+@pytest.mark.parametrize("rules", ["abc", 1, {"a": 1}, ["a"], {1: "a"}])
+def test_rules_of_other_types_are_refused(rules: Any) -> None:
+    with pytest.raises(TypeError, match="rule"):
+        ripwrap.scan(rules)
+
+
+@pytest.mark.parametrize("name", ["fixed_strings", "invert_match", "smart_case", "multiline"])
+def test_options_that_a_scan_cannot_follow_are_refused(name: str) -> None:
+    options: dict[str, Any] = {name: True}
+    with pytest.raises(ValueError, match=f"{name} does not apply to a scan"):
+        ripwrap.scan(RULES, **options)
+
+
+def test_unknown_options_are_refused() -> None:
+    options: dict[str, Any] = {"ignorecase": True}
+    with pytest.raises(ValidationError, match="ignore_case"):
+        ripwrap.scan(RULES, **options)
+
+
+def test_a_scan_ends_at_its_timeout(plant: Plant) -> None:
+    with pytest.raises(TimeoutError):
+        list(sync.scan(RULES, cwd=plant({"a": "TODO()\n"}), timeout=0))
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ({"path": r"\.py$"}, ["a.py", "c.py"]),
+        ({"keywords": ("SECRET",)}, ["b.txt"]),
+        ({"keywords": ("key",)}, ["a.py", "b.txt", "c.py"]),
+        ({"entropy": 1.0}, ["b.txt", "c.py"]),
+        ({"entropy": 2.0}, ["b.txt"]),
+        ({"allowlists": (Allowlist(stopwords=("AAAA",)),)}, ["b.txt", "c.py"]),
+        ({"allowlists": (Allowlist(regexes=("^key",)),)}, ["a.py", "b.txt", "c.py"]),
+        ({"allowlists": (Allowlist(regexes=("^key",), target="match"),)}, []),
+        ({"allowlists": (Allowlist(regexes=("# test",), target="line"),)}, ["a.py", "b.txt"]),
+        ({"allowlists": (Allowlist(paths=("c",), stopwords=("aaaa",)),)}, ["b.txt"]),
+        ({"allowlists": (Allowlist(paths=("c",), stopwords=("aaaa",), condition="all"),)}, ["a.py", "b.txt", "c.py"]),
+        ({"secret_group": 2, "entropy": 0.1}, []),
+    ],
+)
+def test_a_rule_leaves_out_matches(rule: dict[str, Any], found: list[str], plant: Plant) -> None:
+    folder = plant({"a.py": "key=aaaaaaaa\n", "b.txt": "key=a1b2c3d4\nmore\nsecret\n", "c.py": "key=abcabcab # test\n"})
+    known = Rule(id="key", pattern=r"key=([a-z0-9]{8})(x)?", **rule)
+    assert sorted(hit.path or "" for hit in sync.scan([known], cwd=folder)) == found
+
+
+def test_fingerprints_stay_when_lines_move(plant: Plant) -> None:
+    folder = plant({"a": f"{KEY}\n"})
+    (before,) = sync.scan(RULES, cwd=folder)
+    (folder / "a").write_text(f"\n\n  x = '{KEY}'\n", "utf-8")
+    (after,) = sync.scan(RULES, cwd=folder)
+    assert before.fingerprint == after.fingerprint
+    (folder / "a").rename(folder / "b")
+    (moved,) = sync.scan(RULES, cwd=folder)
+    assert moved.fingerprint != after.fingerprint

@@ -1,0 +1,121 @@
+"""`ripwrap scan`: output, reports, baseline and exit codes, in process."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ripwrap import Baseline, Rule, ScanMatch, sarif, sync
+from support.cli import output, run
+
+Plant = Callable[..., Path]
+
+RULES = r"""
+[[rules]]
+id = "token"
+description = "A token"
+regex = '''tok_[a-z]{4}'''
+tags = ["secret"]
+
+[[rules]]
+id = "lines"
+regex = '''begin[\s\S]+?end'''
+"""
+
+
+@pytest.fixture
+def planted(plant: Plant) -> Path:
+    return plant({"rules.toml": RULES, "src/a é.py": "\n# é tok_abcd\n", "src/b.py": "begin\n  end\n"})
+
+
+def scan(*arguments: str, cwd: Path, code: int = 1) -> str:
+    return output("scan", "--rules", "rules.toml", "--sort=path", *arguments, "src", cwd=cwd, code=code)
+
+
+def test_places_rules_and_texts_are_printed(planted: Path) -> None:
+    assert scan(cwd=planted) == "src/a é.py:2:5: token: tok_abcd\nsrc/b.py:1:1: lines: begin\\n  end\n"
+    assert scan("--redact", cwd=planted) == "src/a é.py:2:5: token\nsrc/b.py:1:1: lines\n"
+    assert scan("--limit=1", cwd=planted) == "src/a é.py:2:5: token: tok_abcd\n"
+
+
+def test_the_hook_of_pre_commit_is_a_command(planted: Path) -> None:
+    hooks = (Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text("utf-8")
+    (entry,) = re.findall(r"(?m)^  entry: ripwrap (.+)$", hooks)
+    files = ("src/b.py", "src/a é.py")
+    found = output(*entry.split(), "rules.toml", *files, cwd=planted, code=1)
+    assert sorted(found.splitlines()) == ["src/a é.py:2:5: token", "src/b.py:1:1: lines"]
+
+
+def test_nothing_found_exits_with_0(planted: Path) -> None:
+    assert scan("-g", "!*.py", cwd=planted, code=0) == ""
+
+
+def test_json_is_that_of_the_models(planted: Path) -> None:
+    hits = [ScanMatch.model_validate_json(line) for line in scan("--json", cwd=planted).splitlines()]
+    assert [(hit.rule, hit.line_number) for hit in hits] == [("token", 2), ("lines", 1)]
+
+
+def test_sarif_has_rules_places_and_fingerprints_but_no_texts(planted: Path) -> None:
+    text = scan("--sarif", cwd=planted)
+    log = json.loads(text)
+    assert (log["version"], log["$schema"].rpartition("/")[2]) == ("2.1.0", "sarif-schema-2.1.0.json")
+    (run_log,) = log["runs"]
+    driver = run_log["tool"]["driver"]
+    assert driver["rules"] == [
+        {"id": "token", "shortDescription": {"text": "A token"}, "properties": {"tags": ["secret"]}},
+        {"id": "lines", "shortDescription": {"text": "lines"}},
+    ]
+    first, second = run_log["results"]
+    place = first["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "src/a%20%C3%A9.py"}
+    assert place["region"] == {"startLine": 2, "startColumn": 5, "endLine": 2, "endColumn": 13}
+    assert (first["ruleId"], first["ruleIndex"], first["message"]) == ("token", 0, {"text": "A token"})
+    assert second["locations"][0]["physicalLocation"]["region"]["endLine"] == 2
+    assert len(first["partialFingerprints"]["ripwrap/v1"]) == 64
+    assert "tok_abcd" not in text
+
+
+def test_a_baseline_leaves_out_what_is_known(planted: Path) -> None:
+    scan("--write-baseline=known.json", cwd=planted, code=0)
+    assert "tok" not in (planted / "known.json").read_text("utf-8")
+    (planted / "src/a é.py").write_text("# moved: tok_abcd\n", "utf-8")
+    assert scan("--baseline=known.json", cwd=planted, code=0) == ""
+    (planted / "src/a é.py").write_text("tok_abcd tok_abcd tok_efgh\n", "utf-8")
+    found = scan("--baseline=known.json", cwd=planted)
+    assert found == "src/a é.py:1:10: token: tok_abcd\nsrc/a é.py:1:19: token: tok_efgh\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--baseline=rules.toml",), "rules.toml is not a baseline of ripwrap"),
+        (("--baseline=missing",), "missing"),
+        (("--sarif", "--json"), "--json and --sarif exclude each other"),
+        (("--sarif", "--redact"), "--redact has no effect"),
+        (("-F",), "--fixed-strings does not apply to a scan"),
+        (("--rules=src/b.py",), "is not TOML"),
+    ],
+)
+def test_errors_exit_with_2(arguments: tuple[str, ...], says: str, planted: Path) -> None:
+    done = run("scan", "--rules", "rules.toml", *arguments, cwd=planted, code=2)
+    assert says in done.stderr.decode()
+
+
+def test_a_rule_that_does_not_compile_is_named(planted: Path) -> None:
+    (planted / "rules.toml").write_text("[[rules]]\nid = 'bad'\nregex = 'a(b'\n", "utf-8")
+    done = run("scan", "--rules", "rules.toml", cwd=planted, code=2)
+    assert "rule 'bad': regex parse error" in done.stderr.decode()
+    assert "^" in done.stderr.decode()
+
+
+def test_a_baseline_is_what_was_written(tmp_path: Path, plant: Plant) -> None:
+    rules = [Rule(id="a", pattern="a+")]
+    hits = list(sync.scan(rules, cwd=plant({"x": "a aa a\n"})))
+    baseline = Baseline.of(hits)
+    baseline.write(tmp_path / "known.json")
+    assert Baseline.read(tmp_path / "known.json") == baseline
+    assert str(baseline) == "3 known texts"
+    assert list(baseline.new([*hits, hits[0]])) == [hits[0]]
+    assert len(sarif(hits, rules)["runs"][0]["results"]) == 3

@@ -1,0 +1,256 @@
+"""`grep_content(inside=…)` and `grep_content(rev=…)`; sandbox, `deny` and `redact` hold there, too."""
+
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from _operations.test_inside import tarred, zipped
+from _operations.test_revisions import git
+from ripwrap import AccessDeniedError, Workspace, sync
+from ripwrap.workspace.arguments import OutputMode
+
+Plant = Callable[..., Path]
+
+KEY = "ghp_" + "a1B2" * 9
+CELLS = {"cells": [{"cell_type": "code", "source": ["one\n", "needle"], "outputs": [{"text": "needle out"}]}]}
+MEMBERS = {
+    "src/a.py": b"one\nneedle\nthree\n",
+    ".env": b"needle\n",
+    "secrets/b.txt": b"needle\n",
+    "x/K.PEM": b"needle\n",
+}
+DENY = ["**/.env*", "*.pem", "secrets/", "/conf/prod.yml"]
+
+
+@pytest.fixture
+def tree(plant: Plant) -> Path:
+    return plant(
+        {
+            "plain.txt": "needle\nneedle\n",
+            "f.zip": zipped({**MEMBERS, "conf/prod.yml": b"needle\n"}),
+            "sub/g.tgz": tarred({"deep/c.py": b"needle\n", "in.zip": zipped(MEMBERS)}),
+            "n.ipynb": json.dumps(CELLS),
+            ".hidden.zip": zipped({"a.py": b"needle\n"}),
+            ".gitignore": "ignored.zip\n",
+            "ignored.zip": zipped({"a.py": b"needle\n"}),
+        }
+    )
+
+
+@pytest.fixture
+def repository(plant: Plant) -> Path:
+    files = {"src/a.py": "one\nneedle\n", ".env": "needle\n", "secrets/b.txt": "needle\n", "x/K.PEM": "needle\n"}
+    folder = plant({**files, "conf/prod.yml": "needle\n", ".github/w.yml": "needle\n", "sub/secrets/d": "needle\n"})
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A", "--force")
+    git(folder, "commit", "-qm", "first")
+    git(folder, "tag", "v1")
+    (folder / "src/a.py").write_text("gone\n")
+    git(folder, "commit", "-qam", "second")
+    return folder
+
+
+def paths(workspace: sync.Workspace, **arguments: Any) -> list[str]:
+    result = workspace.grep_content_result("needle", max_matches=1000, **arguments)
+    assert result.total_matches == len(result.matches)
+    return sorted({match.file for match in result.matches})
+
+
+class TestInside:
+    def test_answer_has_files_members_and_cells(self, tree: Path) -> None:
+        workspace = sync.Workspace(tree)
+        assert workspace.grep_content("needle", inside="zip, tar,ipynb", context_lines=1, file_type="py") == (
+            "File: f.zip!/src/a.py\n  1- one\n  2: needle\n  3- three\n\n---\n\n"
+            "File: sub/g.tgz!/deep/c.py\n  1: needle\n\n---\n\n"
+            "File: sub/g.tgz!/in.zip!/src/a.py\n  1- one\n  2: needle\n  3- three\n\n(3 matches in 3 files.)"
+        )
+        assert paths(workspace, inside="ipynb") == ["n.ipynb!/cell 1", "plain.txt"]
+        assert paths(workspace) == ["n.ipynb", "plain.txt"]
+        assert paths(workspace, inside="zip", include_ignored=True, file_pattern="*.py") == [
+            "f.zip!/src/a.py",
+            "ignored.zip!/a.py",
+        ]
+        hidden = paths(workspace, inside="zip", include_hidden=True)
+        assert {".hidden.zip!/a.py", "f.zip!/.env"} <= set(hidden)
+        assert paths(workspace, path="sub/g.tgz", inside=["tar"]) == ["sub/g.tgz!/deep/c.py"]
+
+    def test_matches_of_files_and_members_are_taken_in_rotation(self, tree: Path) -> None:
+        workspace = sync.Workspace(tree)
+        seen: list[tuple[str, int]] = []
+        offset: int | None = 0
+        while offset is not None:
+            page = workspace.grep_content_result("needle", inside="zip,ipynb", max_matches=2, offset=offset)
+            assert (page.total_matches, page.files_matched, page.exact) == (7, 6, True)
+            seen += [(match.file, match.line) for match in page.matches]
+            offset = page.next_offset
+        assert len(seen) == len(set(seen)) == 7
+        assert seen[-1] == ("plain.txt", 2)
+
+    @pytest.mark.parametrize("mode", ["files_with_matches", "count"])
+    def test_other_modes_list_files_and_members(self, tree: Path, mode: OutputMode) -> None:
+        result = sync.Workspace(tree).grep_content_result(
+            "needle", inside="zip,ipynb", output_mode=mode, file_pattern="*.{py,txt,ipynb}"
+        )
+        counts = {file.path: file.count for file in result.files}
+        counted = {"plain.txt": 2, "f.zip!/src/a.py": 1, "f.zip!/secrets/b.txt": 1, "n.ipynb!/cell 1": 1}
+        assert counts == (counted if mode == "count" else dict.fromkeys(counted))
+        assert result.files_matched == 4
+        first = sync.Workspace(tree).grep_content_result("needle", inside="zip", output_mode=mode, max_matches=1)
+        assert (len(first.files), first.next_offset, first.truncated) == (1, 1, True)
+
+    def test_denied_members_and_archives_are_not_searched(self, tree: Path) -> None:
+        workspace = sync.Workspace(tree, deny=DENY)
+        everything = {"include_hidden": True, "include_ignored": True}
+        assert paths(workspace, inside="zip,tar", **everything) == [
+            ".hidden.zip!/a.py",
+            "f.zip!/src/a.py",
+            "ignored.zip!/a.py",
+            "n.ipynb",
+            "plain.txt",
+            "sub/g.tgz!/deep/c.py",
+            "sub/g.tgz!/in.zip!/src/a.py",
+        ]
+        closed = sync.Workspace(tree, deny=["*.zip", "n.*"])
+        assert paths(closed, inside="zip,tar,ipynb", **everything) == ["plain.txt", "sub/g.tgz!/deep/c.py"]
+        with pytest.raises(AccessDeniedError):
+            closed.grep_content_result("needle", "f.zip", inside="zip")
+
+    @pytest.mark.parametrize(
+        "name", ["../.env", "/.env", "a\\.ENV", "./secrets//b", "secrets/../secrets/b", "x/.env.gz!/y", ".env!/y"]
+    )
+    def test_odd_names_of_members_do_not_get_around_deny(self, plant: Plant, name: str) -> None:
+        folder = plant({"f.zip": zipped({name: b"needle\n", "ok": b"needle\n"})})
+        assert paths(sync.Workspace(folder, deny=DENY), inside="zip", include_hidden=True) == ["f.zip!/ok"]
+
+    def test_rules_for_a_directory_hold_for_the_archive_in_it(self, plant: Plant) -> None:
+        folder = plant({"conf/f.zip": zipped({"prod.yml": b"needle\n", "ok": b"needle\n"})})
+        assert paths(sync.Workspace(folder, deny=DENY), inside="zip") == ["conf/f.zip!/ok"]
+
+    def test_errors_do_not_name_denied_members(self, plant: Plant) -> None:
+        content = bytearray(zipped({"secrets/b": b"needle"}, zipfile.ZIP_STORED))
+        content[6] |= 1
+        content[content.index(b"PK\x01\x02") + 8] |= 1
+        folder = plant({"f.zip": bytes(content), "z.zip": b"junk"})
+        answer = sync.Workspace(folder, deny=DENY).grep_content("needle", inside="zip")
+        assert "secrets" not in answer
+        assert "1 path could not be read, the first: z.zip: broken" in answer
+        assert "secrets/b: encrypted" in sync.Workspace(folder).grep_content("needle", inside="zip")
+
+    def test_links_and_members_lead_to_nothing_outside(self, plant: Plant, tmp_path: Path) -> None:
+        (tmp_path / "outside.zip").write_bytes(zipped({"a": b"needle"}))
+        folder = plant({"ok.txt": "needle\n"})
+        (folder / "link.zip").symlink_to(tmp_path / "outside.zip")
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            link = tarfile.TarInfo("link")
+            link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "outside.zip")
+            archive.addfile(link)
+        (folder / "f.tar").write_bytes(packed.getvalue())
+        for follow in (False, True):
+            assert paths(sync.Workspace(folder, follow=follow), inside="zip,tar") == ["ok.txt"]
+
+    def test_secrets_in_members_are_masked(self, plant: Plant) -> None:
+        key = (
+            b"-----BEGIN RSA " + b"PRIVATE KEY-----\n" + b"needleMIIEowIBAAKCAQEA0123456789abcdefghijklmnopqrstuv\n" * 3
+        )
+        content = f"needle {KEY}\n".encode()
+        short = key + b"needleMIIE=\n-----END RSA PRIVATE KEY-----\n"
+        utf16 = short.decode().encode("utf-16")
+        folder = plant({"f.zip": zipped({"a.txt": content, "k": short, "u": utf16}), "sub/p.txt": short})
+        answer = sync.Workspace(folder, redact=True).grep_content("needle|MIIE", inside="zip")
+        assert "needle [redacted: github" in answer
+        assert KEY not in answer
+        assert "MIIE" not in answer
+        assert answer.count("[redacted: private-key]") >= 12
+
+    def test_several_roots_have_absolute_names(self, tree: Path, tmp_path: Path) -> None:
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / "h.zip").write_bytes(zipped({"../../up.py": b"needle", ".env": b"needle"}))
+        found = paths(sync.Workspace(tree, other, deny=DENY), inside="zip", file_type="py", include_hidden=True)
+        assert found == sorted([f"{other}/h.zip!/../../up.py", f"{tree}/.hidden.zip!/a.py", f"{tree}/f.zip!/src/a.py"])
+
+
+class TestRevision:
+    def test_answer_is_that_about_a_commit(self, repository: Path) -> None:
+        workspace = sync.Workspace(repository)
+        answer = workspace.grep_content("needle", "src", rev="v1", context_lines=1)
+        assert answer == "File: src/a.py\n  1- one\n  2: needle\n\n(1 match in 1 file.)"
+        assert "No matches found." in workspace.grep_content("needle", "src", rev="HEAD")
+        assert paths(workspace, rev="v1") == ["conf/prod.yml", "secrets/b.txt", "src/a.py", "sub/secrets/d", "x/K.PEM"]
+        assert paths(workspace, rev="v1", file_pattern="**/*.yml") == ["conf/prod.yml"]
+        assert paths(workspace, rev="v1", file_pattern="**/*.yml", include_hidden=True)[0] == ".github/w.yml"
+        assert paths(workspace, rev="v1", path=".github") == [".github/w.yml"]
+        assert paths(workspace, rev="v1", path="src/a.py") == ["src/a.py"]
+
+    def test_denied_paths_of_a_commit_stay_denied(self, repository: Path) -> None:
+        workspace = sync.Workspace(repository, deny=DENY)
+        assert paths(workspace, rev="v1", include_hidden=True) == [".github/w.yml", "src/a.py"]
+        assert paths(workspace, rev="v1", include_hidden=True, file_pattern="*") == [".github/w.yml", "src/a.py"]
+        for path in ("secrets", "secrets/b.txt", ".env", "conf/prod.yml"):
+            with pytest.raises(AccessDeniedError):
+                workspace.grep_content_result("needle", path, rev="v1")
+
+    def test_tree_of_a_directory_is_no_revision(self, repository: Path) -> None:
+        tree = git(repository, "rev-parse", "v1:secrets")
+        for rev in (tree, "v1:secrets", "v1^{tree}", git(repository, "rev-parse", "v1:.env")):
+            answer = sync.Workspace(repository, deny=DENY).grep_content("needle", rev=rev)
+            assert answer.startswith("Error: rev is not a revision")
+
+    def test_paths_above_the_root_are_not_searched(self, repository: Path) -> None:
+        workspace = sync.Workspace(repository / "sub")
+        assert paths(workspace, rev="v1") == ["secrets/d"]
+        assert paths(sync.Workspace(repository / "sub", deny="secrets/"), rev="v1") == []
+        assert workspace.grep_content("needle", "../src", rev="v1").startswith("Error: ")
+
+    def test_secrets_of_a_commit_are_masked(self, repository: Path) -> None:
+        (repository / "src/a.py").write_text(f"needle {KEY}\n")
+        git(repository, "commit", "-qam", "third")
+        (repository / "src/a.py").write_text("needle\n")
+        answer = sync.Workspace(repository, redact=True).grep_content("needle", "src", rev="HEAD")
+        assert "needle [redacted: github" in answer
+        assert KEY not in answer
+
+
+@pytest.mark.anyio
+async def test_async_tools_search_revisions_and_archives(repository: Path) -> None:
+    (repository / "f.zip").write_bytes(zipped({"z.py": b"needle\n"}))
+    workspace = Workspace(repository)
+    assert "File: src/a.py" in await workspace.grep_content("needle", rev="v1")
+    assert "File: f.zip!/z.py" in await workspace.grep_content("needle", inside="zip")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"rev": "HEAD", "inside": "zip"}, "inside does not apply to rev"),
+        ({"rev": "--output=x"}, "rev must be a revision of git"),
+        ({"rev": "nope"}, "rev is not a revision"),
+        ({"inside": "rar"}, "inside must be 'zip'"),
+        ({"inside": "zip", "sections": True}, "sections does not apply to inside"),
+        ({"rev": "HEAD", "expand": "definition"}, "expand does not apply to rev"),
+        ({"rev": "HEAD", "file_type": "nope"}, "nope"),
+        ({"inside": "zip", "file_pattern": "[z"}, "[z"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_one_error(repository: Path, arguments: dict[str, Any], text: str) -> None:
+    answer = sync.Workspace(repository).grep_content("needle", **arguments)
+    assert answer.startswith("Error: ")
+    assert text in answer
+
+
+def test_directory_without_a_repository_is_an_error(folder: Path) -> None:
+    assert "rev needs a git repository" in sync.Workspace(folder).grep_content("needle", rev="HEAD")
+
+
+def test_pattern_that_needs_pcre2_is_searched_inside(tree: Path) -> None:
+    assert "2: needle" in sync.Workspace(tree).grep_content("(?<=n)eedle", inside="zip", file_type="py")
+    answer = sync.Workspace(tree).grep_content("needle(", inside="zip")
+    assert answer.startswith("Error: ")

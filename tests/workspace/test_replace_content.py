@@ -1,0 +1,102 @@
+"""The tool `replace_content`: only where it is asked for, within the roots, without denied files and secrets."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ripwrap import sync
+from ripwrap.workspace import schemas
+from support.tools import APIS, Asked
+
+Plant = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def test_tool_is_offered_only_with_write(plant: Plant) -> None:
+    folder = plant({"a": "foo\n"})
+    plain = sync.Workspace(folder)
+    assert "replace_content" not in [tool.__name__ for tool in plain.tools]
+    assert [tool.__name__ for tool in sync.Workspace(folder, write=True).tools][-1] == "replace_content"
+    assert "replace_content" not in schemas()
+    assert plain.replace_content("foo", "bar", apply=True).startswith("Error: replace_content needs a workspace that")
+    assert plain.call("replace_content", {"pattern": "foo", "replacement": "x"}).startswith("Error: there is no tool")
+    assert (folder / "a").read_text() == "foo\n"
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_shows_a_diff_and_writes_only_if_asked(api: str, plant: Plant) -> None:
+    folder = plant({"a.py": "x\nfoo(1)\n", "b.md": "foo(2)\n", ".c.py": "foo(3)\n"})
+    asked = Asked(api, folder, write=True)
+    said = asked.call("replace_content", {"pattern": r"foo\((\d)\)", "replacement": "bar[$1]", "file_pattern": "*.py"})
+    assert said == (
+        "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n x\n-foo(1)\n+bar[1]\n\n"
+        "(1 replacement in 1 file; no file was changed yet: apply=true writes them.)"
+    )
+    assert (folder / "a.py").read_text() == "x\nfoo(1)\n"
+    said = asked.call("replace_content", {"pattern": "foo", "replacement": "bar", "apply": True})
+    assert said.endswith("(2 replacements in 2 files, written.)")
+    assert [(folder / name).read_text() for name in ("a.py", "b.md", ".c.py")] == [
+        "x\nbar(1)\n",
+        "bar(2)\n",
+        "foo(3)\n",
+    ]
+    sync.undo(cwd=folder)
+    assert (folder / "a.py").read_text() == "x\nfoo(1)\n"
+
+
+def test_denied_files_and_files_outside_are_not_changed(plant: Plant, tmp_path: Path, needs_posix: None) -> None:
+    (tmp_path / "outside").write_text("foo\n")
+    folder = plant({".env": "foo\n", "secrets/a": "foo\n", "ok": "foo\n"})
+    (folder / "link").symlink_to("../outside")
+    (folder / "denied-link").symlink_to("secrets/a")
+    asked = sync.Workspace(folder, write=True, follow=True, deny=["secrets/", ".env"])
+    said = asked.replace_content("foo", "bar", apply=True, include_hidden=True, include_ignored=True)
+    assert "(1 replacement in 1 file, written." in said
+    for path in (tmp_path / "outside", folder / ".env", folder / "secrets/a"):
+        assert path.read_text() == "foo\n"
+    for name in ("../outside", ".env", "secrets/a", "link"):
+        assert asked.replace_content("foo", "bar", name, apply=True).startswith(("Error: ", "Nothing to replace"))
+    assert (tmp_path / "outside").read_text() == (folder / ".env").read_text() == "foo\n"
+
+
+def test_secrets_are_masked_in_the_diff(plant: Plant) -> None:
+    token = "ghp_" + "a1B2" * 9
+    folder = plant({"a": f"x\nkey {token} foo\n{token}\n"})
+    said = sync.Workspace(folder, write=True, redact=True).replace_content("foo", "bar")
+    assert token not in said
+    assert "-key [redacted: github-token] foo\n+key [redacted: github-token] bar" in said
+
+
+def test_long_diff_is_cut(plant: Plant) -> None:
+    asked = sync.Workspace(plant({f"{n}": "foo\n" * 50 for n in range(50)}), write=True, max_chars=1000)
+    result = asked.replace_content_result("foo", "bar")
+    assert (result.truncated, result.total_replacements, len(result.files)) == (True, 2500, 50)
+    said = str(result)
+    assert len(said) <= 1000
+    assert "The diff was cut." in said
+
+
+def test_errors_say_what_to_do(plant: Plant) -> None:
+    asked = sync.Workspace(plant({"a": "foo\n", "b": b"foo\n" * 20_000 + b"\0"}), write=True)
+    for pattern, replacement, says in (
+        ("", "x", "Error: pattern is empty"),
+        ("foo", "$1", "Error: the replacement refers to ${1}"),
+        ("(", "x", "regex parse error"),
+        ("zebra", "x", "Nothing to replace; no file was changed."),
+        ("foo", "x", "1 file left out; b: left out: it is binary"),
+    ):
+        assert says in asked.replace_content(pattern, replacement), pattern
+
+
+@pytest.mark.posix
+def test_hard_links_are_refused_without_an_option_that_the_tool_lacks(plant: Plant) -> None:
+    folder = plant({"a": "foo\n"})
+    os.link(folder / "a", folder.parent / "b")
+    said = sync.Workspace(folder, write=True).replace_content("foo", "x", apply=True)
+    assert said == f"Error: nothing was written, because these files have several hard links: {folder / 'a'}"
