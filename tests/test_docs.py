@@ -81,7 +81,8 @@ def test_blocks_that_do_not_run_are_listed_and_compile() -> None:
 def test_tests_on_the_trio_page_pass(tmp_path: Path) -> None:
     for block in WRITTEN["trio.md"]:
         (tmp_path / block.partition("\n")[0].removeprefix("# ")).write_text(block)
-    argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "."]
+    # With its own --basetemp it deletes no directories of other sessions, which may take a minute at the end.
+    argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "--basetemp=.tmp", "."]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=50)
     assert "2 passed" in done.stdout
 

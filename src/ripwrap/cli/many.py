@@ -100,7 +100,6 @@ def search_repositories(
     with ExitStack() as stack:
         executor = None if many.dask is None else stack.enter_context(_dask(many.dask))
         roots = sync.Repositories(*globs, only=many.only_root, exclude=many.exclude_root, executor=executor, rg=rg)
-        # The bar replaces `sys.stdout`, which older versions of rich then do not take for a terminal.
         show = print_json if as_json else _printer(roots.roots, here, color, max_columns)
         bar = stack.enter_context(RootsBar())
         found: Generator[RootMatch | RootCount | RootError]
@@ -114,6 +113,7 @@ def search_repositories(
         def results() -> Iterator[RootMatch | RootCount]:
             nonlocal failed
             for one in found:
+                bar.hide()
                 if isinstance(one, RootError):
                     failed = True
                     complain(str(one))

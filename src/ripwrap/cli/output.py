@@ -2,8 +2,10 @@
 
 import json
 import logging
+import math
 import os
 import sys
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -45,6 +47,8 @@ _MAX_SNIPPET_LINES = 6
 """Maximum number of lines of a ranked chunk that are shown."""
 _MAX_LINE_CHARS = 200
 """Maximum number of characters of each of these lines that are shown."""
+_REDRAW_SECONDS = 0.1
+"""Least time between two drawings of a progress bar that has no thread."""
 
 _MAGENTA, _GREEN, _RED, _RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 """rg's colors of paths, line numbers and matches."""
@@ -391,9 +395,9 @@ class Grouped:
 class _Bar:
     """Progress bar on stderr, if stderr is a terminal."""
 
-    def __init__(self, *columns: ProgressColumn, transient: bool = False) -> None:
+    def __init__(self, *columns: ProgressColumn, **options: Any) -> None:
         described = TextColumn("{task.description}"), BarColumn()
-        self._bar = Progress(*described, *columns, console=styled_console(stderr=True), transient=transient)
+        self._bar = Progress(*described, *columns, console=styled_console(stderr=True), **options)
         self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
@@ -425,14 +429,36 @@ class DownloadBar(_Bar):
 
 
 class RootsBar(_Bar):
-    """Progress bar of a search in many roots on a terminal; elsewhere nothing."""
+    """Progress bar of a search in many roots on a terminal; elsewhere nothing.
+
+    Matches are printed to stdout while it is shown. A thread that refreshes the bar would write between them, so only
+    calls draw it, and `hide()` removes it before something else is printed.
+    """
 
     def __init__(self) -> None:
-        super().__init__(MofNCompleteColumn(), TextColumn("roots"), TimeRemainingColumn(), transient=True)
+        columns = MofNCompleteColumn(), TextColumn("roots"), TimeRemainingColumn()
+        super().__init__(*columns, transient=True, auto_refresh=False, redirect_stdout=False)
+        self._drawn_at = -math.inf
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.hide()
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how many roots have ended."""
-        self._show("searching", done, total)
+        """Show how many roots have ended, at most ten times per second."""
+        now = time.monotonic()
+        if self._bar.console.is_interactive and (done == total or now - self._drawn_at >= _REDRAW_SECONDS):
+            self._drawn_at = now
+            self._bar.start()
+            self._show("searching", done, total)
+            self._bar.refresh()
+
+    def hide(self) -> None:
+        """Remove the bar from the terminal until the next call."""
+        if self._bar.live.is_started:
+            self._bar.stop()
 
 
 class IndexBar(_Bar):
