@@ -368,7 +368,7 @@ class _Proximity:
         counts: dict[tuple[str, str], float] = defaultdict(float)
         for number, (_, end, root) in enumerate(found):
             seen = set[str]()
-            for start, _, later in islice(found, number + 1, None):
+            for start, _, later in found[number + 1 : number + 1 + len(root) + _NEAR_CHARS]:
                 if start - end > _NEAR_CHARS:
                     break
                 if later not in seen:
@@ -443,13 +443,17 @@ def most_relevant_lines(text: str, query: Query) -> list[int]:
         if lines := list(islice(definition_lines(text, symbol), _MAX_RELEVANT_LINES)):
             return lines
     # The line end at the end of the text does not begin another line.
-    most = count_words(query, text.removesuffix("\n").split("\n"))
+    most = _count_words(query, split_camel_case(text).lower().removesuffix("\n").split("\n"))
     best = max(most)
     return list(islice((index for index, count in enumerate(most) if count == best), _MAX_RELEVANT_LINES))
 
 
 def count_words(query: Query, texts: Iterable[str]) -> list[int]:
     """Return the number of words of the query, in any form, for each text."""
+    return _count_words(query, (split_camel_case(to_nfc(text)).lower() for text in texts))
+
+
+def _count_words(query: Query, prepared: Iterable[str]) -> list[int]:
+    """Do what `count_words()` does, for texts in lower case without camel case."""
     roots = [rough_stem(word) for word in query.words]
-    prepared = (split_camel_case(to_nfc(text)).lower() for text in texts)
-    return [sum(root in text for root in roots) for text in prepared]
+    return [[root in text for root in roots].count(True) for text in prepared]
