@@ -212,20 +212,14 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def plant(folder: Path) -> Callable[..., Path]:
     r"""Return a function that writes files, e.g. `plant({"src/a.py": "text", b"\\xff": b"bytes"})`, into `folder`."""
+    from ripwrap.testing import write_tree
 
-    def write(files: dict[str | bytes, str | bytes]) -> Path:
-        for name, content in files.items():
-            path = folder / os.fsdecode(name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return folder
-
-    return write
+    return lambda files: write_tree(folder, files)
 
 
 @pytest.fixture
 def stand_in(needs_posix: None, tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that writes a program in place of rg, from lines of Python that can use `fake_rg`."""
+    """Return a function that writes a program in place of rg, from lines of Python that can use `support.fake_rg`."""
     from support import fake_rg
 
     def make(body: str, says: str = "ripgrep 15.2.0") -> Path:

@@ -25,7 +25,7 @@ before an event loop runs.
 General layout: nine layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
 Names with an underscore are private.
 
-    cli, frameworks
+    cli, frameworks, testing
     mcp, sync
     workspace, repositories
     index, remote

@@ -28,8 +28,8 @@ from conftest import ALL_RGS
 from ripwrap import CapabilityError, SearchError, UnknownTypeError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.testing.behaviors import SUMMARY
 from support import rgs, strace
-from support.fake_rg import SUMMARY
 from support.strace import Trace
 
 pytestmark = [pytest.mark.slow, pytest.mark.rg_matrix]

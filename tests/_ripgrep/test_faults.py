@@ -28,6 +28,7 @@ from ripwrap import BinaryError, DecodeError, PatternError, RipwrapError, Search
 from ripwrap._ripgrep import process
 from ripwrap._ripgrep.stderr import MAX_STDERR
 from ripwrap.binary import probe
+from ripwrap.testing.behaviors import MATCH, PERMISSION_DENIED
 from support import fake_rg
 from support.waiting import TIMEOUTS, counting_checkpoints, until, until_blocking
 
@@ -46,16 +47,16 @@ ENDING: dict[str, tuple[int, type[Exception] | None, str]] = {
     "noisy()": (1, None, ""),
     "killed()": (1, SearchError, "killed by signal 11"),
     "killed(9)": (1, SearchError, "killed by signal 9"),
-    "exits_halfway(0)": (1, SearchError, "exit code 0"),
-    "exits_halfway(1)": (1, SearchError, "exit code 1"),
-    "exits_halfway(2)": (1, SearchError, "exit code 2"),
-    "exits_halfway(101)": (1, SearchError, "exit code 101"),
-    "half_a_record()": (1, RipwrapError, "not a message|exit code 0"),
+    "fails(0, '')": (1, SearchError, "exit code 0"),
+    "fails(1, '')": (1, SearchError, "exit code 1"),
+    "fails(2, '')": (1, SearchError, "exit code 2"),
+    "fails(101, '')": (1, SearchError, "exit code 101"),
+    "truncated()": (1, RipwrapError, "not a message|exit code 0"),
     "a_record_too_long()": (2, None, ""),
-    "junk(b'Segmentation fault')": (1, DecodeError, "not a message"),
-    "junk(bytes(range(11, 256)))": (1, DecodeError, "not a message"),
-    "junk(b'[' * 100_000)": (1, DecodeError, "not a message"),
-    "junk(MATCH.replace('1', '1.5').encode())": (1, DecodeError, "malformed"),
+    "garbage(b'Segmentation fault')": (1, DecodeError, "not a message"),
+    "garbage(bytes(range(11, 256)))": (1, DecodeError, "not a message"),
+    "garbage(b'[' * 100_000)": (1, DecodeError, "not a message"),
+    "garbage(MATCH.replace('1', '1.5').encode())": (1, DecodeError, "malformed"),
     "no_newline_at_the_end()": (1, None, ""),
     "lingers(BEGIN, MATCH, SUMMARY)": (1, None, ""),
     "lingers(BEGIN, MATCH)": (1, SearchError, "did not exit"),
@@ -156,7 +157,7 @@ class TestFaultThatEnds:
 def test_stderr_is_kept_up_to_a_limit(stand_in: StandIn, folder: Path, api: str) -> None:
     errors = collect(api, stand_in("noisy()"), folder).errors
     assert (errors[0].path, errors[0].kind) == ("d", "denied")
-    assert sum(len(fake_rg.PERMISSION_DENIED) for error in errors if error.path) <= MAX_STDERR
+    assert sum(len(PERMISSION_DENIED) for error in errors if error.path) <= MAX_STDERR
     assert errors[-1].message == f"further errors are not shown: rg wrote more than {MAX_STDERR} bytes of errors"
 
 
@@ -444,12 +445,12 @@ async def test_other_tasks_run_between_chunks(stand_in: StandIn, folder: Path) -
     async with counting_checkpoints() as checkpoints, aclosing(stream):
         async for _ in stream:
             pass
-    assert next(checkpoints) >= matches * len(fake_rg.MATCH) // 65_536
+    assert next(checkpoints) >= matches * len(MATCH) // 65_536
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_rg_waits_for_a_slow_consumer(stand_in: StandIn, folder: Path, api: str) -> None:
-    body = "begin()\nfor written in range(10**9):\n    open('written', 'w').write(str(written)); say(*[MATCH] * 100)"
+    body = "say(BEGIN)\nfor written in range(10**9):\n    open('written', 'w').write(str(written)); say(*[MATCH] * 100)"
 
     def has_written() -> int:
         return int((folder / "written").read_text() or 0)

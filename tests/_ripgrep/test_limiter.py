@@ -18,7 +18,7 @@ import pytest
 import ripwrap
 from ripwrap import RgBinary, UnknownTypeError, _concurrency, limit_processes, sync
 from ripwrap._ripgrep import limiter
-from support.fake_rg import SUMMARY
+from ripwrap.testing.behaviors import SUMMARY
 from support.waiting import until
 
 Children = Callable[[], list[psutil.Process]]

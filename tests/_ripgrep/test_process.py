@@ -433,7 +433,7 @@ class TestMisbehaviour:
         assert caught.value.argv[0] == str(rg)
 
     def test_unknown_exit_code_raises_with_rgs_stderr(self, stand_in: StandIn, api: str) -> None:
-        rg = stand_in("print('who knows', file=sys.stderr); exits_halfway(3)")
+        rg = stand_in("print('who knows', file=sys.stderr); fails(3, '')")
         with pytest.raises(SearchError, match="who knows") as caught:
             answers(rg, api)
         assert (caught.value.returncode, caught.value.stderr) == (3, "who knows\n")
@@ -456,7 +456,7 @@ class TestMisbehaviour:
             "assert not [name for name in os.environ if name.startswith('RIPGREP_')]\n"
             "assert sys.argv[1] == '--no-config' and sys.argv[-2:] == ['--', '.']\n"
             "assert 'PATH' in os.environ\n"
-            "end()"
+            "say(SUMMARY)"
         )
         assert answers(rg, api) == []
 

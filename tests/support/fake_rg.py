@@ -1,7 +1,7 @@
-"""A fake rg that misbehaves: each function is a behaviour, and `write()` makes a program that runs some of them.
+"""A fake rg that misbehaves: each function is a behavior, and `write()` makes a program that runs some of them.
 
-The output is rg's JSON; every match has the line `x`. Tests start the program a thousand times, so imports are in the
-functions that need them.
+The program has the functions of `ripwrap.testing.behaviors`, too. The output is rg's JSON; every match has the line
+`x`. Tests start the program a thousand times, so imports are in the functions that need them.
 """
 
 from __future__ import annotations
@@ -15,52 +15,25 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import NoReturn
 
-MATCH = (
-    '{"type":"match","data":{"path":{"text":"f"},"lines":{"text":"x\\n"},"line_number":1,"absolute_offset":0,'
-    '"submatches":[]}}'
-)
-ELAPSED = '{"human":"0s","nanos":1,"secs":0}'
-SUMMARY = (
-    f'{{"data":{{"elapsed_total":{ELAPSED},"stats":{{"bytes_printed":1,"bytes_searched":1,"elapsed":{ELAPSED},'
-    '"matched_lines":1,"matches":1,"searches":1,"searches_with_match":1}},"type":"summary"}'
-)
-BEGIN = '{"type":"begin","data":{"path":{"text":"f"}}}'
-PERMISSION_DENIED = b"rg: ./d: Permission denied (os error 13)\n"
-
-FOR_EVER = 3600  # seconds, much longer than the timeout of a test
+if TYPE_CHECKING or "behaviors" not in sys.modules:
+    from ripwrap.testing.behaviors import BEGIN, FOR_EVER, MATCH, SUMMARY, pour, say
+else:  # in the program of `write()`, which would start half as fast if it imported ripwrap
+    from behaviors import BEGIN, FOR_EVER, MATCH, SUMMARY, pour, say
 
 
 def write(path: Path, body: str, says: str | None = "ripgrep 15.2.0") -> Path:
     """Write a program that runs `body`; with `--version` it prints `says`, unless that is None."""
     import textwrap
 
+    from ripwrap import testing
+
     about = f"if '--version' in sys.argv: sys.exit(print({says!r}))" if says is not None else ""
     tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    ours = f"sys.path.insert(0, {tests!r}); from support.fake_rg import *"
+    folders = [tests, os.path.dirname(os.path.abspath(testing.__file__))]
+    ours = f"sys.path[:0] = {folders!r}; from behaviors import *; from support.fake_rg import *"
     path.write_text(f"#!{sys.executable} -ES\nimport os, sys, time\n{about}\n{ours}\n{textwrap.dedent(body)}")
     path.chmod(0o755)
     return path
-
-
-def say(*lines: str, end: str = "\n") -> None:
-    """Write lines to stdout at once."""
-    os.write(1, ("\n".join(lines) + end).encode())
-
-
-def pour(chunk: bytes, times: int, descriptor: int = 1) -> None:
-    """Write a chunk many times."""
-    with open(descriptor, "wb", closefd=False) as stream:
-        stream.writelines(chunk for _ in range(times))
-
-
-def begin() -> None:
-    """Write the record that begins a file."""
-    say(BEGIN)
-
-
-def end() -> None:
-    """Write the last record, the summary."""
-    say(SUMMARY)
 
 
 def real(rg: str) -> int:
@@ -80,44 +53,10 @@ def pauses(rg: str, folder: str) -> NoReturn:
     sys.exit(code)
 
 
-def slow(matches: int = 5) -> None:
-    """Write matches slowly."""
-    begin()
-    for _ in range(matches):
-        time.sleep(0.02)
-        say(MATCH)
-    end()
-
-
 def a_byte_at_a_time() -> None:
     """Write single bytes, so that nearly every read ends within a record."""
     for byte in f"{BEGIN}\n{MATCH}\n{MATCH}\n{SUMMARY}\n".encode():
         os.write(1, bytes([byte]))
-
-
-def noisy() -> None:
-    """Write 100 MB to stderr before a match."""
-    times = 100_000_000 // len(PERMISSION_DENIED) // 1000
-    pour(PERMISSION_DENIED * 1000, times, descriptor=2)
-    say(BEGIN, MATCH, SUMMARY)
-    sys.exit(2)
-
-
-def killed(by: int = 11) -> None:
-    """Kill itself in the middle of a record, by default with SIGSEGV."""
-    say(BEGIN, MATCH, MATCH[:40], end="")
-    os.kill(os.getpid(), by)
-
-
-def exits_halfway(code: int) -> NoReturn:
-    """Exit without a summary."""
-    say(BEGIN, MATCH)
-    sys.exit(code)
-
-
-def half_a_record() -> None:
-    """Exit with 0 in the middle of a record."""
-    say(BEGIN, MATCH, MATCH[:40], end="")
 
 
 def a_record_too_long() -> None:
@@ -133,28 +72,9 @@ def an_endless_record() -> None:
     pour(b"x" * 65_536, sys.maxsize)
 
 
-def endless() -> None:
-    """Write matches without end."""
-    begin()
-    pour(f"{MATCH}\n".encode() * 1000, sys.maxsize)
-
-
-def junk(what: bytes) -> None:
-    """Write a line that rg never writes."""
-    say(BEGIN, MATCH)
-    os.write(1, what + b"\n")
-    end()
-
-
 def no_newline_at_the_end() -> None:
     """End without a newline after the last record."""
     say(BEGIN, MATCH, SUMMARY, end="")
-
-
-def silent() -> None:
-    """Write one match and then wait without end."""
-    say(BEGIN, MATCH)
-    time.sleep(FOR_EVER)
 
 
 def mute() -> None:
@@ -167,16 +87,6 @@ def lingers(*lines: str) -> None:
     say(*lines)
     os.close(1)
     time.sleep(FOR_EVER)
-
-
-def ignores_signals() -> None:
-    """Ignore every signal that can be ignored."""
-    import signal
-
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        if number < signal.SIGRTMIN:
-            signal.signal(number, signal.SIG_IGN)
-    silent()
 
 
 def stopped() -> None:

@@ -1,0 +1,38 @@
+r"""Test code that uses ripwrap: trees of files, a fake rg, a misbehaving rg, and models with defaults.
+
+```python
+from ripwrap import sync, testing
+
+with testing.tree({"a.py": "# TODO: one\n"}) as root:  # the real rg
+    print([match.line_number for match in sync.search("TODO", cwd=root)])
+
+with testing.fake({"a.py": "# TODO: one\n"}) as rg:  # no rg
+    print([match.path for match in sync.search("TODO")], len(rg.calls))
+```
+
+```text
+[1]
+['a.py'] 1
+```
+
+pytest loads the fixtures `rg_tree` and `fake_rg` of `ripwrap.testing.plugin` by itself.
+
+The modules import ripwrap's models only when they need them, because pytest loads the plugin in every run.
+"""
+
+from ripwrap.testing.assertions import assert_absent
+from ripwrap.testing.builders import grep_result, match
+from ripwrap.testing.fakes import Behavior, FakeRg, fake, misbehaving
+from ripwrap.testing.trees import tree, write_tree
+
+__all__ = [
+    "Behavior",
+    "FakeRg",
+    "assert_absent",
+    "fake",
+    "grep_result",
+    "match",
+    "misbehaving",
+    "tree",
+    "write_tree",
+]

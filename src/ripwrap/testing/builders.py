@@ -1,0 +1,93 @@
+"""Models with defaults for tests, so that a test names only what it is about."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ripwrap.models import Match
+    from ripwrap.results import GrepResult
+
+
+def match(
+    text: str = "TODO\n",
+    *,
+    path: str = "a.py",
+    line_number: int | None = 1,
+    absolute_offset: int = 0,
+    of: str | None = None,
+) -> "Match":
+    r"""Return a match as `search()` yields it.
+
+    ```python
+    from ripwrap import testing
+
+    print(testing.match("x = 1  # TODO\n", of="TODO").spans())
+    ```
+
+    ```text
+    [(9, 13)]
+    ```
+
+    Args:
+        text: The line, or lines that match together, with the line end.
+        path: Path of the file.
+        line_number: Number of the first line, from 1; `None` as with `no_line_number`.
+        absolute_offset: Offset of the line in the file, in bytes.
+        of: Text that matched: each occurrence in `text` is a submatch. By default the text matched without its line
+            end.
+
+    Raises:
+        ValueError: `of` is empty or not in `text`.
+    """
+    from ripwrap.models import Match, Submatch
+
+    matched = text.rstrip("\n") if of is None else of
+    if of is not None and (not of or of not in text):
+        raise ValueError(f"of must be a part of the text {text!r}, got {of!r}")
+    submatches = list[Submatch]()
+    before, *others = text.split(matched) if matched else [text]
+    start = len(before.encode())
+    for after in others:
+        end = start + len(matched.encode())
+        submatches.append(Submatch(match=matched, start=start, end=end))
+        start = end + len(after.encode())
+    return Match(
+        path=path,
+        lines=text,
+        line_number=line_number,
+        absolute_offset=absolute_offset,
+        submatches=tuple(submatches),
+    )
+
+
+def grep_result(*matches: "Match", query: str = "TODO", root: str = "/project") -> "GrepResult":
+    """Return a whole result of `grep()`, without further pages and without context.
+
+    Args:
+        *matches: Matches, in the order of the result; those of one file stand together.
+        query: Pattern.
+        root: Directory that was searched.
+    """
+    from itertools import groupby
+
+    from ripwrap._text import plural
+    from ripwrap.results import FileMatches, GrepMatch, GrepResult
+
+    files = list[FileMatches]()
+    for path, group in groupby(matches, key=lambda one: one.path or "<stdin>"):
+        shown = tuple(GrepMatch.model_validate(one.model_dump()) for one in group)
+        files.append(FileMatches(path=path, matches=shown, total_matches=len(shown)))
+    counted = f"{plural(len(matches), 'match', 'es')} in {plural(len(files), 'file')}"
+    return GrepResult(
+        root=root,
+        query=query,
+        files=tuple(files),
+        total_matches=len(matches),
+        files_matched=len(files),
+        exact=True,
+        truncated=False,
+        next_offset=None,
+        stop_reason="end",
+        errors=(),
+        dropped_records=0,
+        message=f"{counted}." if matches else "No matches found.",
+    )

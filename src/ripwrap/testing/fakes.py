@@ -1,0 +1,169 @@
+"""Programs in place of rg: one that answers from texts or from recorded output, and one that misbehaves."""
+
+import json
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+Behavior: TypeAlias = Literal[
+    "silent", "slow", "endless", "fails", "killed", "truncated", "garbage", "noisy", "ignores_signals"
+]
+"""What a misbehaving rg does; see `misbehaving()`."""
+
+FAKE_VERSION = "15.2.0"
+"""Version that the programs report."""
+
+_VARIABLE = "RIPWRAP_RG"
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class FakeRg:
+    """Fake rg of `fake()`.
+
+    Attributes:
+        path: Path of the program, for `rg=`. It is not needed in the block of `fake()`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Keep the path of the program."""
+        self.path = path
+
+    @property
+    def calls(self) -> list[tuple[str, ...]]:
+        """Arguments of each run so far, without the program; runs that ask for the version do not count."""
+        log = self.path.with_name("calls")
+        return [tuple(json.loads(line)) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
+
+    @property
+    def patterns(self) -> list[tuple[str, ...]]:
+        """Patterns of each search so far."""
+        searches = (tuple(_regexps(call)) for call in self.calls)
+        return [patterns for patterns in searches if patterns]
+
+
+@contextmanager
+def fake(
+    texts: Mapping[str, str | bytes] | None = None,
+    *,
+    recorded: Mapping[str, bytes | str | os.PathLike[str]] | None = None,
+    types: Mapping[str, Sequence[str]] | None = None,
+) -> Generator[FakeRg]:
+    r"""Answer searches and listings without rg, in the block.
+
+    `texts` stand for the files below the working directory of a search, whatever it is. Python's `re` searches them,
+    line by line; so the test is right for patterns that mean the same in both, and a pattern that `re` rejects is an
+    error. `context`, `ignore_case`, `smart_case`, `fixed_strings`, `word_regexp`, `line_regexp`, `max_count`, `hidden`
+    and globs are followed, and there are no ignore files. Any other flag that changes an answer is an error that names
+    it. For these, use `tree()` with a real rg, or `recorded`.
+
+    ```python
+    from ripwrap import sync, testing
+
+    with testing.fake({"a.py": "x = 1\n# TODO: two\n", "b.txt": "TODO\n"}) as rg:
+        print(sync.grep("TODO", glob="*.py").total_matches, rg.patterns)
+    ```
+
+    ```text
+    1 [('TODO',)]
+    ```
+
+    The block sets `RIPWRAP_RG`, also for child processes. So only one block may be active in a process at a time.
+    Operations that read files without rg, such as `rank()` and the tool `read_file`, see the disk and not `texts`.
+
+    Args:
+        texts: Texts by path, with slashes.
+        recorded: Output of `rg --json` for each pattern, as `bytes`, or the path of a file that has it. It is used
+            whatever the other arguments are.
+        types: Globs of the file types that searches may name in `type` and `type_not`; rg's own types are not known.
+
+    Yields:
+        The fake, which tells how it was called.
+
+    Raises:
+        FileNotFoundError: A file of `recorded` does not exist.
+        NotImplementedError: The system is Windows, which starts no script as a program.
+    """
+    outputs = {pattern: _output(given) for pattern, given in (recorded or {}).items()}
+    settings = {
+        "texts": {path: _latin(text) for path, text in (texts or {}).items()},
+        "recorded": {pattern: raw.decode("latin-1") for pattern, raw in outputs.items()},
+        "types": {name: list(globs) for name, globs in (types or {}).items()},
+        "path": sys.path,
+    }
+    with tempfile.TemporaryDirectory(prefix="ripwrap-fake-") as directory:
+        Path(directory, "settings.json").write_text(json.dumps(settings), "utf-8")
+        program = _write(Path(directory), os.path.join(_HERE, "fake_program.py"), directory)
+        with _named(program):
+            yield FakeRg(program)
+
+
+@contextmanager
+def misbehaving(behavior: Behavior) -> Generator[Path]:
+    """Put a program in place of rg that misbehaves in each search, in the block.
+
+    `silent` writes one match and then waits without end, `slow` pauses before each of five matches, `endless` writes
+    matches without end, `fails` writes an error and exits with 2, `killed` kills itself in the middle of a record,
+    `truncated` exits with 0 in the middle of a record, `garbage` writes a line that is not JSON, `noisy` writes 100 MB
+    of errors before a match, and `ignores_signals` is `silent` and ignores each signal that it can.
+
+    The block sets `RIPWRAP_RG`, also for child processes. So only one block may be active in a process at a time.
+
+    Yields:
+        Path of the program.
+
+    Raises:
+        ValueError: There is no such behavior.
+        NotImplementedError: The system is Windows, which starts no script as a program.
+    """
+    if behavior not in get_args(Behavior):
+        raise ValueError(f"behavior must be one of {', '.join(get_args(Behavior))}, got {behavior!r}")
+    with tempfile.TemporaryDirectory(prefix="ripwrap-fake-") as directory:
+        program = _write(Path(directory), os.path.join(_HERE, "behaviors.py"), behavior)
+        with _named(program):
+            yield program
+
+
+def _regexps(call: Sequence[str]) -> Generator[str]:
+    for argument in call[: call.index("--")] if "--" in call else call:
+        if argument.startswith("--regexp="):
+            yield argument.removeprefix("--regexp=")
+
+
+def _output(given: bytes | str | os.PathLike[str]) -> bytes:
+    return given if isinstance(given, bytes) else Path(given).read_bytes()
+
+
+def _latin(text: str | bytes) -> str:
+    return (text.encode() if isinstance(text, str) else text).decode("latin-1")
+
+
+def _write(directory: Path, *arguments: str) -> Path:
+    """Write a program that runs Python with arguments and its own; `--version` needs no Python."""
+    if os.name == "nt":
+        raise NotImplementedError("Windows starts no script in place of rg; use ripwrap.testing.tree() with a real rg")
+    # The line of `#!` is limited to 127 bytes on some systems, and Python may be in a directory with a long path.
+    command = shlex.join([sys.executable, "-IS", *arguments])
+    program = directory / "rg"
+    version = f'case "$*" in "--version"|"--no-config --version") echo "ripgrep {FAKE_VERSION}"; exit 0;; esac'
+    program.write_text(f'#!/bin/sh\n{version}\nexec {command} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+@contextmanager
+def _named(program: Path) -> Generator[None]:
+    """Name a program in `RIPWRAP_RG`."""
+    before = os.environ.get(_VARIABLE)
+    os.environ[_VARIABLE] = str(program)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_VARIABLE, None)
+        else:
+            os.environ[_VARIABLE] = before

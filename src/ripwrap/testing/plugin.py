@@ -1,0 +1,28 @@
+"""pytest plugin, loaded through the entry point `pytest11`: fixtures for tests of code that uses ripwrap."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripwrap.testing.fakes import FakeRg, fake
+from ripwrap.testing.trees import write_tree
+
+
+@pytest.fixture
+def rg_tree(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
+    """Return a function that writes files below `tmp_path` and returns its path; see `ripwrap.testing.tree()`."""
+    return lambda files: write_tree(tmp_path, files)
+
+
+@pytest.fixture
+def fake_rg() -> Generator[Callable[..., FakeRg]]:
+    """Return a function that replaces rg until the end of the test; it is called as `ripwrap.testing.fake()` is."""
+    with ExitStack() as stack:
+
+        def replace(*arguments: Any, **keywords: Any) -> FakeRg:
+            return stack.enter_context(fake(*arguments, **keywords))
+
+        yield replace

@@ -1,0 +1,65 @@
+"""Write small trees of files."""
+
+import os
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+
+
+@contextmanager
+def tree(files: Mapping[str, str | bytes]) -> Generator[Path]:
+    r"""Write files into a temporary directory, and remove it at the end.
+
+    No directory above it has a repository or an ignore file, so that a search reads all files that are not hidden.
+
+    ```python
+    from ripwrap import sync, testing
+
+    with testing.tree({"src/a.py": "# TODO\n", "b.txt": "TODO\n", ".gitignore": "*.txt\n"}) as root:
+        print([match.path for match in sync.search("TODO", cwd=root)])
+    ```
+
+    ```text
+    ['src/a.py']
+    ```
+
+    Args:
+        files: Texts by path, relative and with slashes. A `str` is written as UTF-8, without changes to line ends.
+
+    Yields:
+        Absolute path of the directory, without links.
+
+    Raises:
+        ValueError: A path is absolute, is empty, or leads out of the directory.
+    """
+    with tempfile.TemporaryDirectory(prefix="ripwrap-", ignore_cleanup_errors=os.name == "nt") as directory:
+        yield write_tree(os.path.realpath(directory), files)
+
+
+def write_tree(directory: str | os.PathLike[str], files: Mapping[str, str | bytes]) -> Path:
+    """Write files into a directory, and return its path; existing files are replaced.
+
+    Args:
+        directory: Directory, which must exist.
+        files: See `tree()`.
+
+    Raises:
+        ValueError: A path is absolute, is empty, or leads out of the directory. Nothing is written.
+        OSError: A file cannot be written.
+    """
+    root = Path(directory)
+    named = [(_relative(path), text) for path, text in files.items()]
+    for path, text in named:
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text.encode() if isinstance(text, str) else text)
+    return root
+
+
+def _relative(path: str) -> PurePath:
+    """Return a path of a file in a tree."""
+    checked = PurePath(os.fsdecode(path))
+    if not checked.name or checked.anchor or os.pardir in checked.parts:
+        raise ValueError(f"a path must be that of a file in the tree, such as 'src/a.py', got {path!r}")
+    return checked
