@@ -160,6 +160,7 @@ def place(hit: Hit) -> tuple[str, int, int]:
     return path, start, start + len(text.encode())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("temporary")
 def test_a_thousand_rules_are_searched_at_once(plant: Plant) -> None:
     rules = {

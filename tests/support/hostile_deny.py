@@ -193,7 +193,7 @@ def walk(root: str, rg: str, index: str) -> int:
     answers = 0
     mark(BEGIN)
     indexed.index_codebase()
-    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(3, 1)):
+    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(7, 1)):
         able = [workspace for workspace, tools in offers.items() if name in tools]
         for workspace in able if STRESS else [able[number // 7 % len(able)]]:
             check(name, arguments, workspace.call(name, arguments), named=workspace is named)
