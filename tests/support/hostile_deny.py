@@ -236,7 +236,7 @@ async def walk_resources(root: str, rg: str) -> int:
         await client.read_resource(f"file://{root}/README.md")
         await client.complete(prompt, {"name": "path", "value": ""})
         mark(BEGIN)
-        for number, path in islice(enumerate(PATHS), 0, None, times(2, 1)):
+        for number, path in islice(enumerate(PATHS), 0, None, times(5, 1)):
             every = list(addresses(root, path))
             for address in every if STRESS else every[number % 3 :: 3]:
                 try:
