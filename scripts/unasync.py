@@ -408,18 +408,19 @@ class Module:
         for line in self._lines:
             self._starts.append(self._starts[-1] + len(line))
         self._defined = {name: node for node in self._tree.body for name in _bound_at_top(node)}
+        self._imports = [node for node in ast.walk(self._tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
 
     def import_of(self, name: str, target: Target) -> str | None:
         """Return the import statement that gives a translated name in this module."""
         renamed = {new: old for old, new in {**RENAMED, **target.renamed}.items()}
         name, new = renamed.get(name, name), name
-        for node in ast.walk(self._tree):
+        for node in self._imports:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     if (alias.asname or alias.name) == name:
                         as_name = f" as {alias.asname}" if alias.asname else ""
                         return f"from {node.module} import {new if name != new else alias.name + as_name}"
-            elif isinstance(node, ast.Import):
+            else:
                 for alias in node.names:
                     if (alias.asname or alias.name) == name:
                         return ast.unparse(ast.Import([alias]))

@@ -55,6 +55,7 @@ def shop(plant: Callable[..., Path]) -> Path:
     return plant(SHOP)
 
 
+@pytest.mark.slow
 def test_every_question_about_ripwrap_has_its_definitions() -> None:
     """Python's own parser finds the same lines as the outline."""
     questions = repository_questions(ANNOTATIONS, SOURCES)

@@ -207,6 +207,7 @@ class TestNotebook:
         folder = plant({"f": "x\n1\n2\n3\nx\n"})
         assert "1: x\n2- 1\n--\n4- 3\n5: x\n" in Text(sync.grep("x", cwd=folder, rg=rg15, context=1)._repr_html_()).text
 
+    @pytest.mark.slow
     def test_html_of_a_result_fits_its_budget(self, plant: Plant) -> None:
         folder = plant({f"f{number}": "needle\n" * 2500 for number in range(3)})
         html = sync.grep("needle", cwd=folder, rg=rg15, limit=None, context=0)._repr_html_()

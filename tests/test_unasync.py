@@ -13,12 +13,19 @@ from ripwrap import sync
 SOURCE = Path(ripwrap.__file__).parent
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package with generated modules; written without ruff, which some test environments lack."""
-    shutil.copytree(SOURCE, tmp_path / "ripwrap", ignore=shutil.ignore_patterns("__pycache__"))
-    run(tmp_path)
-    return tmp_path
+    folder = tmp_path_factory.mktemp("generated")
+    shutil.copytree(SOURCE, folder / "ripwrap", ignore=shutil.ignore_patterns("__pycache__"))
+    run(folder)
+    return folder
+
+
+@pytest.fixture
+def root(generated: Path, tmp_path: Path) -> Path:
+    """A copy of that copy, which a test may change."""
+    return shutil.copytree(generated, tmp_path / "copy")
 
 
 def run(root: Path, *options: str) -> None:

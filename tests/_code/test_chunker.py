@@ -352,7 +352,7 @@ def test_too_long_files_and_lines_are_split_into_windows() -> None:
 @pytest.mark.parametrize("piece", ["(", "[", "{", "[{\n", "(\n", "class A {\n", "a<b<\n", "def f():\n", "{\n"])
 def test_deep_nesting_never_exceeds_the_parser_timeout(name: str, piece: str) -> None:
     text = re.sub(f"(.{{{MAX_LINE_CHARS}}})", r"\1\n", piece * 100_000)
-    check(text, syntax_chunks(name, text, timeout=0.2))
+    check(text, syntax_chunks(name, text, timeout=0.05))
 
 
 def test_deeply_nested_definitions_are_split() -> None:

@@ -55,11 +55,11 @@ async def test_files_fulfil_all_conditions(rg: RgBinary, plant: Plant) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.slow),
         {"text": True},
-        {"paths": ["late.bin", "src", "-x"]},
-        {"hidden": False, "glob": "*.py"},
-        {"ignore_case": True, "max_depth": 1},
+        pytest.param({"paths": ["late.bin", "src", "-x"]}, marks=pytest.mark.slow),
+        pytest.param({"hidden": False, "glob": "*.py"}, marks=pytest.mark.slow),
+        pytest.param({"ignore_case": True, "max_depth": 1}, marks=pytest.mark.slow),
     ],
 )
 def test_the_answer_is_that_of_single_searches(options: dict[str, Any], plant: Plant) -> None:

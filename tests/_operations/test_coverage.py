@@ -225,7 +225,7 @@ def check_tree(rg: RgBinary, data: st.DataObject) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@settings(max_examples=times(60, 1000), suppress_health_check=list(HealthCheck))
+@settings(max_examples=times(30, 1000), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_reasons_equal_rgs_and_counts_add_up(data: st.DataObject) -> None:
     check_tree(sync.resolve(rg15), data)

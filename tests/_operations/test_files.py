@@ -26,6 +26,7 @@ def listed(folder: Path, **options: Any) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.anyio
+@pytest.mark.loops("asyncio")
 async def test_files_equal_rgs_list_of_the_standard_library(rg: RgBinary) -> None:
     folder = sysconfig.get_path("stdlib")
     raw = subprocess.run(

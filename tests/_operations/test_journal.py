@@ -115,6 +115,7 @@ def test_failure_at_any_step_leaves_all_files_old(plant: Plant, journals: Path, 
     assert contents(folder) == NEW
 
 
+@pytest.mark.slow
 def test_failure_at_any_step_of_undo_leaves_all_files_new(plant: Plant, journals: Path) -> None:
     folder = plant(OLD)
     applied = apply_edits(str(folder), planned(folder), journals)

@@ -106,24 +106,22 @@ class TestNotebooks:
         folder = plant({"n.ipynb": NOTEBOOK, "z.txt": "needle\n"})
         assert found(folder, "ipynb", limit=1, sort="path") == [("z.txt", 1, "needle")]
 
-    @pytest.mark.parametrize(
-        ("content", "text"),
-        [
-            ("{", "n.ipynb: not the JSON of a notebook"),
-            (b"\xff\xfe\x00", "n.ipynb: not the JSON of a notebook"),
-            ("[" * 200_000, "n.ipynb: not the JSON of a notebook: "),
-            ("[]", "n.ipynb: no notebook: it is not a JSON object"),
-            ('{"cells": 7}', "n.ipynb: no notebook: it has no list of cells"),
-            ("", "n.ipynb: not the JSON of a notebook"),
-        ],
-    )
-    def test_broken_notebook_is_a_warning(
-        self, plant: Callable[..., Path], caplog: pytest.LogCaptureFixture, content: str | bytes, text: str
-    ) -> None:
-        folder = plant({"n.ipynb": content, "z.ipynb": OLD})
+    def test_broken_notebook_is_a_warning(self, plant: Callable[..., Path], caplog: pytest.LogCaptureFixture) -> None:
+        not_json = "not the JSON of a notebook"
+        broken: dict[str, tuple[str | bytes, str]] = {
+            "half": ("{", not_json),
+            "bytes": (b"\xff\xfe\x00", not_json),
+            "deep": ("[" * 200_000, f"{not_json}: "),
+            "list": ("[]", "no notebook: it is not a JSON object"),
+            "number": ('{"cells": 7}', "no notebook: it has no list of cells"),
+            "empty": ("", not_json),
+        }
+        folder = plant({"z.ipynb": OLD, **{f"{name}.ipynb": content for name, (content, _) in broken.items()}})
         assert found(folder, "ipynb") == [("z.ipynb!/cell 1", 1, "needle")]
-        assert text in caplog.text
+        for name, (_, text) in broken.items():
+            assert f"{name}.ipynb: {text}" in caplog.text
 
+    @pytest.mark.slow
     def test_odd_cells_are_left_out(self, plant: Callable[..., Path]) -> None:
         cells = [7, None, {"source": {"a": 1}}, {"source": [1, "needle"], "outputs": [3, {"data": 1}, {"text": 7}]}]
         folder = plant({"n.ipynb": json.dumps({"cells": cells})})
@@ -209,38 +207,31 @@ class TestAdapters:
         with pytest.raises(ValueError, match=r"inside must be .* 'xlsx' or 'mail', got 'post'"):
             sync.search("x", inside="post")
 
-    @pytest.mark.parametrize(
-        ("adapter", "parts", "text"),
-        [
-            ("hoard", [1], "b.odd: its reader needed too much memory"),
-            pytest.param("crash", [], "b.odd: its reader crashed", marks=pytest.mark.slow),
-            ("leave", [], "b.odd: its reader crashed"),
-            ("fail", [1, 3], "b.odd!/page 2: 'no font'; b.odd: the rest is junk\n"),
-            pytest.param("recurse", [], "b.odd: broken: it is nested too deeply", marks=pytest.mark.slow),
-            ("chatter", [1], ""),
-            ("confuse", [], "b.odd: its adapter must yield (Location, str), got 'needle'"),
-            pytest.param("none", [], "b.odd: 'NoneType' object is not iterable", marks=pytest.mark.slow),
-            pytest.param(
-                "missing", [], "b.odd: module 'support.adapters' has no attribute 'missing'", marks=pytest.mark.slow
-            ),
-        ],
-    )
     def test_fault_of_a_reader_is_a_warning_and_ends_nothing(
-        self,
-        plant: Callable[..., Path],
-        caplog: pytest.LogCaptureFixture,
-        adapted: Callable[..., None],
-        adapter: str,
-        parts: list[int],
-        text: str,
+        self, plant: Callable[..., Path], caplog: pytest.LogCaptureFixture, adapted: Callable[..., None]
     ) -> None:
-        adapted(odd=adapter)
-        folder = plant({"b.odd": "needle", "z.ipynb": OLD})
-        paths = [path for path, _, _ in found(folder, ["odd", "ipynb"])]
-        assert paths == [*(f"b.odd!/page {number}" for number in parts), "z.ipynb!/cell 1"]
-        assert text in "".join(f"{record.getMessage()}\n" for record in caplog.records)
-        assert bool(caplog.records) == bool(text)
+        faults: dict[str, tuple[list[int], str]] = {
+            "chatter": ([1], ""),
+            "confuse": ([], "b.confuse: its adapter must yield (Location, str), got 'needle'"),
+            "fail": ([1, 3], "b.fail!/page 2: 'no font'; b.fail: the rest is junk"),
+            "crash": ([], "b.crash: its reader crashed, or needed too much memory"),
+            "hoard": ([1], "b.hoard: its reader needed too much memory"),
+            "leave": ([], "b.leave: its reader crashed, or needed too much memory"),
+            "missing": ([], "b.missing: module 'support.adapters' has no attribute 'missing'"),
+            "none": ([], "b.none: 'NoneType' object is not iterable"),
+            "recurse": ([], "b.recurse: broken: it is nested too deeply"),
+        }
+        adapted(**{name: name for name in faults})
+        folder = plant({"z.ipynb": OLD, **{f"b.{name}": "needle" for name in faults}})
+        paths = [path for path, _, _ in found(folder, [*faults, "ipynb"])]
+        pages = [f"b.{name}!/page {number}" for name, (numbers, _) in faults.items() for number in numbers]
+        assert paths == [*pages, "z.ipynb!/cell 1"]
+        (record,) = caplog.records
+        for _, text in faults.values():
+            assert text in record.getMessage()
+        assert "chatter" not in record.getMessage()
 
+    @pytest.mark.slow
     def test_reader_that_hangs_is_killed(self, adapted: Callable[..., None]) -> None:
         adapted(odd="hang", mail="lines")
         odd, mail = find_format("odd"), find_format("mail")
@@ -297,6 +288,7 @@ class TestCache:
         assert found(folder, "odd") == expected
         assert log.read_text() == "read\nread\n"
 
+    @pytest.mark.slow
     def test_text_of_a_broken_document_is_not_stored(
         self, plant: Callable[..., Path], adapted: Callable[..., None], cache: Path
     ) -> None:
@@ -304,6 +296,7 @@ class TestCache:
         assert len(found(plant({"b.odd": "x"}), "odd")) == 2
         assert not cache.exists()
 
+    @pytest.mark.slow
     def test_cache_that_cannot_be_written_changes_nothing(
         self, plant: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:

@@ -164,6 +164,7 @@ def test_hidden_files_and_links_are_left_out_by_default(plant: Plant, needs_posi
     assert len(sync.replace("a", "b", cwd=folder, hidden=True, follow=True)) == 3
 
 
+@pytest.mark.slow
 def test_files_that_are_left_out_are_named(plant: Plant) -> None:
     folder = plant({"binary": b"a\n" * 40_000 + b"\0", "f": "a", "half": b"\xff\xfea\0\n"})
     half = sync.replace("a", "b", cwd=folder, paths=folder / "half").errors

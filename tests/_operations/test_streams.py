@@ -73,9 +73,10 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 @pytest.mark.timeout(1500)
-@settings(max_examples=times(50, 2000), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=times(20, 2000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns, st.dictionaries(names, contents, max_size=6), drawn(OPTIONS), st.sampled_from([1, 2, 64]))
 def test_answers_equal_those_about_files(
     rg: RgBinary,
@@ -137,6 +138,7 @@ def test_content_may_be_text_or_any_bytes() -> None:
     assert [match.path for match in sync.search_in("é", items)] == ["s", "b", "a", "m"]
 
 
+@pytest.mark.slow
 def test_pages_of_grep_in_have_each_match_once() -> None:
     items = [(f"item {number}", "x\n" * (number % 4)) for number in range(300)]
     pages: list[tuple[str | None, int | None]] = []
@@ -386,7 +388,7 @@ def test_forked_process_does_not_delete_the_files_of_a_search(temporary: Path) -
 @pytest.mark.slow
 @pytest.mark.stress
 def test_many_items_are_searched_in_bounded_memory(temporary: Path) -> None:
-    count = times(30_000, 100_000)
+    count = times(20_000, 100_000)
 
     def many() -> Iterator[tuple[str, str]]:
         for number in range(count):
@@ -397,7 +399,7 @@ def test_many_items_are_searched_in_bounded_memory(temporary: Path) -> None:
     before = me.memory_info().rss
     for number, match in enumerate(sync.search_in("needle", many())):
         assert match.text == f"needle {number}"
-        if number % 10_000 == 0:
+        if number % 5_000 == 0:
             held = max(held, sum(1 for _ in temporary.rglob("*")))
     assert number == count - 1
     assert held < 6 * 2100

@@ -97,6 +97,7 @@ def test_entries_have_path_depth_and_truncated_count() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_tree_deeper_than_the_recursion_limit_is_drawn() -> None:
     path = "/".join(["d"] * 5000)
     assert drawn([path], None).count("\n") == 4999

@@ -32,7 +32,7 @@ from ripwrap.testing.behaviors import MATCH, PERMISSION_DENIED
 from support import fake_rg
 from support.waiting import TIMEOUTS, counting_checkpoints, until, until_blocking
 
-pytestmark = [pytest.mark.slow, pytest.mark.python]
+pytestmark = pytest.mark.slow
 
 StandIn = Callable[..., Path]
 Children = Callable[[], list[psutil.Process]]
@@ -168,6 +168,7 @@ def test_record_that_is_too_long_is_dropped_and_counted(stand_in: StandIn, folde
     assert (result.total_matches, result.dropped_records, result.exact) == (2, 1, False)
 
 
+@pytest.mark.python
 @pytest.mark.anyio
 @pytest.mark.parametrize("fault", ENDLESS)
 class TestFaultThatNeverEnds:
@@ -206,6 +207,7 @@ async def consume_until_cancelled(rg: ripwrap.RgBinary, cwd: Path, scope: anyio.
         raise AssertionError("rg has ended by itself")
 
 
+@pytest.mark.python
 class TestFaultThatNeverEndsBlocking:
     @pytest.mark.parametrize("fault", ENDLESS)
     def test_timeout_of_a_stream_or_result_ends_rg(self, stand_in: StandIn, folder: Path, fault: str) -> None:
@@ -265,6 +267,7 @@ def test_listing_is_complete_or_raises(stand_in: StandIn, folder: Path, fault: s
     assert seen == ["a"] * paths
 
 
+@pytest.mark.python
 @pytest.mark.parametrize("api", APIS)
 def test_process_that_holds_the_pipe_does_not_hide_an_error(stand_in: StandIn, folder: Path, api: str) -> None:
     rg = stand_in("os.write(2, b'rg: regex parse error: (\\n'); holds_the_pipe(); sys.exit(2)")
@@ -278,6 +281,7 @@ def test_process_that_holds_the_pipe_does_not_hide_an_error(stand_in: StandIn, f
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
 
+@pytest.mark.python
 @pytest.mark.parametrize("api", APIS)
 def test_timeout_does_not_hide_an_error_of_rg(
     stand_in: StandIn, folder: Path, api: str, monkeypatch: pytest.MonkeyPatch
@@ -291,6 +295,7 @@ def test_timeout_does_not_hide_an_error_of_rg(
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
 
+@pytest.mark.python
 @pytest.mark.anyio
 async def test_reading_stderr_needs_no_free_default_worker_thread(stand_in: StandIn, folder: Path) -> None:
     """Read a long stderr in a thread while all of anyio's default threads are taken."""
@@ -305,6 +310,7 @@ async def test_reading_stderr_needs_no_free_default_worker_thread(stand_in: Stan
         everyone.release_on_behalf_of(borrower)
 
 
+@pytest.mark.python
 @pytest.mark.parametrize("fault", ["holds_the_pipe()", "list_files(1); holds_the_pipe()"])
 def test_timeout_ends_a_listing_if_another_process_keeps_its_pipe_open(
     stand_in: StandIn, folder: Path, fault: str
@@ -317,6 +323,7 @@ def test_timeout_ends_a_listing_if_another_process_keeps_its_pipe_open(
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
 
+@pytest.mark.python
 @pytest.mark.parametrize("api", APIS)
 def test_process_that_holds_the_pipe_is_not_waited_for(stand_in: StandIn, folder: Path, api: str) -> None:
     seen: list[Any] = []
@@ -329,6 +336,7 @@ def test_process_that_holds_the_pipe_is_not_waited_for(stand_in: StandIn, folder
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
 
+@pytest.mark.python
 @pytest.mark.parametrize("api", APIS)
 def test_timeout_keeps_the_matches_found_so_far(stand_in: StandIn, folder: Path, api: str) -> None:
     for timeout in TIMEOUTS:
@@ -338,6 +346,7 @@ def test_timeout_keeps_the_matches_found_so_far(stand_in: StandIn, folder: Path,
     assert (result.total_matches, result.stop_reason) == (1, "timeout")
 
 
+@pytest.mark.python
 @pytest.mark.parametrize("api", APIS)
 def test_an_exception_of_the_consumer_ends_rg(stand_in: StandIn, folder: Path, api: str) -> None:
     def consume(match: ripwrap.Match) -> None:
@@ -347,6 +356,7 @@ def test_an_exception_of_the_consumer_ends_rg(stand_in: StandIn, folder: Path, a
         stream(api, consume, stand_in("endless()"), folder)
 
 
+@pytest.mark.python
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.anyio
 async def test_cancelling_a_version_query_ends_the_program(folder: Path, tmp_path: Path, children: Children) -> None:
@@ -359,6 +369,7 @@ async def test_cancelling_a_version_query_ends_the_program(folder: Path, tmp_pat
     assert children() == []
 
 
+@pytest.mark.python
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.parametrize("again", [False, True])
 def test_cancelling_the_asyncio_task_of_a_version_query_ends_the_program(
@@ -381,6 +392,7 @@ def test_cancelling_the_asyncio_task_of_a_version_query_ends_the_program(
     asyncio.run(main())
 
 
+@pytest.mark.python
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.parametrize("api", APIS)
 def test_ctrl_c_ends_the_program_of_a_version_query(folder: Path, tmp_path: Path, children: Children, api: str) -> None:
@@ -437,6 +449,7 @@ def test_failed_version_query_is_not_cached(tmp_path: Path, folder: Path) -> Non
     assert binary.version == (15, 2, 0)
 
 
+@pytest.mark.python
 @pytest.mark.anyio
 async def test_other_tasks_run_between_chunks(stand_in: StandIn, folder: Path) -> None:
     """Count the checkpoints of another task while rg writes without pause; a chunk is at most the size of the pipe."""
@@ -448,6 +461,7 @@ async def test_other_tasks_run_between_chunks(stand_in: StandIn, folder: Path) -
     assert next(checkpoints) >= matches * len(MATCH) // 65_536
 
 
+@pytest.mark.python
 @pytest.mark.parametrize("api", APIS)
 def test_rg_waits_for_a_slow_consumer(stand_in: StandIn, folder: Path, api: str) -> None:
     body = "say(BEGIN)\nfor written in range(10**9):\n    open('written', 'w').write(str(written)); say(*[MATCH] * 100)"

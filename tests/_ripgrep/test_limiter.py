@@ -126,6 +126,7 @@ def test_concurrent_threads_share_the_process_limit(
     assert most(folder) == 3
 
 
+@pytest.mark.slow
 def test_limit_of_1_runs_threads_one_after_another(counting: RgBinary, folder: Path) -> None:
     limit_processes(1)
     many_threads(partial(sync.grep, "x", cwd=folder, rg=counting))

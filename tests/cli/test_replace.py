@@ -114,6 +114,7 @@ def test_hard_links_are_refused_with_the_flag_that_allows_them(plant: Plant, nee
     assert (folder / "a").read_bytes() == b"x\nx\nx\n"
 
 
+@pytest.mark.slow
 def test_files_that_are_left_out_are_errors(plant: Plant) -> None:
     folder = plant({**FILES, "binary": b"foo\n" * 20_000 + b"\0"})
     done = run("replace", "foo", "x", "--apply", cwd=folder, code=2)

@@ -71,6 +71,7 @@ class TestInside:
             {"a.txt": "needle\n", "n.ipynb": notebook, "f.zip": zipped({"x.py": b"needle\n"}), "b.zip": b"junk"}
         )
 
+    @pytest.mark.slow
     def test_lines_have_the_path_of_the_member_or_part(self, folder: Path) -> None:
         found = run("search", "needle", "--inside", "zip, ipynb", "-C1", cwd=folder, code=2)
         lines = found.stdout.decode().splitlines()

@@ -187,6 +187,7 @@ def test_system_without_processes_builds_the_same_index(
     assert len(logged) == (broken == "missing")
 
 
+@pytest.mark.slow
 def test_process_of_another_version_is_not_used() -> None:
     """The package may have been upgraded since this process started."""
     worker = WorkerProcess("from ripwrap.index.workers import serve; serve(['0', '0', 'windows 2'])", 60, 60)

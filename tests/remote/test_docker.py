@@ -41,6 +41,7 @@ async def test_answers_are_those_of_a_local_search(container: Container, there: 
     assert list(sync.files(on=container, rg=there, cwd="b")) == ["c.txt"]
 
 
+@pytest.mark.slow
 def test_no_match_is_an_empty_answer(container: Container, there: str, plant: Plant) -> None:
     plant({"a": "x\n"})
     assert list(sync.search("needle", on=container, rg=there)) == []

@@ -167,7 +167,10 @@ def test_grep_gives_each_root_the_page_of_grep(make: Callable[..., Driver], root
         )
 
 
-@pytest.mark.parametrize("query", ["cart total", "Account", "where is pay defined", "send letters", "TODO taxes"])
+QUERIES = ("Account", "where is pay defined", "send letters", "TODO taxes")
+
+
+@pytest.mark.parametrize("query", ["cart total", *(pytest.param(query, marks=pytest.mark.slow) for query in QUERIES)])
 def test_rank_equals_rank_over_the_directory_of_the_roots(
     make: Callable[..., Driver], roots: Path, rg: RgBinary, query: str
 ) -> None:

@@ -193,7 +193,7 @@ def walk(root: str, rg: str, index: str) -> int:
     answers = 0
     mark(BEGIN)
     indexed.index_codebase()
-    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(3, 1)):
+    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(7, 1)):
         able = [workspace for workspace, tools in offers.items() if name in tools]
         for workspace in able if STRESS else [able[number // 7 % len(able)]]:
             check(name, arguments, workspace.call(name, arguments), named=workspace is named)
@@ -236,7 +236,7 @@ async def walk_resources(root: str, rg: str) -> int:
         await client.read_resource(f"file://{root}/README.md")
         await client.complete(prompt, {"name": "path", "value": ""})
         mark(BEGIN)
-        for number, path in islice(enumerate(PATHS), 0, None, times(2, 1)):
+        for number, path in islice(enumerate(PATHS), 0, None, times(5, 1)):
             every = list(addresses(root, path))
             for address in every if STRESS else every[number % 3 :: 3]:
                 try:

@@ -43,6 +43,7 @@ def test_hash_has_three_digits_that_models_copy(line: str) -> None:
     assert parse_place(f"a#b/c d.py#{anchor}") == parse_place(f"a#b/c d.py:{anchor}:") == ("a#b/c d.py", anchor)
 
 
+@pytest.mark.slow
 def test_different_lines_share_a_hash_as_often_as_documented() -> None:
     hashes = [line_hash(f"    total += price_{number}  # {number * 7}") for number in range(20_000)]
     counts = [hashes.count(one) for one in sorted(set(hashes))[:500]]

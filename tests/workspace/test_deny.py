@@ -309,6 +309,7 @@ def test_named_denied_files_keep_to_the_other_arguments(tree: Path) -> None:
     assert {"path": ".env", "denied": True} in listed.structured()["entries"]
 
 
+@pytest.mark.slow
 def test_glob_does_not_bring_denied_files_back(tree: Path) -> None:
     workspace = sync.Workspace(tree, deny=GLOBS)
     for glob in (".env", "*.pem", "**/*.pem", "sub/*", "secrets/**"):

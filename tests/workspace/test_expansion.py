@@ -82,6 +82,7 @@ def test_long_definition_is_shown_as_far_as_there_is_room(plant: Plant) -> None:
     assert sizes[-1] == 802
 
 
+@pytest.mark.slow
 def test_matches_are_not_displaced_by_their_definitions(plant: Plant) -> None:
     root = plant(
         {f"m{number:03}.py": f"def f{number}():\n" + "    x = 1\n" * 80 + "    TODO\n" for number in range(60)}

@@ -63,6 +63,7 @@ def paths(workspace: sync.Workspace, **arguments: Any) -> list[str]:
 
 
 class TestInside:
+    @pytest.mark.slow
     def test_answer_has_files_members_and_cells(self, tree: Path) -> None:
         workspace = sync.Workspace(tree)
         assert workspace.grep_content("needle", inside="zip, tar,ipynb", context_lines=1, file_type="py") == (

@@ -339,6 +339,7 @@ def test_ls_of_everything_names_roots_that_a_caller_cannot_know(rg: RgBinary, fo
         assert "Allowed" not in sync.Workspace(".", rg=program).ls()
 
 
+@pytest.mark.slow
 def test_names_of_many_roots_leave_room_for_entries(rg: RgBinary, plant: Plant) -> None:
     root = plant({f"root{number:03}/file": "" for number in range(100)})
     text = sync.Workspace(*sorted(root.iterdir()), rg=rg, max_chars=2000).ls()

@@ -207,7 +207,7 @@ def test_span_in_a_secret_becomes_its_mask() -> None:
     ],
 )
 def test_rules_take_linear_time(piece: str) -> None:
-    line = piece * (400_000 // len(piece))
+    line = piece * (200_000 // len(piece))
     for text in (line, f'{line}"', f"{BEGIN} PRIVATE KEY-----\n{line}!"):
         assert redact(text).text.count("\n") == text.count("\n")
 
@@ -253,6 +253,7 @@ def test_match_in_the_middle_of_a_key_is_masked(tree: Path, pattern: str) -> Non
     assert found.total_matches == len(found.matches)
 
 
+@pytest.mark.slow
 def test_redacted_answers_have_the_same_lines_and_counts(tree: Path) -> None:
     plain, masked = sync.Workspace(tree), sync.Workspace(tree, redact=True)
     multiline = {"pattern": "(?s)a.*", "multiline": True}
@@ -292,6 +293,7 @@ def test_secret_in_a_very_long_line_is_masked(plant: Plant, before: int) -> None
     assert "[redacted: github-token] needle" in sync.Workspace(root, redact=True).grep_content("needle")
 
 
+@pytest.mark.slow
 def test_large_file_is_judged_line_by_line_at_its_end(plant: Plant) -> None:
     filler = "x" * 999 + "\n"
     root = plant({"big.txt": filler * (redact_module.MAX_SCANNED_BYTES // 1000 + 10) + KEY + "\n"})

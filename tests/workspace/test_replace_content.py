@@ -82,6 +82,7 @@ def test_long_diff_is_cut(plant: Plant) -> None:
     assert "The diff was cut." in said
 
 
+@pytest.mark.slow
 def test_errors_say_what_to_do(plant: Plant) -> None:
     asked = sync.Workspace(plant({"a": "foo\n", "b": b"foo\n" * 20_000 + b"\0"}), write=True)
     for pattern, replacement, says in (
