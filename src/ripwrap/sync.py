@@ -39,6 +39,7 @@ from ripwrap._operations.files import files_request
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, run_grep
 from ripwrap._operations.history import history_request
 from ripwrap._operations.journal import apply_edits, journal_path, undo_edits
+from ripwrap._operations.near import NEAR_LINES, near_condition
 from ripwrap._operations.rank import RANK_LIMIT, rank_request, run_rank
 from ripwrap._operations.replace import replace_request, run_replace, run_write
 from ripwrap._operations.rules import Rule
@@ -248,6 +249,8 @@ def grep(
     coverage: bool = False,
     rev: str | None = None,
     inside: str | Iterable[str] = (),
+    near: str | Sequence[str] = (),
+    within: int = NEAR_LINES,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -292,6 +295,10 @@ def grep(
             are missing in a partial clone.
         inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. Matches inside of
             files come after the matches in files. `errors` names the files and members that cannot be read.
+        near: A further pattern, or several: only lines are matches that have a match of each of them within `within`
+            lines, before, after or on the line. The options apply to all patterns, and `max_count` to the lines that
+            are near. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
+        within: Maximum distance of `near`, in lines; 0 is the same line.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` runs rg there once more.
@@ -301,9 +308,9 @@ def grep(
     Raises what `search()` raises. It also raises `ValueError` for a negative number and for a `rev` that names no
     revision, and `SearchError` if git fails.
     """
-    request = grep_request(
-        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage, on=on
-    )
+    condition = near_condition(near, within, options)
+    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
+    request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
     if rev is not None:
         if inside:
             raise ValueError(

@@ -83,6 +83,23 @@ def test_search_prints_coverage_to_stderr(plant: Plant) -> None:
     assert run("search", "gone", "--coverage", "src", "a", cwd=folder, code=2).stderr.count(b"1 file searched") == 1
 
 
+def test_search_prints_lines_near_others(plant: Plant) -> None:
+    folder = plant({"f": "retry\n2\ntimeout\n4\n5\nretry\n", "g": "retry\n"})
+    assert output("search", "retry", "--near", "timeout", "--within", "2", cwd=folder) == "f:1:retry\n"
+    assert (
+        output("search", "retry", "--near", "timeout", "-C1", cwd=folder) == "f:1:retry\nf-2-2\n--\nf-5-5\nf:6:retry\n"
+    )
+    assert output("search", "retry", "--near=timeout", "--near=4", "--within=2", cwd=folder, code=1) == ""
+    (line,) = run("search", "retry", "--near", "5", "--json", cwd=folder).stdout.splitlines()
+    assert json.loads(line)["total_matches"] == 2
+    for arguments, message in {
+        ("--within", "2"): "--within is a distance from --near; add --near",
+        ("--near", "x", "-c"): "--count does not apply to --near",
+        ("--near", "x", "-U"): "--multiline does not apply to --near: a match has to be on one line",
+    }.items():
+        assert message in run("search", "retry", *arguments, cwd=folder, code=2).stderr.decode()
+
+
 def test_search_marks_gaps_between_context_lines(plant: Plant) -> None:
     folder = plant({"f": "needle\n2\n3\n4\nneedle\n"})
     assert output("search", "needle", "-C1", cwd=folder) == ("f:1:needle\nf-2-2\n--\nf-4-4\nf:5:needle\n")

@@ -12,12 +12,12 @@ from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.explain import Probe, probes
+from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condition, run_near
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
 from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
-from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
-from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_order
+from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
@@ -37,34 +37,6 @@ _FIRST_MATCH = PageRequest(offset=0, max_matches=1, max_files=1, before=0, after
 F = TypeVar("F", bound="MatchCollector")
 
 
-class MatchCollector(PageCollector):
-    """Collector of the matches of one search.
-
-    Attributes:
-        end: Exit of rg.
-        timed_out: True if rg was stopped at its time limit.
-    """
-
-    end: Exit
-    timed_out: bool
-
-    def end_run(self, end: Exit) -> None:
-        """Process the end of the output of one rg; raise if rg failed."""
-        if end.ended:
-            self.close()
-        end.check(summary=self.ended)
-        self.ended = False
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg."""
-        self.end, self.timed_out = end, timed_out
-
-    @property
-    def exact(self) -> bool:
-        """True if the counts are complete."""
-        return not self.timed_out and not self.dropped_records
-
-
 Search: TypeAlias = Callable[[SearchOptions, PageRequest, float | None], Step[F]]
 
 
@@ -81,6 +53,8 @@ async def grep(
     coverage: bool = False,
     rev: str | None = None,
     inside: str | Iterable[str] = (),
+    near: str | Sequence[str] = (),
+    within: int = NEAR_LINES,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -127,6 +101,10 @@ async def grep(
             are missing in a partial clone.
         inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. Matches inside of
             files come after the matches in files. `errors` names the files and members that cannot be read.
+        near: A further pattern, or several: only lines are matches that have a match of each of them within `within`
+            lines, before, after or on the line. The options apply to all patterns, and `max_count` to the lines that
+            are near. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
+        within: Maximum distance of `near`, in lines; 0 is the same line.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` runs rg there once more.
@@ -136,9 +114,9 @@ async def grep(
     Raises what `search()` raises. It also raises `ValueError` for a negative number and for a `rev` that names no
     revision, and `SearchError` if git fails.
     """
-    request = grep_request(
-        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage, on=on
-    )
+    condition = near_condition(near, within, options)
+    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
+    request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
     if rev is not None:
         if inside:
             raise ValueError(
@@ -169,6 +147,7 @@ class GrepRequest:
         explain: Argument of `grep()`.
         candidates: Files of an index that may have a match; `None` if all files are searched.
         coverage: Argument of `grep()`.
+        near: Condition on the matches; `None` if there is none.
     """
 
     command: Command
@@ -181,6 +160,7 @@ class GrepRequest:
     explain: bool
     candidates: Candidates | None = None
     coverage: bool = False
+    near: Near | None = None
 
     @property
     def root(self) -> str:
@@ -197,9 +177,12 @@ class GrepRequest:
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step that searches with other options."""
-        command = search_command(self.query, os.curdir, self.paths, options, on=self.command.on)
-        command = replace(command, cwd=self.command.cwd)
-        return Step(command, partial(MatchCollector, page), timeout)
+        return Step(self.command_for(self.query, options), partial(MatchCollector, page), timeout)
+
+    def command_for(self, query: str | tuple[str, ...], options: SearchOptions) -> Command:
+        """Return the command that searches for other patterns, or with other options."""
+        command = search_command(query, os.curdir, self.paths, options, on=self.command.on)
+        return replace(command, cwd=self.command.cwd)
 
 
 def grep_request(
@@ -214,6 +197,7 @@ def grep_request(
     *,
     explain: bool,
     coverage: bool = False,
+    near: Near | None = None,
     arguments: Collection[str] = ARGUMENTS,
     on: RgHost | None = None,
 ) -> GrepRequest:
@@ -233,7 +217,10 @@ def grep_request(
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
     command = search_command(query, cwd, paths, options, arguments=arguments, on=on)
-    return GrepRequest(command, query, paths, options, page, max_files, timeout, explain=explain, coverage=coverage)
+    if near is not None:
+        search_command(near.patterns, cwd, paths, options, arguments=arguments, on=on)  # checks the patterns
+    known = partial(GrepRequest, explain=explain, coverage=coverage, near=near)
+    return known(command, query, paths, options, page, max_files, timeout)
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
@@ -252,9 +239,12 @@ def _error_order(error: PathError) -> tuple[bool, bytes]:
 async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     """Search. If nothing was found and the caller asks for the reason, search for the reason, too."""
     query = request.query
-    found = await run.collect(request.first_step())
+    if request.near is None:
+        found = await run.collect(request.first_step())
+    else:
+        found = await _search(run, request, request.options, request.page, request.timeout)
     candidates = request.candidates
-    errors = found.end.path_errors() if candidates is None else candidates.errors_with(found.end.path_errors())
+    errors = found.path_errors() if candidates is None else candidates.errors_with(found.path_errors())
     result = await page_result(
         run,
         request.page,
@@ -269,7 +259,11 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     more = ""
     if request.explain and found.exact and not found.matches:
         patterns = (query,) if isinstance(query, str) else query
-        more = await explanation(run, patterns, request.options, request.step)
+        how = Probe.in_options if request.near is None else _without_near
+        if isinstance(found, NearCollector) and found.far:
+            more = f"There would be {plural(found.far, 'match', 'es')} without {Hint('near', kind='omit')}."
+        else:
+            more = await explanation(run, patterns, request.options, request.step, how)
     elif request.explain and found.exact and not result.truncated and not request.options.get("hidden", True):
         more = await _hidden_matches(run, request, found.matches)
     coverage = None
@@ -283,6 +277,19 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         "coverage": coverage,
     }
     return result.model_copy(update=known)
+
+
+async def _search(
+    run: Runner, request: GrepRequest, options: SearchOptions, page: PageRequest, seconds: float | None
+) -> MatchCollector:
+    """Search with other options, or for another page."""
+    if request.near is None:
+        return await run.collect(request.step(options, page, seconds))
+    return await run_near(run, request.near, request.command_for, request.query, options, page, seconds)
+
+
+def _without_near(probe: Probe) -> str:
+    return f"{probe.in_options()}; without {Hint('near', kind='omit')}"
 
 
 async def page_result(
@@ -368,7 +375,7 @@ def result_of(
 async def _hidden_matches(run: Runner, request: GrepRequest, matches: int) -> str:
     """Return a sentence that counts the further matches in hidden files; empty if there are none."""
     options: SearchOptions = {**request.options, "hidden": True}
-    found = await run.collect(request.step(options, _FIRST_MATCH, _EXPLAIN_TIMEOUT))
+    found = await _search(run, request, options, _FIRST_MATCH, _EXPLAIN_TIMEOUT)
     return in_hidden_files(found, found.matches - matches, str(Hint("hidden", True)))
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Generic, Never, Protocol, TypeVar, cast
 
 from ripwrap._operations.files import files_request
-from ripwrap._operations.grep import GrepRequest, MatchCollector, result_of
+from ripwrap._operations.grep import GrepRequest, result_of
 from ripwrap._operations.pagination import files_in_path_order
 from ripwrap._operations.search import messages_request, search_request, sum_summaries
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
@@ -20,7 +20,7 @@ from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import PathDecoder, too_long_errors
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.listing_collector import ListingCollector
-from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap.binary.cache import folder, why_untrusted
 from ripwrap.binary.resolver import Rg
@@ -287,7 +287,12 @@ def grep_inside_request(request: GrepRequest, inside: str | Iterable[str]) -> Gr
     Raises:
         ValueError: A format is unknown or needs a package, or an option does not apply.
     """
-    given = {"explain": request.explain, "coverage": request.coverage, "on": request.command.on}
+    given = {
+        "explain": request.explain,
+        "coverage": request.coverage,
+        "near": request.near,
+        "on": request.command.on,
+    }
     for name, value in given.items():
         _refuse(name, value)
     paths = (request.paths,) if isinstance(request.paths, (str, os.PathLike)) else tuple(request.paths)

@@ -51,7 +51,12 @@ def grep_revision_request(request: GrepRequest, rev: str) -> tuple[GrepInRequest
     Raises:
         ValueError: `rev` begins with a dash, a path is outside of `cwd`, or an option does not apply to a revision.
     """
-    given = {"explain": request.explain, "coverage": request.coverage, "on": request.command.on}
+    given = {
+        "explain": request.explain,
+        "coverage": request.coverage,
+        "near": request.near,
+        "on": request.command.on,
+    }
     for name, value in given.items():
         _refuse(name, value)
     source = revision_source(request.root, rev, request.paths)

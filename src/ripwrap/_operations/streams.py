@@ -10,13 +10,13 @@ from typing import Any, Generic, Never, TypeVar, Unpack, cast
 import anyio
 from pydantic import BaseModel
 
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, MatchCollector, grep_request, page_result
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, page_result
 from ripwrap._operations.search import MatchAnswer, MessageAnswer, SearchAnswer
 from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
 from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.decoder import FileTypes, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Runner, run_blocking
 from ripwrap._ripgrep.spool import Batch, check_items
 from ripwrap._ripgrep.stream import find_usable_rg, find_usable_rg_blocking

@@ -42,6 +42,7 @@ _RECORD_END = b"}\n"
 # The group has only characters that JSON does not escape, so it is the path itself. Inside a JSON string, the quotes of
 # this pattern would have backslashes.
 _PATH_IN_HEAD = re.compile(rb'"path":(\{"(?:text":"(?:[^"\\]|\\.)*"|bytes":"[^"]*")\})')
+_LINE_NUMBER = re.compile(rb'"line_number":([0-9]+)')
 _PLAIN_BEGIN = re.compile(rb'\{"type":"begin","data":\{"path":\{"text":"([ !#-\[\]-~]*)"\}\}\}\n?')
 
 
@@ -284,6 +285,19 @@ def path_of(begin: bytes) -> bytes:
         return plain[1].removeprefix(_DOT_SLASH.encode())
     (message,) = MessageDecoder(("begin",)).decode([begin])
     return os.fsencode(message.path or "")
+
+
+def line_number_of(record: bytes) -> int:
+    """Return the line number in a `match` or `context` record.
+
+    Raises:
+        DecodeError: The record has none.
+    """
+    # As in `_PATH_IN_HEAD`, the quotes of this pattern would have backslashes inside a JSON string.
+    found = _LINE_NUMBER.search(record)
+    if found is None:
+        raise _decode_error(record, "a match without a line number")
+    return int(found[1])
 
 
 def path_in(head: bytes) -> str:

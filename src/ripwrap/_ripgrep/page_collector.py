@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ripwrap._ripgrep.decoder import kind_of, path_in, path_of
+from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.framing import MAX_RECORD, Framer
+from ripwrap.models import PathError
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,38 @@ class PageCollector:
         # A page begins in the file with the match at `offset` and has `max_files` files: so check if the last
         # `max_files` kept files begin after the offset.
         return held - sum(block.matches for block in self._kept[count - files + 1 : count]) > self._request.offset
+
+
+class MatchCollector(PageCollector):
+    """Collector of the matches of one search.
+
+    Attributes:
+        end: Exit of rg.
+        timed_out: True if rg was stopped at its time limit.
+    """
+
+    end: Exit
+    timed_out: bool
+
+    def end_run(self, end: Exit) -> None:
+        """Process the end of the output of one rg; raise if rg failed."""
+        if end.ended:
+            self.close()
+        end.check(summary=self.ended)
+        self.ended = False
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the exit of rg."""
+        self.end, self.timed_out = end, timed_out
+
+    def path_errors(self) -> tuple[PathError, ...]:
+        """Return the paths that rg could not read."""
+        return self.end.path_errors()
+
+    @property
+    def exact(self) -> bool:
+        """True if the counts are complete."""
+        return not self.timed_out and not self.dropped_records
 
 
 def path_order(path: bytes) -> bytes:

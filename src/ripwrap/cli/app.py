@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
@@ -51,6 +51,7 @@ from ripwrap.cli.flags import (
     spell_as_flag,
     usage_error,
 )
+from ripwrap.cli.grep import NO_NEAR, NearOptions, search_near
 from ripwrap.cli.help import HelpFormatter, epilogue
 from ripwrap.cli.index import index
 from ripwrap.cli.many import NO_ROOTS, ManyRoots, search_repositories
@@ -181,6 +182,12 @@ def _parse_on(on: str | None) -> remote.Host | None:
         raise ValueError(text if text.startswith("--on ") else f"--on {on}: {error}") from None
 
 
+def _check_inside(given: Sequence[str]) -> None:
+    """Raise `ValueError` if --inside was given with another of the flags that exclude each other."""
+    if "--inside" in given and len(given) > 1:
+        raise ValueError(f"{given[0]} does not apply to --inside; leave one of them out")
+
+
 def _print_results(operation: Operation, show: Callable[[Any], None], wanted: type, run: RunOptions) -> int:
     """Print the results of an operation, and return the exit code."""
 
@@ -200,6 +207,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
         "ripwrap search -F 'a[0]' -t py           # plain text, in Python files",
         "ripwrap search TODO -g '!tests/**' -C 2  # not in tests; two lines of context",
         "ripwrap search TODO --json               # JSON lines, for programs",
+        "ripwrap search retry --near timeout      # lines within 5 of a timeout",
         "ripwrap search TODO --coverage           # and how many files were searched",
         "ripwrap search TODO --on ssh:box:/srv    # on another machine",
         "ripwrap search TODO --repositories 'src/*' --per-root 5",
@@ -224,6 +232,7 @@ def search(
     coverage: CoverageFlag = False,
     inside: Inside = "",
     on: OnHost = None,
+    where: NearOptions = NO_NEAR,
     many: ManyRoots = NO_ROOTS,
     git: GitOptions = NO_GIT,
     run: RunOptions = RunOptions(),
@@ -252,6 +261,7 @@ def search(
         "--on": on is not None,
         "--repositories": many is not NO_ROOTS,
         "--inside": bool(inside),
+        "--near": bool(where.near),
     }
     given = [flag for flag, is_given in modes.items() if is_given]
     if git.check(paths, given):
@@ -267,8 +277,21 @@ def search(
             limit=limit,
             options=options,
         )
-    if inside and len(given) > 1:
-        raise ValueError(f"{given[0]} does not apply to --inside; leave one of them out")
+    if where.check([flag for flag in given if flag not in ("--on", "--near")]):
+        return search_near(
+            pattern,
+            paths,
+            where,
+            run.cwd,
+            run.rg,
+            as_json=run.json,
+            color=color,
+            max_columns=max_columns,
+            limit=limit,
+            on=host,
+            options=options,
+        )
+    _check_inside(given)
     other = files_with_matches or files_without_match or count_matches
     if many.check(paths, other_mode=other or coverage or on is not None):
         return search_repositories(

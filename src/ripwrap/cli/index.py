@@ -28,6 +28,7 @@ from ripwrap.cli.flags import (
     RgPath,
     flags,
 )
+from ripwrap.cli.grep import print_grep
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import (
     FAILED,
@@ -35,18 +36,15 @@ from ripwrap.cli.output import (
     NOTHING,
     IndexBar,
     complain,
-    match_printer,
     print_all,
     print_chunk,
     print_fields,
     print_json,
     print_refreshed,
     printed_warnings,
-    warn_of_binary,
 )
-from ripwrap.models import Begin, Context, Match
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
-from ripwrap.results import GrepResult, RankedChunk
+from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
     from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
@@ -262,26 +260,8 @@ def grep(
     others = {"context": 0, **{name: value for name, value in options.items() if name not in chosen}}
     found = settings.existing(root, cast("FileOptions", chosen))
     ask = partial(found.grep, pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
-    failed = False
-
-    def results() -> Iterator[GrepResult | Begin | Match | Context]:
-        nonlocal failed
-        result = anyio.run(ask)
-        errors = [error for error in result.errors if not error.harmless]
-        failed = bool(errors)
-        if not refresh:  # a refresh logs them itself
-            for error in errors:
-                complain(str(error))
-        if json:
-            yield from (result,) if result else ()
-        else:
-            for file in result:
-                yield Begin.model_validate({"path": file.path})
-                yield from file.lines()
-                warn_of_binary(file.path, file.binary_offset)
-
-    code = print_all(results(), print_json if json else match_printer(color, max_columns), (Match, GrepResult))
-    return FAILED if failed else code
+    # A refresh logs the errors itself.
+    return print_grep(partial(anyio.run, ask), color, max_columns, as_json=json, errors=not refresh)
 
 
 @index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")

@@ -1,0 +1,191 @@
+"""Search for the matches of a pattern that are near a match of each of some other patterns.
+
+rg searches once for each pattern. The numbers of the lines that the other patterns match are kept in memory (8 bytes
+for each). A match of the first pattern counts if there is such a number within the distance, in the same file.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias, cast
+
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.decoder import line_number_of
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap.errors import Hint, HintedText
+from ripwrap.models import PathError
+from ripwrap.options import SearchOptions, check_limit
+
+NEAR_LINES = 5
+
+CommandMaker: TypeAlias = Callable[[str | tuple[str, ...], SearchOptions], Command]
+
+_REFUSED = {
+    "invert_match": "a line without a match is near every line",
+    "multiline": "a match has to be on one line",
+    "no_line_number": "line numbers are compared",
+    "stop_on_nonmatch": "each pattern would end the search of a file at another line",
+}
+"""Options that cannot be followed, with the reasons."""
+
+_OF_OUTPUT = ("max_count", "context", "before_context", "after_context", "replace")
+"""Options that do not change which lines match, or limit them before they are compared."""
+
+_NO_PAGE = PageRequest(offset=0, max_matches=0, max_files=0, before=0, after=0, max_count=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Condition that a match is near matches of other patterns.
+
+    Attributes:
+        patterns: Patterns, each of which must match nearby.
+        within: Maximum distance in lines; 0 is the same line.
+    """
+
+    patterns: tuple[str, ...]
+    within: int
+
+
+def near_condition(near: str | Sequence[str], within: int, options: SearchOptions) -> Near | None:
+    """Return the condition for the arguments of `grep()`; `None` if there is no pattern.
+
+    Raises:
+        ValueError: `within` is negative, or an option does not apply.
+        TypeError: `within` is not an int.
+    """
+    distance = check_limit(within, "within")
+    patterns = (near,) if isinstance(near, str) else tuple(near)
+    if not patterns:
+        return None
+    if distance is None:
+        raise TypeError("within must be an int, got None")
+    for name, reason in _REFUSED.items():
+        if cast("dict[str, object]", options).get(name) not in (None, False):
+            parts = Hint(name, kind="omit"), " does not apply to ", Hint("near", kind="omit")
+            raise ValueError(HintedText(*parts, f": {reason}; leave one of them out"))
+    return Near(patterns, distance)
+
+
+def without_max_count(options: SearchOptions) -> SearchOptions:
+    """Return the options without `max_count`: it limits the matches that are near, and rg knows only all matches."""
+    return cast("SearchOptions", {name: value for name, value in options.items() if name != "max_count"})
+
+
+async def run_near(
+    run: Runner,
+    near: Near,
+    make: CommandMaker,
+    query: str | tuple[str, ...],
+    options: SearchOptions,
+    page: PageRequest,
+    timeout: float | None,  # noqa: ASYNC109 - rg's
+) -> "NearCollector":
+    """Search for the other patterns, and then for the matches that are near.
+
+    Args:
+        run: Runner.
+        near: Condition.
+        make: Function that makes the command for a pattern, or for several, with options.
+        query: Pattern, or patterns, whose matches are wanted.
+        options: Options.
+        page: Page to collect.
+        timeout: Seconds for each search; `None` is no limit.
+    """
+    plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in _OF_OUTPUT})
+    others = [await run.collect(Step(make(pattern, plain), LineCollector, timeout)) for pattern in near.patterns]
+    collector = partial(NearCollector, page, others, near.within)
+    return await run.collect(Step(make(query, without_max_count(options)), collector, timeout))
+
+
+class LineCollector(MatchCollector):
+    """Collector of the numbers of the lines that match, in ascending order.
+
+    Attributes:
+        lines: Numbers of the lines, by path.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_NO_PAGE)
+        self.lines: dict[bytes, array[int]] = {}
+
+    def _begin(self, path: bytes) -> None:
+        super()._begin(path)
+        self._lines = self.lines[path] = array("Q")
+
+    def _match(self, record: bytes) -> None:
+        super()._match(record)
+        self._lines.append(line_number_of(record))
+
+
+class NearCollector(MatchCollector):
+    """Collector of the matches that are near a line of each other collector. Other matches become context.
+
+    Attributes:
+        far: Number of matches that are not near.
+    """
+
+    def __init__(self, page: PageRequest, others: Sequence[LineCollector], within: int) -> None:
+        super().__init__(page)
+        self.far: int = 0
+        self._others = others
+        self._within = within
+        self._lines: list[Sequence[int]] = []
+        self._seen = False
+        self._loose = 0  # records of context since the last match of the block
+        for other in others:
+            self._framer.dropped.update(other.dropped)
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the exit of rg; if another search was stopped, matches are missing."""
+        super().finish(end, timed_out=timed_out or any(other.timed_out for other in self._others))
+
+    def path_errors(self) -> tuple[PathError, ...]:
+        """Return the paths that rg could not read in any of the searches."""
+        errors = (error for one in self._others for error in one.path_errors())
+        return tuple(dict.fromkeys((*super().path_errors(), *errors)))
+
+    def _begin(self, path: bytes) -> None:
+        super()._begin(path)
+        self._lines = [other.lines.get(path, ()) for other in self._others]
+        self._seen, self._loose = False, 0
+
+    def _match(self, record: bytes) -> None:
+        self._seen = True
+        if self._is_near(record):
+            super()._match(record)
+        else:
+            self.far += 1
+            self._append(record, is_match=False)
+
+    def _is_near(self, record: bytes) -> bool:
+        if not all(self._lines):
+            return False
+        number = line_number_of(record)
+        return all(_next_line(lines, number - self._within) <= number + self._within for lines in self._lines)
+
+    def _append(self, record: bytes, *, is_match: bool) -> None:
+        """Add a record, and drop the context that belongs to no match that is near."""
+        block = self._block
+        if block is None:
+            return
+        before = len(block.records)
+        super()._append(record, is_match=is_match)
+        self._loose = 0 if is_match else self._loose + len(block.records) - before
+        if self._loose > self._request.before + (self._request.after if block.matches else 0):
+            del block.records[-1 - self._request.before]
+            self._loose -= 1
+
+    def _end(self, record: bytes) -> None:
+        self.binary += self._seen and not self._in_file and not is_text(record)
+        super()._end(record)
+
+
+def _next_line(lines: Sequence[int], least: int) -> float:
+    """Return the first number that is not below `least`; infinity if there is none."""
+    place = bisect_left(lines, least)
+    return lines[place] if place < len(lines) else float("inf")

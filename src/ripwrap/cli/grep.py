@@ -1,0 +1,113 @@
+"""Print results of `grep()`: of the command `search --near`, which finds lines near others, and of an index."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ripwrap import sync
+from ripwrap._operations.near import NEAR_LINES
+from ripwrap._ripgrep.host import RgHost
+from ripwrap.cli.flags import RIPWRAP, When, check_limit
+from ripwrap.cli.output import FAILED, complain, match_printer, print_all, print_json, warn_of_binary
+from ripwrap.models import Begin, Context, Match
+from ripwrap.options import SearchOptions
+from ripwrap.results import GrepResult
+
+
+def print_grep(
+    ask: Callable[[], GrepResult], color: When, max_columns: int, *, as_json: bool, errors: bool = True
+) -> int:
+    """Print the lines of a result, or the result as JSON, and return the exit code.
+
+    Args:
+        ask: Function that returns the result; warnings while it runs go to stderr.
+        color: When to color lines.
+        max_columns: Maximum length of a line; 0 is no limit.
+        as_json: Print one line of JSON.
+        errors: Print the errors of the result to stderr.
+    """
+    failed = False
+
+    def results() -> Iterator[GrepResult | Begin | Match | Context]:
+        nonlocal failed
+        result = ask()
+        real = [error for error in result.errors if not error.harmless]
+        failed = bool(real)
+        for error in real if errors else ():
+            complain(str(error))
+        if as_json:
+            yield from (result,) if result else ()
+            return
+        for file in result:
+            yield Begin.model_validate({"path": file.path})
+            yield from file.lines()
+            warn_of_binary(file.path, file.binary_offset)
+
+    code = print_all(results(), print_json if as_json else match_printer(color, max_columns), (Match, GrepResult))
+    return FAILED if failed else code
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class NearOptions:
+    """Options that choose lines by the lines around them."""
+
+    near: Annotated[
+        tuple[str, ...],
+        Parameter(
+            group=RIPWRAP,
+            negative=(),
+            metavar="PATTERN",
+            show_default=False,
+            help="Only lines near a match of this; may be repeated",
+        ),
+    ] = ()
+    within: Annotated[
+        int | None,
+        Parameter(
+            group=RIPWRAP, metavar="NUM", help="Distance of --near in lines", show_default="5", validator=check_limit
+        ),
+    ] = None
+
+    def check(self, others: Sequence[str]) -> bool:
+        """Return True if only lines near others are wanted.
+
+        Args:
+            others: Flags that were given and do not apply.
+
+        Raises:
+            ValueError: A flag does not apply.
+        """
+        if self.within is not None and not self.near:
+            raise ValueError("--within is a distance from --near; add --near, or leave --within out")
+        if self.near and others:
+            raise ValueError(f"{others[0]} does not apply to --near; leave one of them out")
+        return bool(self.near)
+
+
+NO_NEAR = NearOptions()
+
+
+def search_near(
+    pattern: str,
+    paths: Sequence[str],
+    where: NearOptions,
+    cwd: str,
+    rg: str | None,
+    *,
+    as_json: bool,
+    color: When,
+    max_columns: int,
+    limit: int | None,
+    on: RgHost | None,
+    options: SearchOptions,
+) -> int:
+    """Print the matches that are near matches of other patterns, and return the exit code."""
+    within = NEAR_LINES if where.within is None else where.within
+    lines: SearchOptions = {"context": 0, **options}
+    ask = partial(sync.grep, pattern, cwd=cwd, paths=paths, limit=limit, timeout=None, rg=rg, on=on, **lines)
+    found = partial(ask, near=where.near, within=within)
+    return print_grep(found, color, max_columns, as_json=as_json)
