@@ -286,8 +286,8 @@ TARGETS = (
         sources={"ripwrap.workspace.core": ["Tool", "Workspace"]},
         timeout=False,  # a workspace has one for all its tools
         words={
-            "It waits until other tasks no longer use an index, even if it is cancelled.": (
-                "It waits until other threads no longer use an index."
+            "It waits until no other task uses an index, even if it is cancelled.": (
+                "It waits until no other thread uses an index."
             )
         },
         bodies={"aclose": "self._tools.close()"},

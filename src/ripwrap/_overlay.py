@@ -1,4 +1,4 @@
-"""Texts that count in place of the files on disk, such as unsaved buffers of an editor and edits that are proposed."""
+"""Overlays: texts that are searched in place of files on disk, such as unsaved editor buffers and proposed edits."""
 
 import errno
 import os
@@ -17,16 +17,16 @@ P = TypeVar("P", bound=StrPath)
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Texts of files.
+    """Texts that replace the contents of files.
 
     Attributes:
-        texts: Texts by the real path of the file; `None` for a file that counts as deleted.
+        texts: Map from the real path of a file to its text, or to `None` if the file is to be treated as deleted.
     """
 
     texts: Mapping[str, bytes | None]
 
     def exists(self, path: str) -> bool | None:
-        """Return whether a path exists, by its absolute path; `None` if the overlay does not change that."""
+        """Return whether an absolute path exists in the overlay; `None` if only the disk decides that."""
         real = os.path.realpath(path)
         if real in self.texts:
             return self.texts[real] is not None
@@ -34,14 +34,14 @@ class Overlay:
         return any(one.startswith(inside) and text is not None for one, text in self.texts.items()) or None
 
     def is_file(self, path: str) -> bool:
-        """Return whether an absolute path is that of a text."""
+        """Return whether an absolute path leads to a file with a text in the overlay."""
         return self.texts.get(os.path.realpath(path)) is not None
 
     def open(self, path: str) -> int | None:
-        """Open the text of a file, by its absolute path, and return the descriptor; `None` if the file has no text.
+        """Open the text for an absolute path and return the descriptor; `None` if the overlay does not have the file.
 
         Raises:
-            FileNotFoundError: The file counts as deleted.
+            FileNotFoundError: The overlay deletes the file.
         """
         real = os.path.realpath(path)
         if real not in self.texts:
@@ -64,30 +64,30 @@ def active_overlay() -> Overlay | None:
 
 
 def refuse_overlay(what: str) -> None:
-    """Raise `ValueError` if there is an overlay, for an operation that cannot follow it.
+    """Raise `ValueError` if an overlay is active; called by operations that do not support overlays.
 
     Args:
-        what: Operation, as the beginning of a sentence.
+        what: Name of the operation, as the beginning of a sentence.
     """
     if _ACTIVE.get() is not None:
         raise ValueError(
-            f"{what} reads only files on disk, and not the texts of overlay(); call it outside of overlay()"
+            f"{what} does not support overlay(), because it reads files from the disk; call it outside of overlay()"
         )
 
 
 @contextmanager
 def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Generator[None]:
-    r"""Let texts count in place of the files on disk: unsaved buffers of an editor, or edits that are proposed.
+    r"""Search texts in place of files on disk, such as unsaved editor buffers or proposed edits.
 
-    In the block, answers are those about a tree in which the texts were written: new files are found, and globs, file
-    types, ignore files and `hidden` choose among them as among other files. This holds for `search()`,
-    `search_messages()`, `grep()`, `files()`, `tree()`, `expand()`, the counts, and the tools of `Workspace` that use
-    them. The text of a file counts wherever links lead to the file. In the block, `rank()`, `coverage()`, `why()`,
-    `replace()`, `scan()`, indexes, `Repositories`, other hosts and searches inside of files raise a `ValueError`. The
-    block does not change revisions.
+    In the `with` block, results are as if the texts had been written to the disk: new files are found, and globs, file
+    types, ignore files and `hidden` apply to them. This holds for `search()`, `search_messages()`, `grep()`, `files()`,
+    `tree()`, `expand()`, the counts, and the tools of `Workspace` that use them. If a link leads to a file with a text,
+    the text is searched under the path of the link, too. `rank()`, `coverage()`, `why()`, `replace()`, `scan()`,
+    indexes, `Repositories`, other hosts and searches inside of files raise a `ValueError` in the block. Searches in a
+    revision of git are not affected.
 
-    The overlay belongs to the running task (or thread), and to tasks that are started in the block. A generator keeps
-    the overlay of its call. Blocks may be nested; the inner text counts.
+    The overlay applies to the current task (or thread) and to tasks that are started in the block. A generator uses the
+    overlay that was active when it was called. Blocks may be nested; for a file in both, the inner text is used.
 
     ```python
     import ripwrap
@@ -106,20 +106,23 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     ```
 
     Args:
-        texts: Texts by path, relative to `cwd` or absolute. A `str` counts as UTF-8. `None` deletes the file.
-        cwd: Directory that relative paths are relative to.
+        texts: Map from paths, relative to `cwd` or absolute, to texts. A `str` is encoded as UTF-8. `None` treats the
+            file as deleted.
+        cwd: Directory that relative paths start from.
 
     Raises:
-        ValueError: Two paths are the same file, one is a file and the other below it, or `None` would delete a link.
-        IsADirectoryError, NotADirectoryError: A path is that of a directory, or below a file.
-        TypeError: A path or text has another type.
+        ValueError: Two paths lead to the same file, a path is below another path, or `None` is given for a link.
+        IsADirectoryError: A path is a directory.
+        NotADirectoryError: A path is below a file.
+        TypeError: A path or text has a wrong type.
 
-    A search that reads ignore files raises `ValueError` if a text is that of an ignore file. `sort` can only be `path`.
+    If the overlay has a text for an ignore file that a search would read, the search raises `ValueError`. The only
+    value for `sort` in the block is `path`.
     """
     outer = _ACTIVE.get()
     own = dict(_real_texts(texts, os.path.abspath(cwd)))
     if len(own) < len(texts):
-        raise ValueError("two paths of the overlay are the same file; leave one of them out")
+        raise ValueError("two paths of the overlay lead to the same file; leave one of them out")
     merged = {**(outer.texts if outer else {}), **own}
     for path, text in merged.items():
         above = os.path.dirname(path)
@@ -135,24 +138,25 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
 
 
 def _real_texts(texts: Mapping[P, str | bytes | None], cwd: str) -> Generator[tuple[str, bytes | None]]:
-    """Yield each text with the real path of its file."""
+    """Check the arguments of `overlay()`, and yield the real path and the bytes of each text."""
     for path, text in texts.items():
         name = os.fspath(cast("StrPath", path))
         if not isinstance(name, str) or not (text is None or isinstance(text, (str, bytes))):
             raise TypeError(
-                f"an overlay maps a path to a str, bytes or None, got {type(path).__name__} to {type(text).__name__}"
+                "an overlay maps a path to a str, bytes or None, "
+                f"got a key of type {type(path).__name__} and a value of type {type(text).__name__}"
             )
         if not name or "\0" in name:
             raise ValueError(f"a path of the overlay is empty or has a NUL: {name!r}")
         full = os.path.join(cwd, name)
         real = os.path.realpath(full)
         if os.path.isdir(real):
-            raise IsADirectoryError(errno.EISDIR, "the path of the overlay is a directory; name a file", name)
+            raise IsADirectoryError(errno.EISDIR, "a path of the overlay is a directory; pass the path of a file", name)
         if text is None and os.path.islink(full):
-            raise ValueError(f"{shown(name)} is a link, which an overlay cannot delete; name the file that it leads to")
+            raise ValueError(f"an overlay cannot delete the link {shown(name)}; pass the path of the file behind it")
         above = os.path.dirname(real)
         while not os.path.lexists(above):
             above = os.path.dirname(above)
         if not os.path.isdir(above):
-            raise NotADirectoryError(errno.ENOTDIR, f"the path of the overlay is below {shown(above)}, a file", name)
+            raise NotADirectoryError(errno.ENOTDIR, f"a path of the overlay is below the file {shown(above)}", name)
         yield real, raw_bytes(text) if isinstance(text, str) else text

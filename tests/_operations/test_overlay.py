@@ -305,7 +305,10 @@ class TestRefusals:
         texts: dict[str, str]
         options: Any
         for texts, options in (({".gitignore": ""}, {}), ({"rules": "x"}, {"ignore_file": "rules"})):
-            with ripwrap.overlay(texts), pytest.raises(ValueError, match=r"reads the ignore file .* from the disk"):
+            with (
+                ripwrap.overlay(texts),
+                pytest.raises(ValueError, match=r"cannot use the text of overlay\(\) for the ignore file"),
+            ):
                 list(sync.files(**options))
         with ripwrap.overlay({".gitignore": ""}):
             assert "ignored.py" in list(sync.files(no_ignore=True))
@@ -313,12 +316,12 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("texts", "kind", "text"),
         [
-            ({"a.py": "", "./a.py": ""}, ValueError, "two paths of the overlay are the same file"),
+            ({"a.py": "", "./a.py": ""}, ValueError, "two paths of the overlay lead to the same file"),
             ({"x": "", "x/y": ""}, ValueError, "is a file of the overlay, and .*x/y is below it"),
-            ({"sub": ""}, IsADirectoryError, "the path of the overlay is a directory"),
-            ({"a.py/x": ""}, NotADirectoryError, "the path of the overlay is below .*a.py, a file"),
-            ({"link.py": None}, ValueError, "is a link, which an overlay cannot delete"),
-            ({"a.py": 5}, TypeError, "an overlay maps a path to a str, bytes or None, got str to int"),
+            ({"sub": ""}, IsADirectoryError, "a path of the overlay is a directory"),
+            ({"a.py/x": ""}, NotADirectoryError, "a path of the overlay is below the file .*a.py"),
+            ({"link.py": None}, ValueError, "an overlay cannot delete the link"),
+            ({"a.py": 5}, TypeError, "an overlay maps a path to .*, got a key of type str and a value of type int"),
             ({"": "x"}, ValueError, "a path of the overlay is empty"),
         ],
     )

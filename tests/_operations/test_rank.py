@@ -251,7 +251,7 @@ async def test_accents_and_unspaced_scripts_match_with_and_without_an_index(
 async def test_ignored_query_words_are_reported(plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
     folder = plant({"a.py": "cookie\n"})
     page = "cookie " + "y" * 100_000 + "".join(f" word{number}(x)" for number in range(20_000))
-    said = "words and names of the query are not searched: at most 32 are"
+    said = "words and names of the query are not searched: the limits are 32 words"
     async with Index(folder, location=folder.parent / "kept", chunker="windows") as index:
         await index.refresh()
         for search in (index.search, partial(ripwrap.rank, cwd=folder)):

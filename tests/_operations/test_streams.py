@@ -202,7 +202,7 @@ class TestItemsThatFail:
 
     def test_blocking_call_refuses_an_async_iterable(self) -> None:
         for call in (sync.search_in, sync.grep_in):
-            with pytest.raises(TypeError, match="got an async iterable"):
+            with pytest.raises(TypeError, match="cannot take an async iterable"):
                 call("x", streamed([]))  # type: ignore[arg-type]
 
 

@@ -520,7 +520,7 @@ def test_deleted_current_directory_raises_instead_of_no_matches(folder: Path, mo
     monkeypatch.chdir(folder / "gone")
     (folder / "gone").rmdir()
     for call in (blocking, lambda: list(sync.files()), lambda: sync.grep("x"), sync.tree_text):
-        with pytest.raises(FileNotFoundError, match="the current directory is gone"):
+        with pytest.raises(FileNotFoundError, match="the current directory was deleted"):
             call()
 
 

@@ -86,10 +86,10 @@ def test_program_that_is_a_link_is_rejected(kind: bytes) -> None:
 
 
 def test_archive_must_contain_the_program_exactly_once() -> None:
-    assert_refused(tar_of((entry(f"{FOLDER}/README"), b"x")), "got 0")
-    assert_refused(tar_of(GOOD, GOOD), "got 2")
-    assert_refused(tar_of((entry("rg"), PROGRAM)), "got 0")
-    assert_refused(tar_of((entry(f"{FOLDER}/rg", tarfile.DIRTYPE), b"")), "got 0")
+    assert_refused(tar_of((entry(f"{FOLDER}/README"), b"x")), "found 0")
+    assert_refused(tar_of(GOOD, GOOD), "found 2")
+    assert_refused(tar_of((entry("rg"), PROGRAM)), "found 0")
+    assert_refused(tar_of((entry(f"{FOLDER}/rg", tarfile.DIRTYPE), b"")), "found 0")
 
 
 @pytest.mark.slow

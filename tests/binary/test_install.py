@@ -176,7 +176,7 @@ def test_program_that_fails_or_is_not_rg_is_not_installed(
             sync.resolve()
         assert contents(store) == {"lock"}
     monkeypatch.setenv("RIPWRAP_SHA256", mirror.put(VERSION, ASSET, targz("other", b"")))
-    with pytest.raises(ripwrap.ExtractionFailedError, match="got 0"):
+    with pytest.raises(ripwrap.ExtractionFailedError, match="found 0"):
         sync.resolve()
     assert contents(store) == {"lock"}
 

@@ -150,7 +150,7 @@ def test_container_without_a_shell_is_an_error(docker: Path, there: str) -> None
 @pytest.mark.slow
 def test_missing_docker_is_an_error(tmp_path: Path, there: str) -> None:
     program = tmp_path / "no-docker"
-    with pytest.raises(RemoteError, match=r"could not start .*no-docker: .*; install it, or name another program"):
+    with pytest.raises(RemoteError, match=r"could not start .*no-docker: .*; install it, or choose another program"):
         list(sync.files(on=remote.docker("box", program=program), rg=there))
 
 
@@ -403,7 +403,7 @@ class TestCommandLine:
             (["files", "--on", "docker:gone"], ("docker:gone: docker ended with exit code 1, without an answer of rg: "
              "Error response from daemon: No such container: gone")),
             (["files", "--on", "docker:box:~/x"], ("--on docker:box:~/x: cwd '~/x' begins with ~, which is not "
-             "expanded; leave out '~/', or write './~' for that name")),
+             "expanded; leave out '~/', or write './~' for a file name")),
             (["files", "--on", "docker:box:/gone"], "--cwd does not exist on docker:box: '/gone'"),
         ],
     )  # fmt: skip

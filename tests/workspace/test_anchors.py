@@ -256,8 +256,8 @@ def test_resolve_result_raises(plant: Plant) -> None:
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({"start_line": "5·k7q"}, "start_line must be a number; resolve gives the number that the line has now, got"),
-        ({"end_line": "5·k7q:"}, "end_line must be a number; resolve gives the number that the line has now, got"),
+        ({"start_line": "5·k7q"}, "start_line must be a number; resolve gives the current number of the line, got"),
+        ({"end_line": "5·k7q:"}, "end_line must be a number; resolve gives the current number of the line, got"),
         ({"ranges": "4·abc-5·k7q"}, 'ranges must be like "10-40,80-95"; resolve gives the numbers of anchors, got'),
     ],
 )

@@ -140,9 +140,9 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
 def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
     """Choose at most `max_lines` lines of a span to show, and return their numbers.
 
-    The matching lines (`place`) are chosen first, at least the first of them. Then three groups of lines share the
-    rest: lines around the match, the first lines of the span, and its last lines. For every four lines on each side of
-    the match, two first lines and one last line are chosen.
+    The matching lines (`place`) are chosen first, at least the first of them. Then lines are chosen from three groups:
+    for every four lines before and four lines after the match, two of the first lines of the span and one of its last
+    lines.
     """
     count = span.last - span.first + 1
     if count <= max_lines:
@@ -154,7 +154,7 @@ def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
         away = min(abs(number - place.first), abs(number - place.last))
         return min(away, (number - span.first) * _HEAD_COST, (span.last - number) * _TAIL_COST), number
 
-    # Only these lines can be kept: at most `max_lines` are, so a line further away costs too much.
+    # Only these lines can be chosen: there are at most `max_lines`, and lines further away cost more.
     near = {
         *range(max(place.first - max_lines, span.first), min(place.last + max_lines, span.last) + 1),
         *range(span.first, min(span.first + max_lines, span.last) + 1),
@@ -213,7 +213,7 @@ class _Blocks:
         """Return the first and last line of the smallest block around some lines, or None outside of blocks."""
         indented = self._by_indentation(first, last)
         if indented is not None and indented[0] == first:
-            return indented  # the brackets of a signature would be a smaller block
+            return indented  # the brackets of a signature would be a smaller block, but are not wanted
         found = [block for block in (indented, self._by_brackets(first, last)) if block]
         return min(found, key=lambda block: block[1] - block[0], default=None)
 

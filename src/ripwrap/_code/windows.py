@@ -15,7 +15,7 @@ NDCG@10 of a search differs by at most .007.
 """
 
 _MIN_CHUNK_CHARS = 300
-"""Least number of characters of a chunk that ends at a blank line."""
+"""Minimum number of characters of a chunk that ends at a blank line."""
 
 _DEFINITION_START = re.compile(
     r"(?:[ \t]*(?:@|//|/?\*|#)[^\n]*\n){0,8}"  # decorators, attributes and comments above a definition

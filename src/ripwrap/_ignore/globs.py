@@ -1,14 +1,15 @@
 """Translate globs of ignore files, as rg's `globset` crate reads them, to patterns of `pathspec`; no I/O.
 
-`pathspec` supplies the types of patterns. It translates globs as git does. rg differs from git in these points, which
-`tests/workspace/test_walk.py` compares with rg:
+The package `pathspec` has the classes of patterns, but translates globs as git does. rg differs from git in these
+points, which `tests/workspace/test_walk.py` compares with rg:
 
 - `{a,b}` are alternatives, and may be nested. They cannot be expanded into several patterns of git, because sixteen
 groups in a row would give 65,536 patterns.
 - `?` and a class match one byte, not one character, and a class may match a slash.
 - A pattern that matches a directory does not match the files in it. So another rule may include these files.
-- A glob that does not parse is an error with rg's text; git skips it.
-- A regex for `*a*a*a*b` can take years, while globset uses an automaton. So `SteppingPattern` matches in bounded time.
+- A glob that does not parse is an error with rg's message; git skips it.
+- globset uses an automaton. A regular expression for `*a*a*a*b` can take years, so `SteppingPattern` matches such globs
+  in bounded time.
 
 Patterns match strings in which each character stands for a byte (`byte_text()`).
 """
@@ -21,8 +22,7 @@ from typing import TypeAlias
 from pathspec import Pattern, RegexPattern
 
 Tokens: TypeAlias = "list[str | tuple[Tokens, ...]]"
-"""Sequence of regexes and alternatives. The four regexes below can match in many ways, any other regex in only one.
-"""
+"""Sequence of regexes and alternatives. Only the four regexes below can match a given text in more than one way."""
 
 _STAR = r"[^/]*"
 _PREFIX = r"(?:.*/|/?)"
@@ -87,7 +87,7 @@ def token_regex(tokens: Tokens) -> str:
 
 
 class _Parser:
-    """Parser with the same steps as that of globset (`crates/globset/src/glob.rs`), so that unusual globs agree too."""
+    """Parser that takes the same steps as that of globset (`crates/globset/src/glob.rs`), also for unusual globs."""
 
     def __init__(self, glob: str, *, allow_unclosed: bool) -> None:
         self.glob = glob
@@ -208,7 +208,7 @@ def _escape(char: str) -> str:
 
 
 def _count_choices(tokens: Tokens) -> int:
-    """Return the number of tokens that can match in several ways; a regex may backtrack at each of them."""
+    """Return the number of tokens that can match in more than one way; a regex may backtrack at each of them."""
     return sum(token in _REPEATS if isinstance(token, str) else 1 + sum(map(_count_choices, token)) for token in tokens)
 
 

@@ -17,7 +17,7 @@ KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 """Kinds of ignore files; the first kind that has a rule for a path decides."""
 
 _GIT_KINDS = 2
-"""Number of kinds of git's ignore files; they are at the end of `KINDS`."""
+"""Number of kinds at the end of `KINDS` that are ignore files of git."""
 
 _REPOSITORY = (".git", ".jj")
 """Names that mark the top directory of a repository: of git, and of Jujutsu (from rg 15 on)."""
@@ -118,8 +118,9 @@ class Rules:
         rule = self.match(path, is_folder=is_folder)
         return None if rule is None else rule.ignores
 
-    # Not pathspec's `PathSpec`. If RE2 is installed, `PathSpec` compiles all patterns with RE2, which has no `\Z`.
-    # Otherwise it tries one pattern after another, which takes twice as long as one regex that rules out most paths.
+    # pathspec's `PathSpec` is not used. If RE2 is installed, `PathSpec` compiles all patterns with RE2, which has no
+    # `\Z`. Otherwise it tries one pattern after another, which takes twice as long as one regex that excludes most
+    # paths.
     @cached_property
     def _any_regex(self) -> re.Pattern[str]:
         patterns: list[Any] = [rule.pattern for rule in self.rules if isinstance(rule.pattern, RegexPattern)]
@@ -222,7 +223,7 @@ def _exclude_file(folder: str) -> str:
     if os.path.isfile(git):
         try:
             mark, _, own = _first_line(git).partition(" ")
-            if mark != "gitdir:" or not os.path.isabs(own):  # rg resolves a relative path in its own working directory
+            if mark != "gitdir:" or not os.path.isabs(own):  # rg resolves a relative path in rg's working directory
                 return ""
             common = _first_line(os.path.join(own, "commondir"))
         except OSError:
@@ -246,7 +247,7 @@ def outer_rules(root: str, sub: str) -> str:
     - Any rule in `sub` or below it overrides a rule above `sub`, because rg reads an `--ignore-file` last.
     - rg 13 reads no `.gitignore` and no exclude file above a nested repository; the rules here apply.
 
-    The rules are valid only for this `sub`, because they contain the number of directories above it, not their names.
+    The rules are valid only for this `sub`: they contain the number of directories above it, but not their names.
     rg 13 and 14 cannot parse some rules (nested braces, an unclosed `[`), and report them as in any ignore file. Rules
     above the root have no effect, but rg reads them if it reads any `.gitignore`. If a line of such a file does not
     parse, rg reports its path and number, and exits with 2.
@@ -256,7 +257,7 @@ def outer_rules(root: str, sub: str) -> str:
         for kind in reversed(KINDS)
         for depth, folder in enumerate(_folders_above(sub))
         for rule in _read(root, folder, kind)
-        if rule.glob  # a rule `/` matches nothing; with a prefix it would match a directory
+        if rule.glob  # drop the rule `/`, which matches nothing; with a prefix it would match a directory
     )
     return "".join(lines)
 
@@ -286,7 +287,7 @@ def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> tu
 
 def read_rules(path: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
     """Return the rules of an ignore file; empty if it cannot be read, or is not a regular file."""
-    # To open a FIFO could block for ever.
+    # Opening a FIFO could block for ever.
     if not os.path.isfile(path):
         return ()
     try:

@@ -78,7 +78,7 @@ class Folder:
 
 
 class Selection:
-    """Choice of files by the options of a search."""
+    """Rules by which rg selects files, for the options of a search."""
 
     def __init__(
         self, cwd: str, options: Mapping[str, Any], types: Mapping[str, Sequence[str]], *, inside: str = ""
@@ -154,7 +154,7 @@ class Selection:
             return False, Cause("unreadable", detail=error.strerror or type(error).__name__)
         linked = is_link(info)
         is_folder = stat.S_ISDIR(info.st_mode) and not linked
-        if folder.depth == self._max_depth:  # at the searched path itself: rg does not read its entries
+        if folder.depth == self._max_depth:  # `max_depth` is 0: rg does not read the entries of the searched path
             return is_folder, _TOO_DEEP
         cause = self._by_rules(folder, name, info, is_folder=is_folder)
         if cause is None and is_folder:
@@ -333,7 +333,7 @@ class Selection:
 
 
 class NameSelection:
-    """Choice of items by their names, which are treated as paths of files; there are no ignore files and no sizes."""
+    """Rules that select items by their names, as if they were paths of files. There are no ignore files and sizes."""
 
     def __init__(
         self, options: Mapping[str, Any], types: Mapping[str, Sequence[str]], roots: Sequence[str] = ()
@@ -393,7 +393,7 @@ def walk_left_out(
     *,
     whole: bool,
 ) -> Iterator[LeftOut]:
-    """Yield each file below the searched paths that is not searched, including files in directories that are left out.
+    """Yield the files below the searched paths that rg does not search, including files in excluded directories.
 
     Unreadable directories are skipped. With `follow`, links are followed everywhere.
 
@@ -405,8 +405,9 @@ def walk_left_out(
         whole: True to walk through directories that are left out, too. Otherwise such a directory is yielded and not
             opened.
     """
-    # A stack and not recursion: a tree may be deeper than Python's stack. Each item has the parent directory (`None`
-    # for a searched path), the name of the directory to read, and the reason if the directory is left out.
+    # This uses a stack instead of recursion, because a tree may be deeper than Python's recursion limit. Each item has
+    # the parent directory (`None` for a searched path), the name of the directory to read, and the reason if the
+    # directory is left out.
     waiting: list[tuple[Folder | None, str, LeftOut | None]] = []
     for path in paths:
         if os.path.isdir(os.path.join(selection.cwd, path)):

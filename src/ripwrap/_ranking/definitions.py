@@ -31,9 +31,9 @@ _NAME_IN_PATH = re.compile(r"(?:(?<=.\.)|(?<=.::)|\A)([^\W\d]\w*+)")
 _LEAD = re.compile(rf"[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*")
 _END = r"(?![\w$])"
 
-# The keywords are also English words, as in "a class jar, which is large". So a name counts only if code follows:
-# anywhere in a line, a bracket or operator; at the beginning of a line, also the line's end, a colon or another
-# keyword.
+# The keywords are also English words, as in "a class jar, which is large". So a name is a definition only if code
+# follows: a bracket or operator; or, for a keyword at the beginning of a line, also the end of the line, a colon or
+# another keyword.
 _IN_CODE = re.compile(rf"{_END}(?:[!?]?\(|[ \t]*+[\[{{<=;]|[ \t]++(?:extends|implements)\b)")
 _AT_THE_START = re.compile(
     rf"{_END}(?:[!?]?[ \t]*+(?:[:(].*)?\r?$|[ \t]++(?:with|where|final|private|struct|interface|func|map|chan)\b"
@@ -47,8 +47,8 @@ _FUNCTION_VALUE = re.compile(r"[:=]\s*+(?:async\s++)?(?:function\b|class\b|\([^(
 """Pattern for a function or class that is assigned to a name (JavaScript)."""
 _ASSIGNED = re.compile(r"[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?([^\W\d]\w*)\s*")
 """Pattern for the part of the line before `_FUNCTION_VALUE`, with the name."""
-# A signature with its body (C, C++, Java, C#). It is found from its end: first `) {`, then the words before it that end
-# in `foo(`.
+# A signature with its body (C, C++, Java, C#). The search begins at the end of the signature: first it finds `) {`,
+# then the words before it, the last of which is `foo(`.
 _BODY = re.compile(r"\)[\w\s]*+\{")
 _SIGNATURE = re.compile(r"\n([\w:&*<>,\[\] \t]++)(?=\s*+\()")
 _QUALIFIED = re.compile(r"(?:\w+::)*+([^\W\d]\w*)")
@@ -135,7 +135,7 @@ def _names_in_path(path: str) -> list[tuple[str, int]]:
 def _assignments(text: str) -> Iterator[Definition]:
     """Yield names to which a function or class is assigned."""
     line = 0
-    if not ("=>" in text or "function" in text or "class" in text):  # the pattern needs one of them, and is slower
+    if not ("=>" in text or "function" in text or "class" in text):  # faster than the pattern, which needs one of them
         return
     for found in _FUNCTION_VALUE.finditer(text):
         last = found.start()

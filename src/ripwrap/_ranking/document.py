@@ -59,7 +59,7 @@ def cut_to_limit(raw: bytes) -> bytes:
     _, encoding = byte_order_mark(raw)
     decoder = codecs.getincrementaldecoder(encoding)("ignore")
     decoder.decode(raw[:cut])
-    begun, _ = decoder.getstate()  # bytes of a character that was cut
+    begun, _ = decoder.getstate()  # the bytes of an incomplete character at the end
     return raw[: cut - len(begun)]
 
 
@@ -88,7 +88,7 @@ def to_ranked_chunk(
     Args:
         query: Query.
         entry: The chunk, with its score.
-        source: Text of its file.
+        source: Text of the chunk's file.
         symbol: Name of the definition that contains all lines of the chunk, if known. The result then has this name, or
             the name of a definition inside of that definition.
         name_at: Function to call instead of `source.name_at()`, for example with a cache. It must return the same

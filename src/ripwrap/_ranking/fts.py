@@ -24,8 +24,9 @@ LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int
 T = TypeVar("T")
 
 POOL_DEPTH = 4
-"""Number of best rows in which further files are looked for, as a multiple of `POOL_SIZE`. Larger values gave no better
-results.
+"""Number of best rows in which `best_rows()` looks for further files, as a multiple of `POOL_SIZE`.
+
+Larger values gave no better results.
 """
 
 _MAX_TIED_ROWS = 5_000
@@ -47,7 +48,7 @@ def open_memory_database() -> "Connection":
         RipwrapError: This Python has no SQLite, or one without FTS5.
     """
     try:
-        import sqlite3  # late: it takes some milliseconds
+        import sqlite3  # imported late, because it takes some milliseconds
     except ModuleNotFoundError as error:  # a Python that was built without SQLite
         raise RipwrapError(missing_fts5_text(error)) from error
     database = sqlite3.connect(":memory:", isolation_level=None)
@@ -98,8 +99,8 @@ def bm25_pool(
         statement = "SELECT rowid FROM fts WHERE fts MATCH ?"
         positions = locate([row for (row,) in database.execute(statement, (query.definitions,)) if row not in known])
         for some in batches(sorted(positions, key=positions.__getitem__)[:POOL_SIZE]):
-            # Without the unary plus, SQLite looks up one rowid after the other, and each lookup starts the full-text
-            # query again, which counts all words of the query (https://www.sqlite.org/optoverview.html, "unary +").
+            # Without the unary plus, SQLite looks up one rowid after the other. Each lookup would start the full-text
+            # query again, and count all of its words (https://www.sqlite.org/optoverview.html, "unary +").
             statement = f"{SELECT_BM25} AND +rowid IN ({','.join('?' * len(some))})"
             pool += database.execute(statement, (query.match, *some)).fetchall()
     return pool
@@ -124,11 +125,11 @@ def best_rows(
     Args:
         search: Function that takes a number, and returns that many rows with their BM25, the best row first.
         locate: Function that says where rows are; rows that it drops do not count.
-        wanted: Number of rows of the first search.
+        wanted: Number of best rows to return; more are searched if needed.
     """
-    # BM25 is computed for the whole table. `locate` drops rows of other views, and only `locate` knows the order of
-    # rows with equal scores. So ask for the `wanted` best rows. Ask for four times as many while further rows may have
-    # the last score, and fewer than POOL_SIZE rows of the view have a better score.
+    # BM25 is computed for the whole table; then `locate` drops rows of other views and sorts rows with equal scores. So
+    # search for the `wanted` best rows first. Search again for four times as many as long as further rows may have the
+    # same score as the last row, and fewer than POOL_SIZE rows of the view have a better score.
     while True:
         rows = search(wanted)
         scores: dict[int, float] = dict(rows)

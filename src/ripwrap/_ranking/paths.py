@@ -1,4 +1,4 @@
-"""Find words of a query in a path, and the weights of kinds of files that queries seldom mean; no I/O."""
+"""Find words of a query in a path, and weigh down kinds of files that queries rarely ask for, such as tests; no I/O."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -99,12 +99,12 @@ class PathWords(NamedTuple):
 
 
 def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
-    """Return the factor for the score that chooses files to read. It is below 1 for kinds that queries seldom mean.
+    """Return the factor for the score that chooses files to read; below 1 for kinds that queries rarely ask for.
 
     Args:
         path: Path of the file.
-        query: Query; kinds that it asks for have no effect.
-        defining: True if the file defines a symbol of the query, which it may well do in a package's `__init__`.
+        query: Query; kinds that it asks for keep the factor 1.
+        defining: True if the file defines a symbol of the query; a package's `__init__` then keeps the factor 1.
     """
     weight = 1.0
     for kind in _kinds(path, query, defining=defining):
@@ -113,14 +113,14 @@ def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
 
 
 def path_penalty(path: str, query: Query, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
-    """Return the penalty of a path, which is 0 or negative, and the names of the kinds of file that cause it.
+    """Return the penalty of a path, which is 0 or negative, and the names of the kinds of files that cause it.
 
-    Kinds of file that a query seldom means, such as tests, have a penalty.
+    Kinds of files that queries rarely ask for, such as tests, have a penalty.
 
     Args:
         path: Path of the file.
-        query: Query; kinds that it asks for have no effect.
-        defining: True if the file defines a symbol of the query, which it may well do in a package's `__init__`.
+        query: Query; kinds that it asks for have no penalty.
+        defining: True if the file defines a symbol of the query; a package's `__init__` then has no penalty.
     """
     kinds = _kinds(path, query, defining=defining)
     return sum(kind.penalty for kind in kinds), tuple(kind.name for kind in kinds)
@@ -164,7 +164,7 @@ def match_path(path: str, words: tuple[str, ...]) -> PathWords:
 
 
 def _alike(words: tuple[str, ...], names: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return the words that occur, in any form, in some names."""
+    """Return those of the words that occur, in any form, in any of the names."""
     found = set(chain.from_iterable(_alike_one(words, name) for name in names))
     return [word for word in words if word in found]
 

@@ -32,7 +32,7 @@ _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?P<call>\(\))?")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")
 _SEPARATOR = re.compile(r"\.|::|->|#")
-_UNSPACED = re.compile(  # scripts without blanks between words, and Hangul, which has blanks between phrases
+_UNSPACED = re.compile(  # scripts without spaces between words, and Hangul, which has spaces only between phrases
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff]+"
 )
@@ -94,8 +94,8 @@ class Query:
         if not self.left_out:
             return ""
         return (
-            f"{self.left_out} words and names of the query are not searched: at most {MAX_QUERY_WORDS} are, words of "
-            f"identifiers and long words first, and none with more than {MAX_WORD_CHARS} characters"
+            f"{self.left_out} words and names of the query are not searched: the limits are {MAX_QUERY_WORDS} words "
+            f"(words of identifiers and long words are preferred) and {MAX_WORD_CHARS} characters for each word"
         )
 
 
@@ -116,7 +116,7 @@ def parse_query(text: str) -> Query:
     named = next(filter(None, asked.groups())) if asked else spelled.strip()
     alone = _IDENTIFIER.fullmatch(named)
     if alone and not asked and (_UNSPACED.search(named) or named in STOP_WORDS):
-        alone = None  # it may be a sentence, or a word that is not a symbol
+        alone = None  # the query may be a sentence, or a word that is not a symbol
     if alone:
         symbols = [alone[0]]
     else:
@@ -203,7 +203,7 @@ def _after_space(found: re.Match[str]) -> str:
 
 
 def _may_have_camel_case(text: str) -> bool:
-    """Return False if a text has no identifier in camel case; true for most of C, five times as fast as the pattern."""
+    """Return False if a text cannot have identifiers in camel case, as most of C; five times as fast as the pattern."""
     if not text.isascii():
         return True
     kinds = text.encode().translate(_KINDS)
@@ -222,7 +222,7 @@ def identifier_parts(identifier: str) -> list[str]:
 
 
 def _script_runs(part: str) -> Iterator[str]:
-    """Split a word into runs of one script, and runs in scripts without spaces into pairs of characters."""
+    """Split a word where its script changes, and split parts in scripts without spaces into pairs of characters."""
     at = 0
     for run in _UNSPACED.finditer(part):
         yield from filter(None, (part[at : run.start()],))
@@ -233,9 +233,9 @@ def _script_runs(part: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def rough_stem(word: str) -> str:
-    """Return the beginning that a word and its other forms share, such as `pars` for `parse` and `parsing`.
+    """Return the beginning that all forms of a word have in common, such as `pars` for `parse` and `parsing`.
 
-    The stem may be too short. It is rougher than the Porter stems of FTS5, because it only chooses the files to rank.
+    The result may be too short. It is less exact than the Porter stems of FTS5, which suffices to choose files to rank.
     """
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS:
@@ -263,7 +263,7 @@ def fts_term(words: str) -> str:
 
 
 def _phrase(words: str) -> str:
-    """Split words as `fts_text()` does, but do not make the last character of a text a word by itself."""
+    """Split words as `fts_text()` does, but without the additional word for the last character."""
     if words.isascii():
         return words
     return " ".join(piece for word in words.split() for piece in _script_runs(word))

@@ -4,12 +4,14 @@ The pool is the set of chunks to rank.
 
 The score of a file is 1 plus the sum of these parts; each is a number from 0 to 1, multiplied by its weight:
 
-    BM25         the best three chunks of the file defines      a chunk defines a symbol of the query; more if the file
-    is named like the symbol exact name   the name of the file is one to three neighbouring words of the query first
-    word   the name of the file has the first word of the query; a later word counts less path, directory words of the
-    query in the whole path, and in the directory of the file near         neighbouring words of the query are near each
-    other in a chunk vectors      the chunk of the file whose embedding is most similar to the query's penalties
-    tests, examples, legacy code, `__init__`, files without code, unless the query asks for them
+- BM25: the best three chunks of the file.
+- defines: a chunk defines a symbol of the query; more if the file is named like the symbol.
+- exact name: the name of the file is one to three neighbouring words of the query.
+- first word: the name of the file has the first word of the query; a later word counts less.
+- path, directory: words of the query in the whole path, and in the directory of the file.
+- near: neighbouring words of the query are near each other in a chunk.
+- vectors: the chunk of the file whose embedding is most similar to that of the query.
+- penalties: tests, examples, legacy code, `__init__` and files without code, unless the query asks for them.
 
 If the sum is below 0, the score is e to the power of the sum, so that it is above 0. The best chunk of each file comes
 first; all other chunks follow.
@@ -58,13 +60,13 @@ DEFINES_NAMED = 0.25
 _CHUNK_SHARES = (1.0, 0.5, 0.25)
 """Shares of the best, the second and the third chunk in the BM25 of a file."""
 _FILES_WITH_NEAR = 30
-"""Number of files whose text is searched for words near each other: those with the best scores without this part."""
+"""Number of files whose text is searched for words near each other: the files with the best sum of the other parts."""
 _NEAR_CHARS = 24
 """Maximum number of characters between two words that are near each other."""
 _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
-"""BM25's k1 and b for paths, and the usual number of words in a path. A word counts less in a longer path."""
+"""BM25's k1 and b for paths, and the usual number of words in a path. In a longer path, a word counts less."""
 _LEAST_WORTH = 0.1
-"""Weight of a word that every file has, so that it still counts in names."""
+"""Weight of a word that every file has; it is above 0, so that the word still counts in names."""
 _VECTOR_RANKS = 50
 """Number of files that get a similarity above 0: those that are most similar to the query."""
 _REPEAT_FACTOR = 0.25
@@ -80,7 +82,7 @@ _MAX_RELEVANT_LINES = 16
 
 
 class Content(Protocol):
-    """Content of a chunk; its file may not have been read yet."""
+    """Interface to the content of a chunk; its file may not have been read yet."""
 
     def text(self) -> str | None:
         """Return the text; None if the file has changed since it was split into chunks."""
@@ -114,7 +116,7 @@ class Candidate:
         path: Path of its file.
         start_line: Number of its first line, from 1.
         end_line: Number of its last line.
-        content: Content; its text is read only if the file is one of the best, or if the chunk is shown.
+        content: Content; the text is read only if the file is one of the best, or if the chunk is shown.
         bm25: BM25; more is better.
         cosine: Cosine similarity of the embeddings of the chunk and the query; None if the search by embedding did not
             find the chunk.
@@ -189,7 +191,7 @@ def rank_candidates(
 ) -> list[RankedCandidate]:
     """Return the best chunk of each file of a pool, the best file first; then return the other chunks.
 
-    Equal scores are in the order of path and line. Chunks without a text are left out.
+    Chunks with equal scores are sorted by path and line. Chunks whose text cannot be read are left out.
 
     Args:
         query: Query.
@@ -271,7 +273,7 @@ def _add_definitions(file: _File, query: Query) -> None:
 
 
 def _asks_for_definition(query: Query) -> bool:
-    """Return True if a query is a name and not a topic; a name in small letters, such as `response`, may be either."""
+    """Return True if a query is a name and not a topic; False for a lowercase word such as `response`, if unclear."""
     text = query.text.strip()
     return query.symbolic and not (text.isalpha() and text.islower())
 
@@ -358,7 +360,7 @@ class _Proximity:
             return 0.0, []
         text = to_nfc(text)
         lower = text.lower()
-        if len(lower) != len(text):  # a few letters become two in lower case
+        if len(lower) != len(text):  # a few letters become two letters in lower case, which would shift offsets
             text = lower
         found = [
             (one.start(1), one.end(1), one[1])
@@ -404,7 +406,7 @@ def _reasons(query: Query, file: _File) -> list[str]:
     if file.words.anywhere:
         reasons.append("path has " + ", ".join(f'"{word}"' for word in file.words.anywhere))
     _, near = max(file.near.values(), key=lambda one: one[0], default=(0.0, list[str]()))
-    if not file.defined:  # the parts of a defined name are always near each other
+    if not file.defined:  # with a definition, the reason would be trivial: parts of a name are near each other
         reasons += near
     reasons += _match_reasons(first)
     if len(file.chunks) > 1:
@@ -442,8 +444,10 @@ def most_relevant_lines(text: str, query: Query) -> list[int]:
     for symbol in query.symbols:
         if lines := list(islice(definition_lines(text, symbol), _MAX_RELEVANT_LINES)):
             return lines
-    # The line end at the end of the text does not begin another line.
-    most = _count_words(query, split_camel_case(text).lower().removesuffix("\n").split("\n"))
+    # A line end at the end of the text is not followed by another line.
+    most = _count_words(query, split_camel_case(text).lower().removesuffix("
+").split("
+"))
     best = max(most)
     return list(islice((index for index, count in enumerate(most) if count == best), _MAX_RELEVANT_LINES))
 

@@ -47,8 +47,11 @@ def choose_files(
     """
     # BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), with bytes for the
     # length of a document, and log(1 + N/n) for the inverse document frequency, which is positive for every word:
-    # worth(word) * hits / (hits + k1 * (1 - b + b * size / mean size)) A word in text and path adds at most 2 *
-    # worth(word), so adding `most` puts files with a possible definition first.
+    #
+    #     worth(word) * hits / (hits + k1 * (1 - b + b * size / mean size))
+    #
+    # A word in text and path adds at most 2 * worth(word). So adding `most` puts files with a possible definition
+    # first.
     worth = {stem: math.log(1 + total / number) for stem, number in files_with.items() if stem != DEFINITION_TERM}
     most = 2 * sum(worth.values())
     mean = sum(sizes.values()) / max(len(sizes), 1) or 1.0
@@ -91,7 +94,7 @@ def _words_pattern(stems: Sequence[str]) -> str:
     if not spaced:
         return anywhere
     written = [re.escape(form) for stem in spaced for cased in (stem, stem.upper()) for form in unicode_forms(cased)]
-    # The ASCII word boundary is faster, but does not hold before other letters
+    # The ASCII word boundary is faster, but it does not match before letters outside of ASCII
     # (https://docs.rs/regex/latest/regex/#unicode-can-impact-memory-usage-and-search-speed).
     bound = r"(?-u:\b)" if all(stem.isascii() for stem in spaced) else r"\b"
     return f"(?:{bound}|_)(?:{'|'.join(written)})|{anywhere}"

@@ -1,8 +1,8 @@
-"""Run rg on batches of items and yield its answer, with an async and a blocking loop.
+"""Run rg on batches of items and yield the results, with an async and a blocking loop.
 
 A `Spool` writes the items of each batch to temporary files. While rg searches a batch, the next batch is written.
-Answers come in the order of the items: the outputs for the batches are read one after the other, and rg searches the
-files of a batch in the order of their names (`--sort=path`).
+Results are in the order of the items: batches are read one after the other, and rg searches the files of a batch in the
+order of their names (`--sort=path`).
 """
 
 import threading
@@ -37,10 +37,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class ItemAnswer(Answer[T_co], Protocol[T_co]):
-    """Answer from several batches. It has the names of the items in place of the names of their files."""
+    """Answer from several batches. It replaces the paths of temporary files by the names of the items."""
 
     def begin_batch(self, batch: Batch) -> None:
-        """Prepare for the output of the rg that searches this batch."""
+        """Prepare to read the output of rg for this batch."""
         ...
 
 
@@ -49,10 +49,9 @@ class ItemCommand:
     """Command that searches items.
 
     Attributes:
-        command: Command for a batch; its directory is not set yet.
-        check: Command that searches nothing, with which rg checks the globs and file types; `command` does not have
-            them. `None` if there are no globs and types.
-        selects: Function that takes the types that rg knows, and returns the choice of names.
+        command: Command for a batch, without globs and file types; its directory is not set yet.
+        check: Command that searches nothing. rg checks the globs and file types with it. `None` if there are none.
+        selects: Function that takes the types that rg knows, and returns the function that selects items by name.
     """
 
     command: Command
@@ -110,7 +109,7 @@ def stream_items_blocking(  # noqa: C901 - see `stream_items()`
     """Do what `stream_items()` does, blocking.
 
     Raises:
-        TimeoutError: The search took longer than `timeout` seconds; the matches found until then were yielded.
+        TimeoutError: The search took longer than `timeout` seconds; matches found before that were yielded.
     """
     if answer.full:
         return
@@ -149,7 +148,7 @@ def stream_items_blocking(  # noqa: C901 - see `stream_items()`
 
 
 async def list_items(wanted: ItemCommand, source: NamedSource, limit: int | None, rg: Rg) -> AsyncGenerator[str]:
-    """Yield the names of the items that a search would read; raises as `stream_items()` does."""
+    """Yield the names of the items that a search would read; raise what `stream_items()` raises."""
     if limit == 0:
         return
     binary = await find_usable_rg(wanted.command, rg)
@@ -214,7 +213,7 @@ def _end_batch(answer: ItemAnswer[T], end: Exit, spool: Spool, batch: Batch) -> 
 
 
 def _finish(answer: ItemAnswer[T], feed: Feed, spool: Spool) -> Iterator[T]:
-    """Raise the error of the items, if there is one; else yield the rest of the answer after the last batch."""
+    """Raise the error of the iterable of items, if it raised one; else yield the rest of the answer."""
     if feed.error is not None:
         raise feed.error
     if spool.last_exit is not None:

@@ -1,9 +1,9 @@
-"""Translate options into arguments of rg; no I/O. No other module writes a flag.
+"""Translate options into arguments of rg, without I/O. Flags are written in no other module.
 
-No string of a caller can become a flag, start a program or read a configuration file
-(docs/explanation/architecture.md): `--no-config` comes first, a value is joined to its flag by `=`, patterns are
-`--regexp=…`, and paths follow `--`. There is always a path, because without one rg reads stdin (rg-facts 1, 2, 4). Only
-this module sets a mode, because rg silently takes the last of two mode flags (rg-facts 6).
+A string that a caller passes can never become a flag, start a program or make rg read a configuration file
+(docs/explanation/architecture.md): `--no-config` comes first, each value is joined to its flag by `=`, patterns are
+passed as `--regexp=…`, and paths follow `--`. There is always a path, because without one rg reads stdin (rg-facts 1,
+2, 4). Of two mode flags, rg silently takes the last one, so options cannot set a mode (rg-facts 6).
 """
 
 import itertools
@@ -38,10 +38,10 @@ Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "
 Options = TypeVar("Options", bound=FileOptions)
 
 ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
-"""Arguments of most operations besides the options; hints about unknown names use them."""
+"""Arguments that most operations take besides the options. Hints for a misspelled name suggest them, too."""
 
 NEEDS_CAPTURES = ("captures", (15,))
-"""Need of a search for groups; see `Command.needs`."""
+"""Entry of `Command.needs` for a search that returns groups."""
 
 _NOT_HIDDEN = "!.*"
 _SORTS, _RULES = ("--sort=", "--sortr="), "--ignore-file="
@@ -58,12 +58,11 @@ class Command:
 
     Attributes:
         arguments: Arguments of rg, without the executable.
-        cwd: Path of the directory that rg runs in, absolute unless there is a host; globs and relative paths are
-            relative to it.
+        cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host.
         patterns: Patterns; empty for a listing.
         needs: Options that some supported versions of rg do not have, each with the first version that has it.
         on: Host that rg runs on; `None` is this machine.
-        overlay: Texts that count in place of files; `None` if there are none.
+        overlay: Texts to search in place of files; `None` without an overlay.
     """
 
     arguments: tuple[str, ...]
@@ -75,7 +74,7 @@ class Command:
 
     @property
     def silent(self) -> bool:
-        """True if rg writes nothing, not even a summary, because it may find no match (rg-facts 25)."""
+        """True if rg writes nothing, not even a summary, because `--max-count=0` allows no match (rg-facts 25)."""
         return "--max-count=0" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
 
     @property
@@ -109,13 +108,13 @@ class Command:
         return last not in ("", "--sort=path", "--sort=none", "--sortr=none")
 
     def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Command"]:
-        """Split the paths, in order, into commands that each fit into `room`.
+        """Split the paths, in order, into commands whose arguments cost at most `room`.
 
-        A command with a single path may still be too large.
+        A command with a single path may still cost more.
 
         Args:
             room: Maximum cost of the arguments of one command.
-            cost: Function that returns the cost of an argument.
+            cost: Function that returns the cost of an argument, in the same unit as `room`.
         """
         fixed = self.arguments[: self.arguments.index(_END_OF_OPTIONS) + 1]
         most = room - sum(map(cost, fixed))
@@ -189,9 +188,9 @@ def search_command(
 def words_command(
     pattern: str, cwd: StrPath, paths: StrPath | Iterable[StrPath], options: FileOptions, max_count: int
 ) -> Command:
-    """Return the command that prints the matched text of each file; raise what `search_command()` raises.
+    """Return the command that prints the text of each match, by file; raise what `search_command()` raises.
 
-    The output for a file is its path, a NUL, and each match on a line of its own. An empty line separates files.
+    The output for a file is its path, a NUL, and one line for each match. An empty line separates files.
 
     Args:
         pattern: Pattern that matches neither empty text nor several lines.
@@ -228,7 +227,9 @@ def files_command(
 
 
 def spell_file_flags(arguments: Collection[str]) -> list[str]:
-    """Return the flags of the command line `ripwrap` that choose the files of a listing, without the defaults.
+    """Return the flags for the `ripwrap` program that choose the same files as these arguments of rg.
+
+    Flags with default values are left out.
 
     Args:
         arguments: Arguments of a `files_command()` for `rank()` or an index.
@@ -251,8 +252,8 @@ def _validate(
     try:
         return adapter.validate_python(options)
     except ValidationError as error:
-        # pydantic reports a problem for each member of a union; keep one for each option. The problem of a name with
-        # lone surrogates has no location.
+        # pydantic reports a problem for each member of a union; keep one for each option. A problem has no location if
+        # the name of the option has lone surrogates.
         problems = {str(problem["loc"][0]): problem for problem in error.errors() if problem["loc"]}
         if not problems:
             raise
@@ -264,7 +265,7 @@ def _validate(
 
 
 def _explain(name: str, problem: ErrorDetails, value: object, known: Collection[str]) -> InitErrorDetails:
-    """Return a problem of an option as one sentence that says which values are allowed."""
+    """Return a problem with an option, as a sentence that says which values are allowed."""
     kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
     if kind == "extra_forbidden":
         meant = suggest(name, known)
@@ -294,7 +295,7 @@ def _allowed(kind: Any) -> str:
 
 
 def _fill_contexts(options: SearchOptions) -> SearchOptions:
-    """Replace `context` by both sides if one side is given, because rg 13 would then ignore `context`."""
+    """Replace `context` by `before_context` and `after_context` if one of them is given: rg 13 would ignore it then."""
     both = options.get("context")
     if both is None or not options.keys() & {"before_context", "after_context"}:
         return options
@@ -303,11 +304,11 @@ def _fill_contexts(options: SearchOptions) -> SearchOptions:
 
 
 def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
-    """Return True if files are listed with `--count --max-count=1` in place of `-l` (rg-facts 51).
+    """Return True if files are listed with `--count --max-count=1` instead of `-l` (rg-facts 51).
 
-    With `-l --null`, rg writes a NUL and no newline after a path. So `--line-buffered` does not flush the path, and
-    paths come late. A count ends with a newline. With `--invert-match` or `--multiline`, `-l` is used, because rg 15
-    then counts wrongly with `--max-count=1`.
+    With `-l --null`, rg writes a NUL and no newline after a path, so `--line-buffered` does not flush it and paths
+    arrive late. A count ends with a newline. With `--invert-match` or `--multiline`, `-l` is needed, because rg 15
+    counts wrongly when `--max-count=1` is added.
     """
     listing = mode in ("files-with-matches", "files-without-match")
     return listing and not options.get("invert_match") and not options.get("multiline")
@@ -327,7 +328,7 @@ def _limit_to_one(options: SearchOptions) -> SearchOptions:
 def _required_versions(options: SearchOptions, mode: Mode) -> Iterator[tuple[str, tuple[int, ...]]]:
     for key, value in options.items():
         since = _SEARCH_FLAGS[key].since
-        # Replacements matter only in JSON, where rg 13 and 14 do not write them (rg-facts 49).
+        # Only JSON output can have replacements, and rg 13 and 14 do not write them there (rg-facts 49).
         if since and value is not False and (mode == "json" or key != "replace"):
             yield key, since
 
@@ -340,8 +341,8 @@ def _make_command(
     needs: tuple[tuple[str, tuple[int, ...]], ...] = (),
     on: RgHost | None = None,
 ) -> Command:
-    # `--line-buffered`: with `--sort` or one thread rg would write in blocks, so results would come late. With several
-    # threads the flag has no effect (rg-facts 21).
+    # Without `--line-buffered`, results arrive late with `--sort` or one thread, because rg then writes large blocks.
+    # With several threads the flag has no effect (rg-facts 21).
     whole = ("--no-config", "--line-buffered", *arguments, _END_OF_OPTIONS, *_paths(paths))
     directory = _make_absolute(_text_path(cwd)) if on is None else on.path(_text_path(cwd))
     for part in (*whole, directory):
@@ -353,7 +354,7 @@ def _make_command(
 
 
 def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgHost | None) -> None:
-    """Raise `ValueError` if a command cannot follow an overlay."""
+    """Raise `ValueError` for a command on a host, with an unsupported `sort`, or with an ignore file in the overlay."""
     if on is not None:
         refuse_overlay("A search on a host")
     flags = list(itertools.takewhile(_END_OF_OPTIONS.__ne__, arguments))
@@ -362,7 +363,7 @@ def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgH
         name, _, value = sort.removeprefix("--").partition("=")
         raise ValueError(
             HintedText(
-                f"texts of overlay() have no times, so files cannot be sorted by {value!r}; leave ",
+                f"texts of overlay() have no file times, so files cannot be sorted by {value!r}; leave ",
                 Hint(name, kind="omit"),
                 " out, or pass ",
                 Hint(name, "path"),
@@ -377,8 +378,7 @@ def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgH
         if path in explicit or os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE):
             raise ValueError(
                 HintedText(
-                    f"rg reads the ignore file {path} from the disk, and not its text of overlay(); write the file, or "
-                    "pass ",
+                    f"rg cannot use the text of overlay() for the ignore file {path}; write it to the disk, or pass ",
                     Hint("no_ignore", value=True),
                 )
             )

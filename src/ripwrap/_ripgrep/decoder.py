@@ -5,10 +5,10 @@
 - `PathDecoder`: NUL-ended paths (`rg --files --null`) to strings.
 - `CountDecoder`: NUL-ended paths, each with a number (`rg --count --null`), to counts.
 
-A search can write millions of records, so the usual record is decoded in a fast way. It is a match below `./` with the
-keys in rg's order, and it is recognised by its first bytes. Its data is passed to Pydantic as bytes, so that it is
-parsed only once. `_decode_whole()` decodes any other record, with the keys in any order. Both ways return the same
-models.
+A search can write millions of records, so there is a fast path for the usual record: a match in a file below `./`, with
+the keys in the order in which rg writes them. The fast path recognises it by its first bytes, and passes its data to
+Pydantic as bytes, so that they are parsed only once. `_decode_whole()` decodes any other record, with the keys in any
+order. Both paths return the same models.
 """
 
 import json
@@ -33,21 +33,21 @@ _MODELS: dict[str, type[BaseModel]] = {"match": Match, "context": Context, "begi
 _KIND_BY_PREFIX = {b'{"type":"%b"' % kind.encode(): kind for kind in _MODELS}
 _DOT_SLASH = "." + os.sep
 _PATH_KEY = b'{"path":{"text":"'
-# JSON escapes the separator of Windows.
+# In JSON, the path separator of Windows is escaped: two backslashes.
 _DOT_SLASH_PATH = _PATH_KEY + json.dumps(_DOT_SLASH)[1:-1].encode()
 _DATA_KEY = b',"data":'
 _MATCH_PREFIX = b'{"type":"match"'
 _DOT_SLASH_MATCH = _MATCH_PREFIX + _DATA_KEY + _DOT_SLASH_PATH
 _RECORD_END = b"}\n"
-# The group has only characters that JSON does not escape, so it is the path itself. Inside a JSON string, the quotes of
-# this pattern would have backslashes.
+# The group matches only characters that JSON does not escape, so its text is the path itself. The pattern cannot match
+# inside of a JSON string, because the quotes there would have backslashes.
 _PATH_IN_HEAD = re.compile(rb'"path":(\{"(?:text":"(?:[^"\\]|\\.)*"|bytes":"[^"]*")\})')
 _LINE_NUMBER = re.compile(rb'"line_number":([0-9]+)')
 _PLAIN_BEGIN = re.compile(rb'\{"type":"begin","data":\{"path":\{"text":"([ !#-\[\]-~]*)"\}\}\}\n?')
 
 
 class MessageDecoder:
-    """A decoder of rg's JSON into models of the requested kinds.
+    """Decoder of rg's JSON into models of the requested kinds.
 
     Records of other known kinds are recognised by their first bytes and not decoded. Records of unknown kinds are
     skipped, because rg may add kinds (rg-facts 14). The summary is an attribute, because it is complete only after rg
@@ -75,12 +75,12 @@ class MessageDecoder:
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records that were left out because they are too long, by path."""
+        """Number of records of each path that were dropped because they are too long."""
         return self._framer.dropped
 
     @property
     def dropped_records(self) -> int:
-        """Number of records that were left out because they are too long."""
+        """Number of records that were dropped because they are too long."""
         return self._framer.dropped.total()
 
     def feed(self, chunk: bytes) -> Iterator[Record]:
@@ -152,7 +152,7 @@ class MessageDecoder:
 
 
 class PathDecoder:
-    """A decoder of NUL-ended paths into strings, as `os.fsdecode` returns them, without a leading `./`."""
+    """Decoder of paths, each ended by a NUL, into strings as `os.fsdecode` returns them, without a leading `./`."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -182,7 +182,7 @@ class PathDecoder:
 
 
 class CountDecoder:
-    """A decoder of paths, each followed by a NUL, a number and a line terminator, into counts.
+    """Decoder of paths, each followed by a NUL, a number and a line terminator, into counts.
 
     The line terminator depends on the options `crlf` and `null_data`.
     """
@@ -228,7 +228,7 @@ class CountDecoder:
 
 
 class CountedPathDecoder:
-    """A decoder of counts into paths: of the files with a match, or of the files without a match."""
+    """Decoder of counts into the paths of the files with a match, or of the files without a match."""
 
     def __init__(self, *, matching: bool) -> None:
         self._matching = matching
@@ -244,7 +244,12 @@ class CountedPathDecoder:
 
 
 def listing_decoder(*, counts: bool, matching: bool = True) -> CountedPathDecoder | PathDecoder:
-    """Return the decoder for a list of files with a match, or without a match; rg writes it as counts or as paths."""
+    """Return the decoder for a list of paths; rg was told to write it as paths, or as counts.
+
+    Args:
+        counts: True if rg writes counts.
+        matching: True for the paths with a match, False for those without one; only with `counts`.
+    """
     return CountedPathDecoder(matching=matching) if counts else PathDecoder()
 
 
@@ -309,7 +314,7 @@ def path_in(head: bytes) -> str:
 
 
 def too_long_errors(dropped: Mapping[str, int]) -> tuple[PathError, ...]:
-    """Return an error for each file with records that were left out because they are too long."""
+    """Return an error for each file with records that were dropped because they are too long."""
     return tuple(
         PathError(
             path=path or None,

@@ -29,13 +29,13 @@ class Exit:
         command: Command that rg ran.
         argv: The whole command line.
         returncode: Exit code; if a signal ended rg, the negative number of the signal.
-        stderr: Stderr of rg, at most `MAX_STDERR + 1` bytes. If it has that length, the rest was cut.
-        lingered: True if rg was killed because it did not exit after it had closed its stdout. The exit code then has
-            no meaning.
+        stderr: Stderr of rg, at most `MAX_STDERR + 1` bytes. With that length, it is truncated.
+        lingered: True if rg was killed because it did not exit after it had closed its stdout. If so, ignore the exit
+            code.
         wrote: True if rg wrote anything to its stdout.
-        runs: Number of runs of rg whose exits are joined in this one.
-        failed: Error for a host on which rg could not be started or did not end by itself. The exit code is then that
-            of a local program, such as ssh.
+        runs: Number of runs of rg that this exit stands for; `followed_by()` adds them up.
+        failed: Error if rg could not be started on a host or did not end by itself there. If it is set, the exit code
+            is that of a local program, such as ssh.
     """
 
     command: Command
@@ -54,7 +54,7 @@ class Exit:
 
     @property
     def ended(self) -> bool:
-        """True if rg wrote its whole output, an answer or an error."""
+        """True if rg wrote its whole output, be it results or an error."""
         return self.lingered or (self.returncode in (0, 1, 2) and self.failed is None)
 
     def followed_by(self, other: "Exit") -> "Exit":
@@ -71,7 +71,7 @@ class Exit:
         )
 
     def check(self, *, summary: bool) -> None:
-        """Raise an error if a search has no answer, not even a partial one.
+        """Raise an error if a search has no results to return, not even partial ones.
 
         Args:
             summary: True if rg wrote its summary. rg writes it at the end of every complete search.

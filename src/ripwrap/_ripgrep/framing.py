@@ -11,19 +11,19 @@ MAX_RECORD = 20 * 1024 * 1024
 """Maximum size of a record in bytes, without its newline; longer records are dropped (rg-facts 11)."""
 
 HEAD_BYTES = 32 * 1024
-"""Number of bytes at the start of a dropped line; the path of its file is searched in them.
+"""Number of bytes that are kept of the start of a dropped line, to find the path of its file in them.
 
 Linux allows 4,096 bytes for a path, and JSON takes up to six bytes for each of them.
 """
 
 
 class Framer:
-    """Splitter of chunks into lines with their newline; empty lines are left out.
+    """Splitter of chunks into lines, each with its newline; empty lines are skipped.
 
     A line that is too long is dropped and counted; the next line is read as usual.
 
     Attributes:
-        dropped: Number of dropped lines, by name.
+        dropped: Number of dropped lines for each name that the function `name` returned.
     """
 
     def __init__(self, max_record: int, name: Callable[[bytes], str]) -> None:
@@ -31,7 +31,7 @@ class Framer:
 
         Args:
             max_record: Maximum size of a line in bytes; longer lines are dropped.
-            name: Function that returns the name of a dropped line, given its first bytes.
+            name: Function that takes the first bytes of a dropped line and returns a name for it, such as its path.
         """
         self.dropped: Counter[str] = Counter()
         self._max = max_record

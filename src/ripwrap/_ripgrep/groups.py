@@ -1,14 +1,15 @@
-r"""Find the groups of a pattern, and read what they matched out of rg's JSON; no I/O.
+r"""Find the groups of a pattern, and read the text of each group from rg's JSON; no I/O.
 
 rg's JSON has no groups, but from version 15 on it has a `replacement` for each submatch. So a search for groups passes
-a `--replace` that is a list of all groups, each followed by a separator (rg-facts 57). In such a replacement an unset
-group and an empty one look alike. `Groups` tells them apart by the syntax of the pattern:
+a `--replace` that lists all groups, each followed by a separator (rg-facts 57). In the replacement, a group that took
+no part in the match (unset) and a group that matched empty text both appear as empty text. For such a group, `Groups`
+decides by the syntax of the pattern:
 
-- A group that cannot match empty text is unset if it is empty.
-- A group that every match goes through is set.
-- A group in an optional part that cannot match empty text, as in `k(?:=(.*))?`, is set if the part matched any text.
-  If the part is no group yet, `Groups.pattern` has a group around it.
-- Any other empty group counts as unset, such as the group of `b|(a*)`.
+- A group that cannot match empty text is unset.
+- A group that takes part in every match is set.
+- A group in an optional part that cannot match empty text, as in `k(?:=(.*))?`, is set if that part matched any text.
+  To see this text, `Groups.pattern` puts a group around the part, if there is none.
+- Any other group is reported as unset, such as the group of `b|(a*)`.
 
 The syntax is that of https://docs.rs/regex, or with `pcre2` that of pcre2pattern(3).
 """
@@ -42,14 +43,14 @@ class UnknownSyntaxError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Part of a pattern that a match may leave out: a branch of an alternation, or what an operator repeats.
+    """Part of a pattern that may take no part in a match: a branch of an alternation, or the operand of `?` or `*`.
 
     Attributes:
         start: Offset of its first character.
         end: Offset after its last character.
         nullable: True if it can match empty text.
-        certain: True if every match goes through it, although it is optional: `(a*)?`.
-        plain: True if it may be put into a group.
+        certain: True if it takes part in every match although its syntax is optional, as in `(a*)?`.
+        plain: True if a group can be put around it.
     """
 
     start: int
@@ -61,11 +62,11 @@ class _Part:
 
 @dataclass(slots=True)
 class _Group:
-    """Group that captures.
+    """Capturing group.
 
     Attributes:
-        at: Offset of its parenthesis.
-        opening: Its parenthesis, with its name.
+        at: Offset of its opening parenthesis.
+        opening: Text of its opening parenthesis, including a name.
         name: Its name, or None.
         end: Offset after its closing parenthesis.
         nullable: True if it can match empty text.
@@ -82,19 +83,19 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    r"""Groups of a pattern.
+    r"""Capturing groups of a pattern. 'Original' is the caller's pattern.
 
     Attributes:
-        pattern: Pattern to search for; it may have more groups than the original.
-        joined: Pattern without groups, which can be an alternative of a larger pattern; `None` if it must be searched
-            alone.
-        names: Name of each group of the original pattern, or `None`.
+        pattern: Pattern to search for: the original, perhaps with additional groups.
+        joined: Original pattern without groups, to be joined with other patterns by `|`; `None` if it cannot be joined.
+        names: Name of each group of the original pattern; `None` for a group without a name.
         separator: Text after each group in the replacement.
-        numbers: Number of each of these groups in `pattern`.
-        deciding: For each of these groups the number of the group in `pattern` that tells if it is set while it is
-            empty; 0 if it is then always set, -1 if it is then unset.
-        whole: True if the pattern names the start or end of the file, so that a line of it does not tell if it matches.
-        multiline: True if the pattern names line terminators, as `[\s\S]` and `(?s:.)` do.
+        numbers: For each group of the original pattern, its number in `pattern`.
+        deciding: For each group of the original pattern, how to decide whether it is set when its text is empty: 0 for
+            set, -1 for unset, otherwise the number of a group in `pattern`: set if that group has any text.
+        whole: True if the pattern can match the start or end of the file (`\A`, `\z`), so that one line is not enough
+            to tell whether it matches.
+        multiline: True if the pattern can match line terminators, as `[\s\S]` and `(?s:.)` do.
     """
 
     pattern: str
@@ -119,11 +120,11 @@ class Groups:
         """Return the text of each group of the original pattern; `None` for a group that is unset.
 
         Raises:
-            DecodeError: The replacement has another number of groups.
+            DecodeError: The replacement has a wrong number of groups.
         """
         texts = replacement.split(self.separator.encode())
         if len(texts) != self._count + 1 or texts.pop():
-            raise DecodeError(f"rg wrote {len(texts)} groups, not {self._count}", record=replacement)
+            raise DecodeError(f"rg wrote {len(texts)} groups, expected {self._count}", record=replacement)
         return tuple(
             texts[number - 1] if texts[number - 1] or not by or (by > 0 and texts[by - 1]) else None
             for number, by in zip(self.numbers, self.deciding, strict=True)
@@ -135,9 +136,9 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
 
     Args:
         pattern: Regular expression.
-        pcre2: True if it is one of PCRE2.
-        verbatim: True if it is plain text (`fixed_strings`).
-        in_line: True if a match cannot contain a newline, which then separates groups; otherwise a random text does.
+        pcre2: True if the pattern has the syntax of PCRE2.
+        verbatim: True if the pattern is plain text (`fixed_strings`).
+        in_line: True if no match contains a newline. A newline is then the separator, otherwise a random text.
 
     Raises:
         UnknownSyntaxError: The pattern is invalid, or has syntax that this module does not parse.
@@ -151,7 +152,7 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
     deciding = [_deciding(group, parser.groups, edits, mark=not pcre2) for group in parser.groups]
     changed = _insert(pattern, edits)
     starts = sorted([*(group.at for group in parser.groups), *(at for at in edits if edits[at] == "(")])
-    # A group that was inserted is in front of a group at the same offset.
+    # Of two groups at the same offset, the inserted one is the outer one, so it has the lower number.
     numbers: dict[tuple[int, bool], int] = {}
     number = 0
     for at in dict.fromkeys(starts):
@@ -172,9 +173,9 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
 
 
 def _deciding(group: _Group, groups: Sequence[_Group], edits: dict[int, str], *, mark: bool) -> int | tuple[int, bool]:
-    """Return how to tell if an empty group is set: 0 always, -1 never, or the place of the group that tells it.
+    """Return the entry of `Groups.deciding` for a group: 0, -1, or (offset, True if inserted) of the deciding group.
 
-    `edits` gets the parentheses of a new group.
+    If a group has to be inserted, its parentheses are added to `edits`.
     """
     if not group.nullable:
         return -1
@@ -215,7 +216,7 @@ class _Parser:
     """Recursive descent parser that finds the groups of a pattern, in the order of their numbers.
 
     Attributes:
-        groups: Groups that capture.
+        groups: Capturing groups.
         verbose: True if white space may be skipped, `(?x)`.
         whole: See `Groups`.
         multiline: See `Groups`.
@@ -241,7 +242,7 @@ class _Parser:
             raise UnknownSyntaxError
 
     def _alternation(self, *, verbose: bool, depth: int) -> bool:
-        """Parse up to the end of a group, or of the pattern; return whether it can match empty text."""
+        """Parse up to the end of the group or of the pattern; return whether the parsed part can match empty text."""
         if depth > _MAX_DEPTH:
             raise UnknownSyntaxError
         branches: list[tuple[_Part, int, int]] = []
@@ -258,7 +259,7 @@ class _Parser:
         return any(part.nullable for part, _, _ in branches)
 
     def _branch(self, *, verbose: bool, depth: int) -> tuple[_Part, int, int]:
-        """Parse a branch; return it with the numbers of its groups."""
+        """Parse a branch of an alternation; return it, and the range of its groups in `groups`."""
         start, end, nullable, plain = self._at, self._at, True, True
         first = len(self.groups)
         while True:
@@ -286,7 +287,7 @@ class _Parser:
         return self._text[self._at : self._at + 1]
 
     def _change(self, flags: str, *, verbose: bool) -> bool:
-        """Return whether white space is skipped after flags such as `i-x`."""
+        """Return whether the pattern is in verbose mode (`x`) after flags such as `i-x`."""
         if flags in ("", "-") or (self._pcre2 and set(flags) & set("nJR")):
             raise UnknownSyntaxError
         on, _, off = flags.partition("-")
@@ -295,7 +296,7 @@ class _Parser:
         return (verbose or "x" in on) and "x" not in off
 
     def _repeat(self, begun: int, groups: int, nullable: bool, *, verbose: bool) -> bool:
-        """Parse the operators after an atom; return whether the whole can match empty text."""
+        """Parse the repetition operators after an atom; return whether the repeated atom can match empty text."""
         while True:
             end = self._at
             if verbose and (space := _VERBOSE_SPACE.match(self._text, self._at)):
@@ -315,7 +316,7 @@ class _Parser:
             if lazy or (self._pcre2 and self._peek() == "+"):
                 self._at += 1
             if not least:
-                # With a greedy operator, a part that can match empty text always takes part.
+                # With a greedy operator, an operand that can match empty text takes part in every match.
                 certain = nullable and not lazy and (count is None or count["most"] != "0")
                 part = _Part(begun, end, nullable, certain=certain)
                 for group in self.groups[groups:]:
@@ -374,7 +375,7 @@ class _Parser:
         self._at += 1
 
     def _class(self, *, verbose: bool) -> None:
-        """Skip a class, with the classes in it."""
+        """Skip a character class, including nested ones."""
         begun = self._at
         self._at += 1
         if self._peek() == "^":

@@ -26,12 +26,12 @@ INSTALL_THERE = Hint(kind="call", target="host.install")
 class RgHost(Protocol):
     """Host on which rg runs, in place of this machine.
 
-    Hosts are immutable and hashable. When the stdin of the local command line is closed, rg on the host is ended. So rg
-    ends when this process ends.
+    Hosts are immutable and hashable. `command_line()` is run on this machine. It ends rg on the host when its stdin is
+    closed, so rg ends when this process ends.
     """
 
     def path(self, cwd: str) -> str:
-        """Return the directory on the host for a caller's `cwd`.
+        """Return the path of a directory on the host, given the `cwd` that a caller passed.
 
         Raises:
             ValueError: `cwd` begins with `~`, which the host does not expand.
@@ -43,10 +43,10 @@ class RgHost(Protocol):
         ...
 
     def find(self, rg: Rg, *, timeout: float | None = None) -> RgBinary:
-        """Return the rg to run on the host; blocking. The host is asked once, and its answer is cached.
+        """Return the rg to run on the host; blocking. The result of the first call is cached.
 
         Args:
-            rg: A path on the host, or a bare name to find in its PATH; `None` finds one.
+            rg: A path on the host, or a name to look up in its PATH; `None` looks for `rg`.
             timeout: Time limit in seconds; `None` is half a minute.
 
         Raises:
@@ -58,7 +58,7 @@ class RgHost(Protocol):
         ...
 
     def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
-        """Return the local command line that runs rg in a directory of the host; it ends when rg ends."""
+        """Return the local command line that runs rg in a directory on the host, and ends when rg ends."""
         ...
 
     def returncode(self, code: int) -> int | None:
@@ -66,7 +66,7 @@ class RgHost(Protocol):
         ...
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
-        """Return the error for a local command line that ended without an exit code of rg.
+        """Return the error for a local command line whose exit code is not that of rg.
 
         Args:
             argv: The local command line.

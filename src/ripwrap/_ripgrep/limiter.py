@@ -39,9 +39,9 @@ class _Slots:
             self._released.notify_all()
 
     def __enter__(self) -> Self:
-        # A signal or log handler may search in a thread that already holds a slot. The two searches share the slot. If
-        # the second one waited for another slot, it could wait for ever, because meanwhile the thread cannot free the
-        # first.
+        # A signal or log handler may search in a thread that already holds a slot. Both searches then share that slot.
+        # If the handler waited for a second slot, it could wait for ever, because the thread cannot free the first one
+        # until the handler returns.
         depth = getattr(self._thread, "depth", 0)
         if not depth:
             with self._released:

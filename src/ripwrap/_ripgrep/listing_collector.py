@@ -13,7 +13,7 @@ ItemOut = TypeVar("ItemOut", covariant=True)
 
 
 class Decoder(Protocol[ItemOut]):
-    """A decoder of a listing's bytes into items."""
+    """Decoder of a listing's bytes into items."""
 
     def feed(self, chunk: bytes) -> Sequence[ItemOut]:
         """Return the items that `chunk` completes."""
@@ -25,13 +25,13 @@ class Decoder(Protocol[ItemOut]):
 
 
 class BaseListingCollector(Generic[ItemOut]):
-    """Base class of the collectors of listings. It handles the end of rg.
+    """Base class of the collectors of listings; it handles the exit of rg.
 
     Attributes:
         end: Exit of rg; `None` while it runs.
         errors: Paths that could not be read, in any order; empty while rg runs.
         timed_out: True if rg was stopped at its time limit.
-        ended: Always false, because a listing has no last message.
+        ended: Always False; `Collector.ended` is True after the last message of rg, which a listing does not have.
     """
 
     def __init__(self, decoder: Decoder[ItemOut]) -> None:
@@ -53,10 +53,10 @@ class BaseListingCollector(Generic[ItemOut]):
 
 
 class ListingCollector(BaseListingCollector[Item]):
-    """A collector of a listing that holds at most `2 * max_items + 1000` items.
+    """Collector of a listing that keeps at most `2 * max_items + 1000` items in memory.
 
     Attributes:
-        total: Number of items with an allowed path.
+        total: Number of items for whose path `allowed` is true.
         counted: Sum of the counts of these items; 0 for a listing of paths.
     """
 
@@ -73,7 +73,7 @@ class ListingCollector(BaseListingCollector[Item]):
         Args:
             decoder: Decoder of the items.
             max_items: Maximum number of items that `items()` returns.
-            allowed: Function that returns True if an item with that path counts.
+            allowed: Function that takes a path and returns True if its item is to be collected.
             progress: Function that is called with `total` after every chunk.
         """
         super().__init__(decoder)
@@ -90,7 +90,7 @@ class ListingCollector(BaseListingCollector[Item]):
         if self._allowed is not None:
             items = [item for item in items if self._allowed(_path(item))]
         self.total += len(items)
-        if items and isinstance(items[0], FileCount):  # then all items are
+        if items and isinstance(items[0], FileCount):  # then all items are counts
             self.counted += sum(item.count for item in items if isinstance(item, FileCount))
         self._items += items
         if len(self._items) > 2 * self._max_items + 1000:
@@ -99,7 +99,7 @@ class ListingCollector(BaseListingCollector[Item]):
             self._progress(self.total)
 
     def every(self) -> list[Item]:
-        """Return all items in memory, in any order."""
+        """Return all items that are in memory, in any order."""
         return self._items
 
     def items(self) -> list[Item]:

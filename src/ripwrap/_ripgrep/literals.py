@@ -1,12 +1,13 @@
-r"""Extract literals that every match of a pattern certainly contains; no I/O.
+r"""Extract literals that every match of a pattern contains; no I/O.
 
-The syntax is that of https://docs.rs/regex. Every match of `foo.*(bar|quux)+x?` contains `foo`, and `bar` or `quux`.
-Syntax that this module does not parse gives no literal. A pattern without literals has to be searched in all files.
+For example, every match of `foo.*(bar|quux)+x?` contains `foo`, and also `bar` or `quux`. The syntax is that of
+https://docs.rs/regex. No literal is extracted from syntax that this module does not parse. A pattern without literals
+has to be searched in all files.
 
 Literals are bytes, because rg searches the raw bytes of a file, unless the file begins with a byte order mark of
-UTF-16. `fold()` folds the case of literals and of files. It folds ASCII letters as rg does; the Kelvin sign (U+212A)
-becomes `k`, and the long s (U+017F) becomes `s` (Unicode's CaseFolding.txt, status C). It does not fold other
-characters, so they are in no literal if case is ignored.
+UTF-16. `fold()` folds the case of literals and of the contents of files. It folds ASCII letters as rg does; the Kelvin
+sign (U+212A) becomes `k`, and the long s (U+017F) becomes `s` (Unicode's CaseFolding.txt, status C). It does not fold
+other characters, so no literal contains them if case is ignored.
 """
 
 import re
@@ -22,7 +23,7 @@ MIN_LITERAL_BYTES = 3
 _MAX_LITERALS = 200
 _MAX_DEPTH = 50
 _UNCERTAIN_OPTIONS = ("pcre2", "encoding", "invert_match")
-"""Options with which no literals are extracted: another syntax, another encoding, or lines that do not match."""
+"""Options with which no literals are extracted: they select another syntax, another encoding or inverted matching."""
 
 _OTHER_FOLDS = (("\u017f".encode(), b"s"), ("\u212a".encode(), b"k"))
 _CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
@@ -159,7 +160,7 @@ class _Branch:
         """Add the next part of a pattern, which is not a group.
 
         Args:
-            character: Bytes of a character; `None` for a part without a literal, such as a class.
+            character: Bytes of a literal character; `None` for any other part, such as a class.
             minimum: Minimum number of repetitions; `None` is exactly once.
         """
         if character is not None and minimum != 0:
@@ -168,7 +169,7 @@ class _Branch:
                 return
         self.end_run()
         if character is not None and minimum:
-            self.run = character  # the last repetition
+            self.run = character  # the last one of the repeated characters
 
     def add_group(self, required: Required | None, minimum: int | None) -> None:
         """Add the literals of a group; `minimum` is as in `add()`."""
@@ -193,10 +194,10 @@ class _Branch:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group.
+    """Result of parsing a group.
 
     Attributes:
-        required: Its literals.
+        required: Literals that every match of the group contains.
     """
 
     required: Required | None
@@ -253,7 +254,7 @@ class _Parser:
 
     def _atom(self, character: str, flags: _Flags, depth: int) -> bytes | _Group | None:
         if character in "*+?{":
-            raise _UncertainError  # there is nothing to repeat
+            raise _UncertainError  # no part before the repetition operator
         if character == "(":
             return self._group(flags, depth)
         if character == "[":
@@ -332,7 +333,7 @@ class _Parser:
         return flags.literal(chr(code)) if code < 0x80 else None  # without Unicode, a higher number is a byte
 
     def _minimum(self, flags: _Flags) -> int | None:
-        """Parse the repetitions after a part, and return their minimum; `None` if there are none."""
+        """Parse the repetition operators after a part; return the minimum number of repetitions, `None` without one."""
         minimum: int | None = None
         while (character := self._peek(flags)) and character in "*+?{":
             if character == "{":
@@ -349,7 +350,7 @@ class _Parser:
 
 
 def _change(flags: _Flags, changes: str) -> None:
-    """Change flags by a text such as the `i-u` in `(?i-u)`."""
+    """Change `flags` as inline flags such as the `i-u` in `(?i-u)` say."""
     on = True
     for letter in changes:
         if letter == "-":

@@ -1,9 +1,11 @@
-"""Change the output of rg into that about files with other texts (`ripwrap.overlay()`).
+"""Change the output of rg as if the texts of `ripwrap.overlay()` had been on the disk.
 
-rg searches the tree as it is, and what it writes about a file of the overlay is left out. Another rg searches the
-texts, in temporary files, and what it writes about them is added, with the paths of the files. Which of these are
-searched, and under which paths (links may lead to a file), rg itself says: it lists the files. Only files that do not
-exist on disk are chosen by `_ignore/selection.py`. So every operation that reads the output of rg follows the overlay.
+1. rg lists the files that the search covers. A listed path that leads to a file of the overlay (perhaps through a
+   link) selects its text. For files that do not exist on disk, `_ignore/selection.py` decides.
+2. The selected texts are written to temporary files. rg searches them, and their paths in its output are replaced.
+3. rg searches the files on disk. Its output about files of the overlay is removed, and the output of step 2 is added.
+
+Because only the output of rg changes, every operation that reads this output supports overlays.
 """
 
 import base64
@@ -33,27 +35,27 @@ Mode: TypeAlias = Literal["json", "paths", "counts"]
 T = TypeVar("T")
 
 _FILE_FLAGS = frozenset("--" + name.replace("_", "-") for name in FileOptions.__annotations__) - {"--max-filesize"}
-"""Flags that choose or sort files by their paths; the rg that searches the texts gets none of them."""
+"""Flags that select or sort files by their paths. They are not passed to the rg that searches the texts."""
 
 _MODES = ("--json", "--files", "--count", "--count-matches", "--files-with-matches", "--files-without-match")
 _SEVERAL = ("glob", "iglob", "type", "type_not", "type_add", "type_clear", "ignore_file")
 _NUMBERED = re.compile(rb'"path":\{"text":"(?:\.(?:/|\\\\))?([0-9]+)"\}')
 _COUNT = re.compile(rb"([^\0]+)\0([0-9]+(?:\r?\n|\0))")
 _KIND_BYTES = 24
-"""Bytes from which the kind of a record is known."""
+"""Number of bytes at the start of a record that are enough to know its kind."""
 
 _MAX_MAPPED = 10
-"""Number of named files up to which rg maps files into memory, and looks for NUL bytes in another way."""
+"""Maximum number of named files for which rg uses memory maps. With them, it detects binary files differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Path of a text, as rg prints it.
+    """Text to search.
 
     Attributes:
-        path: Path.
+        path: Path of the file, as rg prints it.
         text: Text.
-        named: True if it is one of the paths of the command.
+        named: True if the path is one of those that the command names.
     """
 
     path: str
@@ -62,7 +64,7 @@ class _Found:
 
 
 class _Collector(Protocol):
-    """Collector of `Runner.collect()`; see `runner.Collector`."""
+    """Interface of a collector; a copy of `runner.Collector`, which this module cannot import."""
 
     ended: bool
 
@@ -75,7 +77,7 @@ C = TypeVar("C", bound=_Collector)
 
 
 class OverlayTimeoutError(Exception):
-    """The time was over before the texts were searched; `end` is the exit of rg."""
+    """Error if the time limit was reached before the texts were searched; `end` is the exit of rg."""
 
     def __init__(self, end: Exit) -> None:
         super().__init__()
@@ -103,7 +105,7 @@ class _Output:
 
 
 class _Listing(_Output):
-    """Collector of the paths of a listing that lead to texts."""
+    """Collector of the listed paths that lead to a file of the overlay, each with its text."""
 
     def __init__(self, paths: "_Paths") -> None:
         super().__init__(Exit.check_listing)
@@ -119,7 +121,7 @@ class _Listing(_Output):
 
 
 class _Paths:
-    """Real paths of the paths that rg prints."""
+    """Converter of the paths that rg prints to real paths; it caches the real paths of directories."""
 
     def __init__(self, command: Command, overlay: Overlay) -> None:
         self.overlay = overlay
@@ -135,7 +137,7 @@ class _Paths:
         return os.path.realpath(full) if full not in self.overlay.texts and os.path.islink(full) else full
 
     def folders(self) -> Mapping[str, str]:
-        """Return the real path of each directory above the paths so far, by its absolute path as rg prints it."""
+        """Map the absolute path of each directory that contains a converted path to the directory's real path."""
         known = dict(self._folders)
         for path in self._folders:
             while (path := os.path.dirname(path)) not in known and path.startswith(self._cwd):
@@ -143,12 +145,12 @@ class _Paths:
         return known
 
     def has_text(self, path: str) -> bool:
-        """Return whether a path leads to a file of the overlay, also to a deleted one."""
+        """Return whether a path leads to a file of the overlay, including deleted files."""
         return self.real(path) in self.overlay.texts
 
 
 class _Order:
-    """Order of the files in the output: a key for each path, in which rg writes the files of each root."""
+    """Order in which rg writes files, as a sort key for each path: the number of its root, then the path."""
 
     def __init__(self, command: Command) -> None:
         flags = command.arguments[: command.arguments.index("--")]
@@ -161,11 +163,11 @@ class _Order:
         self._root = 0
 
     def is_before(self, key: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
-        """Return whether rg writes the file of a key before that of another one."""
+        """Return whether rg writes the file with `key` before the file with `other`."""
         return key > other if self._reverse else key < other
 
     def key(self, path: str) -> tuple[int, bytes]:
-        """Return the key of the next path."""
+        """Return the sort key of a path; call this for the paths in the order in which rg writes them."""
         if self._reverse:
             return 0, path_order(os.fsencode(path))
         holding = [number for number, root in enumerate(self._roots) if _is_below(path, root)]
@@ -180,17 +182,17 @@ def _is_below(path: str, root: str) -> bool:
 async def prepare(
     collect: Any, call: Any, step: Callable[..., Any], command: Command, seconds: float | None
 ) -> "Overlaid":
-    """Search the texts, and return the change of the output.
+    """Search the texts of the command's overlay, and return the object that adds the results to the output of rg.
 
     Args:
         collect: `Runner.collect()`.
         call: `Runner.call()`.
         step: Class `Step`.
         command: Command with an overlay.
-        seconds: Time limit of each search; `None` is no limit.
+        seconds: Time limit of each run of rg; `None` is no limit.
 
     Raises:
-        OverlayTimeoutError: The time was over.
+        OverlayTimeoutError: A run of rg reached the time limit.
         SearchError: rg fails.
     """
     overlay = command.overlay
@@ -245,11 +247,11 @@ async def prepare(
 
 
 class Overlaid:
-    """Change of the output of the runs of a search.
+    """Filter of the output of a search: it removes files of the overlay and adds the results for their texts.
 
     Attributes:
         command: Command for the files on disk.
-        last: True in the last run.
+        last: True during the last run of rg, if the paths were split into several runs.
     """
 
     def __init__(
@@ -274,7 +276,7 @@ class Overlaid:
         self.restart()
 
     def restart(self) -> None:
-        """Begin with the first run again."""
+        """Reset the state to that before the first run."""
         self._pending = deque(self._blocks)
         self._order = _Order(self._original)
         self._rest = b""
@@ -282,7 +284,7 @@ class Overlaid:
         self._dropped: list[dict[str, Any]] = []
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return the output for the next bytes of rg."""
+        """Filter the next bytes of rg's output, and return the changed output."""
         if self._mode == "json":
             pieces = [piece for line in BytesIO(chunk).readlines() for piece in self._line(line)]
         else:
@@ -292,7 +294,7 @@ class Overlaid:
         return taken
 
     def close(self) -> bytes:
-        """Return the output that is left at the end of a run."""
+        """Return the rest of the changed output at the end of a run."""
         rest, self._rest = self._rest, b""
         taken = rest + (self._others() if self.last else b"")
         self._wrote = self._wrote or bool(taken)
@@ -315,7 +317,7 @@ class Overlaid:
         return self._paths.overlay.exists(os.path.join(self._original.cwd, path)) is False
 
     def _before(self, path: bytes) -> Iterator[bytes]:
-        """Yield what is written before a file that is on disk."""
+        """Yield the output for texts that comes before a file on disk."""
         if not self._pending:
             return
         key = self._order.key(os.fsdecode(path)) if self._order.sorted else (0, b"")
@@ -323,13 +325,13 @@ class Overlaid:
             yield self._pending.popleft()[1]
 
     def _others(self) -> bytes:
-        """Return what is not written yet."""
+        """Return the output for texts that was not yielded yet."""
         taken = b"".join(output for _, output in self._pending)
         self._pending.clear()
         return taken
 
     def _records(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the paths or counts that a chunk completes, without those of the overlay."""
+        """Yield the paths or counts that a chunk completes, except those of files of the overlay."""
         self._rest += chunk
         done = 0
         pattern = _COUNT if self._mode == "counts" else re.compile(rb"([^\0]+)\0")
@@ -342,9 +344,9 @@ class Overlaid:
         self._rest = self._rest[done:]
 
     def _line(self, line: bytes) -> Iterator[bytes]:
-        """Yield what is written for a line of JSON, or for a piece of one."""
+        """Yield the changed output for a line of JSON, or for a piece of a line."""
         ended = line.endswith(b"\n")
-        if self._inside_line:  # of a long record, whose kind is known
+        if self._inside_line:  # in a long record, of which an earlier piece told the kind
             self._inside_line = not ended
             if not self._dropping:
                 yield line
@@ -375,7 +377,7 @@ class Overlaid:
             yield from self._summary(head)
 
     def _summary(self, head: bytes) -> Iterator[bytes]:
-        """Yield the summary, with the counts of the texts and without those of the files on disk."""
+        """Yield the summary: subtract the counts of removed files, and add those of the texts."""
         record: dict[str, Any] = json.loads(head)
         if record.get("type") != "summary" or not self.last:
             yield head
@@ -453,7 +455,7 @@ def _write(spool: Spool, batch: Batch, texts: Iterable[_Found]) -> None:
 
 
 def _sorted(blocks: list[tuple[str, bytes]], command: Command) -> list[tuple[str, bytes]]:
-    """Return the blocks in the order in which rg would write them."""
+    """Sort the output for the texts by path, as `--sort` of the command says."""
     order = _Order(command)
     keyed: list[tuple[tuple[int, bytes], str, bytes]] = []
     for path, output in blocks:
@@ -498,7 +500,7 @@ def _check(mode: Mode, end: Exit) -> None:
 
 
 def _options(command: Command) -> dict[str, Any]:
-    """Return the options of a command that choose files, as `Selection` takes them."""
+    """Return the options of a command that select files, in the form that `Selection` takes."""
     options: dict[str, Any] = {"hidden": False, "follow": False, "no_require_git": False, "include_git": True}
     for flag in _flags(command):
         name, given, value = flag.removeprefix("--").replace("-", "_", 0).partition("=")
@@ -524,7 +526,7 @@ def _is_file(full: str, overlay: Overlay) -> bool:
 
 
 def _on_disk(command: Command, overlay: Overlay) -> Command:
-    """Return the command without the paths that are only in the overlay, or deleted there."""
+    """Return the command without paths that are not on the disk, and without paths that the overlay deletes."""
     kept: list[str] = []
     for path in command.paths:
         full = os.path.join(command.cwd, path)
@@ -544,14 +546,14 @@ def _new_files(
     types: Mapping[str, Sequence[str]],
     folders: Mapping[str, str],
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the paths under which rg would find the files that are not on disk.
+    """Yield each file of the overlay that is not on disk, under all paths where rg would find it, with its text.
 
     Args:
         command: Command.
         overlay: Texts.
-        options: Options that choose files.
+        options: Options that select files.
         types: File types that rg knows.
-        folders: Real paths of directories, some of which links lead to, by their absolute paths.
+        folders: Map from absolute paths of directories to real paths; they differ below links.
     """
     new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}
     if not new:
@@ -577,7 +579,7 @@ def _numbers(folder: str) -> Iterable[str]:
 def _blocks(
     mode: Mode, output: bytes, name_of: Callable[[str], str], stats: list[dict[str, Any]]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield what rg wrote about each text, with its path in place of the number of the text."""
+    """Yield the path of each text and rg's output for it, in which the path replaces that of the temporary file."""
     if mode == "json":
         yield from _json_blocks(output, name_of, stats)
         return
@@ -606,7 +608,7 @@ def _json_blocks(
 
 
 def _spell(path: str) -> bytes:
-    """Return a path as rg writes it in JSON."""
+    """Return the JSON that rg writes for a path."""
     raw = os.fsencode(path)
     try:
         return b'"path":{"text":%b}' % json.dumps(raw.decode(), ensure_ascii=False).encode()

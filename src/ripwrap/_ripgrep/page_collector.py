@@ -1,8 +1,8 @@
 """Collect the records of one page of matches, in path order, from rg's JSON, and count all matches; no I/O.
 
-rg searches files in parallel and writes them in any order (rg-facts 22). With `--sort` it would use one thread only. So
-this module selects the page. It keeps a file while the file can be on the page, and drops the file when the files
-before it fill the page.
+rg searches files in parallel and writes them in any order (rg-facts 22); with `--sort` it would use one thread only. So
+this module selects the page. It keeps a file as long as the file can be on the page, and drops it when files with
+earlier paths fill the page.
 """
 
 import os
@@ -26,7 +26,7 @@ class PageRequest:
         max_files: Maximum number of files.
         before: Lines of context before each match.
         after: Lines of context after each match.
-        max_count: Maximum number of matches that are counted in a file; `None` is no limit.
+        max_count: Maximum number of matches to count in a file; `None` is no limit.
     """
 
     offset: int
@@ -38,7 +38,7 @@ class PageRequest:
 
     @property
     def end(self) -> int:
-        """Number of matches up to the end of the page."""
+        """Position of the page's end: `offset + max_matches`."""
         return self.offset + self.max_matches
 
 
@@ -48,7 +48,7 @@ class Block:
 
     Attributes:
         path: Path of the file.
-        matches: Number of matches in the file. If rg was stopped at its time limit, the number of matches until then.
+        matches: Number of matches in the file; if rg was stopped at its time limit, those found before.
         records: The `match` and `context` records up to the last match that can be on the page. Each record comes with
             True if it counts as a match.
         end: The `end` record; empty if rg was stopped before it.
@@ -74,7 +74,7 @@ class PageCollector:
     Attributes:
         matches: Number of matches so far.
         files: Number of files with a match so far.
-        binary: Number of these files that are binary, so that rg may not have searched them to the end (rg-facts 20).
+        binary: Number of files with a match that are binary; rg may not have searched them to the end (rg-facts 20).
         ended: True if rg's summary was read, so that these numbers are final.
     """
 
@@ -100,16 +100,16 @@ class PageCollector:
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records that were left out because they are too long, by path, in the order of paths.
+        """Number of records of each path that were dropped because they are too long, in path order.
 
-        Their matches are not counted.
+        Matches in these records are not counted.
         """
         dropped = self._framer.dropped
         return {path: dropped[path] for path in sorted(dropped, key=lambda path: path_order(os.fsencode(path)))}
 
     @property
     def dropped_records(self) -> int:
-        """Number of records that were left out because they are too long."""
+        """Number of records that were dropped because they are too long."""
         return self._framer.dropped.total()
 
     def feed(self, chunk: bytes) -> None:
@@ -144,7 +144,7 @@ class PageCollector:
             case "summary":
                 self.ended = True
             case _:
-                pass  # a later rg may have added a kind
+                pass  # a kind of record that a later version of rg added
 
     def _begin(self, path: bytes) -> None:
         self._keep_block()
@@ -202,8 +202,8 @@ class PageCollector:
             return True
         if count < files:
             return False
-        # A page begins in the file with the match at `offset` and has `max_files` files: so check if the last
-        # `max_files` kept files begin after the offset.
+        # A page begins in the file with the match at `offset` and has at most `max_files` files. So the page is full if
+        # the last `max_files` of these files begin after the offset.
         return held - sum(block.matches for block in self._kept[count - files + 1 : count]) > self._request.offset
 
 
@@ -240,10 +240,10 @@ class MatchCollector(PageCollector):
 
 
 def path_order(path: bytes) -> bytes:
-    """Return the sort key of a path: its parts, one after another, as `rg --sort=path` sorts."""
+    """Return the sort key of a path; it compares paths part by part, as `rg --sort=path` does."""
     return path.replace(os.fsencode(os.sep), b"\0")
 
 
 def is_text(end: bytes) -> bool:
-    """Return True if an `end` record has no offset of a NUL byte, or if there is no record."""
+    """Return True if an `end` record reports no NUL byte, or if the record is empty."""
     return not end or b'"binary_offset":null' in end

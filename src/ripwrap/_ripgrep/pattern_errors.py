@@ -11,15 +11,15 @@ _CARET = re.compile(r"regex parse error:\n {4}(?P<shown>.+)\n {4}(?P<before> *)\
 _PCRE2 = re.compile(r"^PCRE2: error compiling pattern at offset (?P<offset>\d{1,10})\b", re.MULTILINE)
 # An escape, a class, or a parenthesis outside of both.
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<parenthesis>[()])", re.DOTALL)
-# For these errors the caret is at another place, because rg's own group closes the caller's open group, or is closed by
-# the caller's surplus parenthesis.
+# For these errors, rg's caret is not at the caller's mistake: the parenthesis of the group that rg adds closes the
+# caller's open group, or the caller's surplus parenthesis closes the group of rg.
 _UNBALANCED = re.compile("(unclosed|unopened) group|(missing|unmatched) closing parenthesis")
 
 
 def find_error_position(
     text: str, patterns: Sequence[str], argv: Sequence[str], *, grouped: bool
 ) -> tuple[str | None, int | None]:
-    """Return the pattern with the error, and the offset of the error in characters; unknown values are `None`.
+    """Return the pattern with the error and the offset of the error in characters; `None` for an unknown value.
 
     Args:
         text: Stderr of rg.
@@ -44,7 +44,7 @@ def _error_positions(
     if caret := _CARET.search(text):
         joined, column = caret["shown"], len(caret["before"])
     elif (at := _PCRE2.search(text)) and not {"--word-regexp", "--line-regexp"} & set(argv):
-        # Not with these two options, because they add text that the error does not show.
+        # With these two options rg adds text to the pattern that its error does not show.
         joined = "|".join(f"{head}{one}{tail}" for one in patterns)
         column = len(joined.encode()[: int(at["offset"])].decode("utf-8", "ignore"))
         if len(patterns) > 1 and column >= len(joined) - len(tail):

@@ -72,9 +72,7 @@ HOST_GRACE_SECONDS = 10.0
 """Seconds for a program such as ssh to exit after rg has closed its stdout; it still has to receive rg's exit code."""
 
 SHORT_COMMAND = 8000
-"""Number of characters that every system allows in a command line. Shorter command lines are not measured, to save
-time.
-"""
+"""Number of characters that every system allows in a command line. Only longer command lines are measured."""
 
 MAX_COMMAND = 32_767 if os.name == "nt" else 2 * 1024 * 1024
 """Maximum size of a command line: characters on Windows (CreateProcess), bytes with the environment on POSIX.
@@ -89,7 +87,7 @@ SPARE_COMMAND = 1024 if os.name == "nt" else 16 * 1024
 
 @dataclass(slots=True)
 class Settings:
-    """Settings of all children, which tests change.
+    """Settings of all rg processes; tests change them.
 
     Attributes:
         can_await_pipes: True if event loops can wait for a pipe. On Windows they cannot, so a thread waits.
@@ -110,9 +108,9 @@ _CWD = Hint("cwd", kind="correct")
 
 def check_cwd(cwd: str) -> None:
     """Raise an error if `cwd` is not a directory; otherwise the system would report that rg is missing (rg-facts 7)."""
-    if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute unless the current directory is gone
+    if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute, unless the current directory was deleted
         raise FileNotFoundError(
-            errno.ENOENT, HintedText("the current directory is gone; pass another one as ", Hint("cwd")), cwd
+            errno.ENOENT, HintedText("the current directory was deleted; pass another one as ", Hint("cwd")), cwd
         )
     if os.path.isdir(cwd):
         return
@@ -125,7 +123,7 @@ def check_cwd(cwd: str) -> None:
 
 
 def split(command: Command) -> Sequence[Command]:
-    """Split the paths into several commands if one command line cannot hold them; otherwise return only the command."""
+    """Return the command, or several commands with parts of its paths if one command line cannot hold all paths."""
     if sum(map(len, command.arguments)) < SHORT_COMMAND:
         return (command,)
     if command.on is not None:
@@ -170,12 +168,12 @@ def start_error(error: OSError, argv: tuple[str, ...], cwd: str | None) -> Excep
         size = sum(map(len, argv))
         return SearchError(
             f"the command line is too long for this system ({size} characters); pass fewer or shorter paths, globs and "
-            "patterns, or several searches",
+            "patterns, or split the search",
             argv=argv,
         )
     if cwd is None:
         return RemoteError(
-            f"could not start {argv[0]}: {error.strerror}; install it, or name another program", argv=argv
+            f"could not start {argv[0]}: {error.strerror}; install it, or choose another program", argv=argv
         )
     check_cwd(cwd)
     if not os.access(cwd, os.X_OK):
@@ -192,10 +190,10 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
     """Kill rg if it runs, close its files, and wait at most `seconds` for its end."""
     kill(popen)
     stderr.close()
-    if popen.stdin is not None:  # on a host, rg ends with it
+    if popen.stdin is not None:  # on a host, rg ends when this is closed
         popen.stdin.close()
-    # On Windows a thread may still wait for output. Do not close its descriptor before the thread sees the end of the
-    # file, because the system could give the same number to another file.
+    # On Windows a thread may still wait for output. Do not close its descriptor before the thread has read the end of
+    # the file, because the system could give the number of the descriptor to another file.
     if waiting.acquire(timeout=seconds):
         stdout.close()
         waiting.release()
@@ -204,7 +202,7 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
 
 
 def _has_event_loop() -> bool:
-    """Return whether an event loop runs; the garbage collector may close a generator after the end of its loop."""
+    """Return whether an event loop runs. It may not: generators can be garbage-collected after the end of the loop."""
     try:
         anyio.current_time()
     except (RuntimeError, ImportError):  # ImportError when the interpreter exits
@@ -336,7 +334,7 @@ class AsyncChild(_Child):
         """
         taken: bytes | None = None
         while taken is None:
-            if wait_for_output(self._stdout, 0):  # a tenth of the cost of `wait_readable`
+            if wait_for_output(self._stdout, 0):  # ten times faster than `wait_readable`
                 await anyio.lowlevel.checkpoint()
             else:
                 while not await self._readable():
@@ -346,7 +344,7 @@ class AsyncChild(_Child):
         return taken
 
     async def wait(self) -> Exit:
-        """Return rg's exit once stdout has ended; an rg that does not exit is killed."""
+        """Return rg's exit, after the end of stdout; kill rg if it does not exit."""
         # Ctrl-C ends rg and cancels the task. Raise the cancellation before rg's exit code is interpreted (rg-facts
         # 35).
         await anyio.lowlevel.checkpoint()
@@ -371,8 +369,8 @@ class AsyncChild(_Child):
 
     async def _readable(self) -> bool:
         if not SETTINGS.can_await_pipes:
-            # The thread is abandoned on cancellation: `__aexit__` kills rg, which ends the wait, and `_destroy` waits
-            # for the lock.
+            # On cancellation this does not wait for the thread: `__aexit__` kills rg, so that the thread ends, and
+            # `_destroy` waits for the lock that the thread holds.
             wait, limiter = functools.partial(self._wait_locked, SETTINGS.stall_seconds), anyio.CapacityLimiter(1)
             return await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=limiter)
         with anyio.move_on_after(SETTINGS.stall_seconds):
@@ -394,10 +392,10 @@ class AsyncChild(_Child):
 
 
 class BlockingChild(_Child):
-    """A running rg process for a thread. It is killed `timeout` seconds after `begun`, a time of `time.monotonic()`.
+    """A running rg process for a thread. It is killed `timeout` seconds after `begun` (of `time.monotonic()`).
 
     Attributes:
-        timed_out: True if it was killed at its time limit.
+        timed_out: True if rg was killed at its time limit.
     """
 
     def __init__(self, binary: RgBinary, command: Command, timeout: float | None, begun: float) -> None:
@@ -410,10 +408,11 @@ class BlockingChild(_Child):
         return self
 
     def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout; empty at its end, or if the time limit has passed and no bytes are ready.
+        """Return the next bytes of stdout; `b""` at its end, or after the time limit if no bytes are ready.
 
         Args:
-            whole: True if rg has written its last message, so that nothing follows once rg has exited.
+            whole: True if rg has written its last message. Then reading ends when rg has exited, even if another
+                process holds the pipe open.
         """
         while (left := self._deadline - time.monotonic()) >= 0:
             if wait_for_output(self._stdout, min(left, SETTINGS.stall_seconds)):
@@ -435,12 +434,12 @@ class BlockingChild(_Child):
         """
         if self.timed_out:
             raise TimeoutError(
-                f"rg was stopped after timeout={self._timeout} seconds; the results until then were yielded"
+                f"rg was stopped after timeout={self._timeout} seconds; all results found before that were yielded"
             )
         return self.end()
 
     def end(self) -> Exit:
-        """Return rg's exit as `wait()` does, but do not raise after the time limit (`timed_out`)."""
+        """Return rg's exit as `wait()` does; at the time limit, set `timed_out` instead of raising."""
         returncode = wait_for_exit(self._popen, self._exit_grace)
         if lingers := returncode is None:
             self.kill()

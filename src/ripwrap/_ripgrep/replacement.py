@@ -13,7 +13,7 @@ from ripwrap.errors import Hint, HintedText
 from ripwrap.options import SearchOptions
 
 PROBE = "\x01"
-"""Text in which the patterns of this module match."""
+"""Text that rg searches with the patterns of `count_probe()` and `name_probe()`."""
 
 MAX_GROUP = 1000
 """Largest number of a group that a replacement can refer to."""
@@ -33,8 +33,8 @@ class Template(NamedTuple):
 
     Attributes:
         text: Text of the replacement, as rg takes it.
-        references: Names and numbers of groups that it refers to, each once, without the whole match.
-        constant: Text that takes the place of every match; `None` if it depends on the match.
+        references: Names and numbers of the groups that it refers to, each once, without 0 (the whole match).
+        constant: Text that replaces every match; `None` if the text depends on the match.
     """
 
     text: str
@@ -51,7 +51,7 @@ def parse_template(replacement: str, *, escapes: bool = False) -> Template:
 
     Raises:
         TypeError: The replacement is not a string.
-        ValueError: It has an unknown escape, or a lone surrogate.
+        ValueError: The replacement has an unknown escape, or a lone surrogate.
     """
     if not isinstance(replacement, str):
         raise TypeError(f"a replacement must be a str, got {type(replacement).__name__}")
@@ -84,36 +84,36 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def compile_options(options: SearchOptions) -> SearchOptions:
-    """Return the options that `count_probe()` and `name_probe()` need."""
+    """Return those options that decide whether a pattern compiles, or which groups it has."""
     known: Any = {name: value for name, value in options.items() if name in _COMPILE_OPTIONS}
     made: SearchOptions = known
     return made
 
 
 def _never(patterns: Sequence[str]) -> str:
-    """Return a pattern that matches nothing of the patterns, in which their groups keep their numbers and names."""
+    """Return a pattern that has the groups of all patterns, and repeats them zero times, so that no text is needed."""
     return f"(?:{'|'.join(f'(?:{pattern})' for pattern in patterns)}){{0}}"
 
 
 def count_probe(patterns: Sequence[str], largest: int) -> tuple[str, str]:
-    """Return a pattern and a replacement whose result for `PROBE` tells how many groups there are.
+    """Return a pattern and a replacement. `group_count()` takes the text that rg makes of `PROBE` with them.
 
     Args:
-        patterns: Patterns, which compile.
-        largest: Largest number of a group that matters.
+        patterns: Valid patterns, whose groups are counted.
+        largest: Number of groups up to which the exact number is needed.
     """
     return f"{_never(patterns)}({PROBE})", _SEPARATOR.join(f"${{{number}}}" for number in range(1, largest + 1))
 
 
 def group_count(result: str, largest: int) -> int:
-    """Return the number of groups from the result of `count_probe()`; `largest` if there are as many or more."""
+    """Return the number of groups, at most `largest`, given the text that rg made with `count_probe()`."""
     parts = result.split(_SEPARATOR)
-    # The group of the probe follows those of the patterns.
+    # The group that contains `PROBE` is the last one, after the groups of the patterns.
     return parts.index(PROBE) if PROBE in parts else largest
 
 
 def name_probe(patterns: Sequence[str], name: str) -> str:
-    """Return a pattern that does not compile if the patterns have a group of this name, because it has a second one."""
+    """Return a pattern that adds a group of this name; it does not compile if the patterns already have one."""
     return f"(?P<{name}>){_never(patterns)}"
 
 
@@ -126,8 +126,8 @@ def missing_group(reference: str, count: int | None) -> ValueError:
     """Return the error for a reference to a group that does not exist.
 
     Args:
-        reference: Name or number.
-        count: Number of groups; `None` if it is not known.
+        reference: Name or number of the group.
+        count: Number of groups in the pattern; `None` if it is not known.
     """
     if digits := re.match(r"[0-9]+(?=[A-Za-z_])", reference):
         hint = f"; to let text follow the group, write ${{{digits[0]}}}{reference[digits.end() :]}"

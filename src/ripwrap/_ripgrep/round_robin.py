@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from ripwrap._ripgrep.page_collector import Block, PageCollector, PageRequest, path_order
 
 MAX_NAMED_FILES = 1000
-"""Maximum number of files with a match that are named, in path order; other files are only counted."""
+"""Maximum number of files with a match whose paths are kept, in path order; other files are only counted."""
 
 
 class RoundRobinCollector(PageCollector):
-    """Collector of a page of matches in rotation, and of the names of the files with a match.
+    """Collector of a page of matches in rotation, and of the paths of the files with a match.
 
-    The number of matches in memory is at most three times that of the page; their context is also in memory. If
-    `max_files` is less than `max_matches`, this limit applies to each file.
+    At most three times as many matches as the page has are in memory, with their context. If `max_files` is less than
+    `max_matches`, this limit applies to each file.
     """
 
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:
@@ -58,10 +58,11 @@ class RoundRobinCollector(PageCollector):
         del self._named[self._max_named :]
 
     def _trim(self) -> None:
-        """Compute the largest share of the page that each file can get, and drop the records beyond it."""
+        """Compute the maximum number of matches that each file can have on the page, and drop the records after it."""
         counts = [block.matches for block in self._kept]
         if self._request.max_files < self._request.end:
-            # A later file may replace a file with many matches, and then the shares of the other files grow.
+            # If a file with an earlier path arrives later, it can push a file with many matches off the page; the other
+            # files can then have more matches on the page.
             most = self._request.end - len(counts) + 1
             shared = [min(count, most) for count in counts]
         else:

@@ -2,8 +2,8 @@
 
 An operation is a coroutine. It gets a `Runner` as its argument, and awaits the methods of the runner. With an
 `AsyncRunner`, the coroutine is suspended as usual. The methods of a `BlockingRunner` block and never suspend, so
-`run_blocking()` has the result after one `send()` (9 µs). `DeadlineRunner` wraps another runner and gives all its calls
-one time limit.
+`run_blocking()` gets the result from one `send()` (9 µs). `DeadlineRunner` wraps another runner, and applies one time
+limit to all calls together.
 """
 
 import math
@@ -55,7 +55,7 @@ class Collector(Protocol):
         ...
 
     def end_run(self, end: Exit) -> None:
-        """Process the end of a run that was not stopped; raise an error if rg failed. Another run may follow."""
+        """Process the end of a run that reached its end; raise an error if rg failed. Another run may follow."""
         ...
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
@@ -75,12 +75,12 @@ Lock = Callable[[], anyio.Lock]
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[C]):
-    """One run of rg, or several runs one after another that are collected as one.
+    """One run of rg, or several successive runs whose output goes to one collector.
 
     Attributes:
         command: Command of rg.
         collector: Function that makes the collector of the output. It is called again if rg is restarted.
-        timeout: Seconds after which rg is stopped, without the wait for a slot; `None` is no limit.
+        timeout: Seconds after which rg is stopped, not counting the wait for a slot; `None` is no limit.
         then: Further commands of the same search, for other paths.
     """
 
@@ -91,7 +91,7 @@ class Step(Generic[C]):
 
 
 class Runner(Protocol):
-    """Object that runs the slow parts of an operation: rg, blocking calls and requests."""
+    """Interface for the slow parts of an operation: running rg, blocking calls and requests to servers."""
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg and return the collector of its output.
@@ -155,13 +155,13 @@ class Runner(Protocol):
 
 
 class _Overlaying:
-    """Base of the runners that search the texts of an overlay."""
+    """Base class of the runners; it searches the texts of an overlay."""
 
     async def overlaid(self: "Runner", command: Command, seconds: float | None) -> "Overlaid":
-        """Search the texts of the overlay of a command, and return the change of rg's output.
+        """Search the texts of a command's overlay, and return the filter of rg's output.
 
         Raises:
-            OverlayTimeoutError: It took longer than `seconds`.
+            OverlayTimeoutError: A run of rg took longer than `seconds`.
         """
         from ripwrap._ripgrep.overlaid import prepare  # late: few searches need it
 
@@ -175,7 +175,7 @@ def _overlay_timeout() -> "type[OverlayTimeoutError]":
 
 
 def _late(step: Step[C], late: "OverlayTimeoutError") -> C:
-    """Return the collector of a search that was stopped before anything was found."""
+    """Return the empty collector for a search that reached its time limit while the overlay's texts were searched."""
     collector = step.collector()
     collector.finish(late.end, timed_out=True)
     return collector
@@ -267,7 +267,7 @@ class BlockingRunner(_Overlaying):
                 for _ in nothing:
                     pass
         except TimeoutError:
-            if seconds is None or time.monotonic() - begun < seconds:  # an error of the items
+            if seconds is None or time.monotonic() - begun < seconds:  # the iterable of items raised it
                 raise
             return True
         return False
@@ -290,8 +290,8 @@ class BlockingRunner(_Overlaying):
         """Await in a new event loop; see `Runner`."""
         from anyio.from_thread import start_blocking_portal  # late: it takes three milliseconds
 
-        # The loop runs in another thread, because this thread may already have a loop. An exception here, such as
-        # Ctrl-C, cancels the work in it.
+        # The loop runs in another thread, because this thread may already have one. An exception in this thread, such
+        # as Ctrl-C, cancels the work in that loop.
         with start_blocking_portal() as portal:
             return portal.call(_wait, work, seconds)
 
@@ -303,7 +303,7 @@ class DeadlineRunner:
     """Runner that wraps another runner, and limits the total time of all calls."""
 
     def __init__(self, runner: Runner, seconds: float | None, lock: Lock | None = None) -> None:
-        """Start the clock.
+        """Start to count the time.
 
         Args:
             runner: Runner to wrap.
@@ -372,7 +372,7 @@ class DeadlineRunner:
 
     @contextmanager
     def _named(self) -> Generator[None]:
-        """Convert a `TimeoutError` of a step to one that names the limit of all calls, if that limit was reached."""
+        """Replace a `TimeoutError` by one that names the limit of all calls together, if that limit was reached."""
         try:
             yield
         except TimeoutError as error:
@@ -396,7 +396,7 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         result: T = end.value
         return result
     coroutine.close()
-    raise RuntimeError(f"{coroutine!r} was suspended; it may await only methods of its runner")
+    raise RuntimeError(f"{coroutine!r} was suspended; it may only await methods of its runner")
 
 
 async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
@@ -405,7 +405,7 @@ async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
 
 
 def _call_within(work: Callable[[], T], seconds: float) -> T:
-    """Call in this thread, and set `CANCELLED` after `seconds`."""
+    """Call a function in this thread, and set `CANCELLED` after `seconds`."""
     over = Cancellation()
     timer = threading.Timer(seconds, over.set)
     timer.daemon = True

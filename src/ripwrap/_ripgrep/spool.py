@@ -1,8 +1,8 @@
-"""Write items (names with bytes) into temporary files, so that rg can search them; a batch is the files for one rg.
+"""Write items (pairs of name and bytes) into temporary files, in batches; each rg process searches one batch.
 
-rg finds these files in a directory. So lines, encodings, binary files and limits for each file work as in a search of a
-directory, and no match can span two items. (A stream of all items to rg's stdin would take as long, and would need its
-own rules for each of these; see docs/explanation/architecture.md.) The name of a file is the number of its item,
+rg searches these files as a directory. So lines, encodings, binary files and limits for each file work as in any search
+of a directory, and no match can span two items. Passing all items to rg through its stdin would take as long, and would
+need new rules for each of these (docs/explanation/architecture.md). The name of a file is the number of its item,
 because an item may have any name, and two items may have the same name.
 """
 
@@ -24,11 +24,16 @@ from ripwrap.errors import SearchError
 from ripwrap.sources.base import AnyItems, Item, Source
 
 MAX_BATCH_BYTES = 16 << 20
+"""Number of bytes at which a batch is full. A larger item is a batch by itself."""
+
 MAX_BATCH_ITEMS = 2048
-"""Number of items, and below it of bytes, at which a batch is full. An item with more bytes is a batch by itself."""
+"""Number of items at which a batch is full."""
 
 FIRST_BATCH_ITEMS = 64
-"""Number of items in the first batch. Each later batch may have twice as many, so the first matches come soon."""
+"""Maximum number of items in the first batch, which is small so that the first matches come soon.
+
+It doubles for each further batch, up to `MAX_BATCH_ITEMS`.
+"""
 
 SLOW_SECONDS = 0.1
 """Seconds to wait for further items. After that, the batch is searched although it is not full."""
@@ -37,8 +42,10 @@ MAX_RUNNING = max(2, min(4, os.cpu_count() or 2))
 """Maximum number of rg processes of one call at a time. Each has one thread, so that items keep their order."""
 
 _PENDING_BYTES = 1 << 20
+"""Number of bytes of an async iterable to hold in memory before a thread writes them."""
+
 _PENDING_ITEMS = 256
-"""Number of items of an async iterable, and below it of bytes, to hold in memory before a thread writes them."""
+"""Number of items of an async iterable to hold in memory before a thread writes them."""
 
 
 @dataclass(slots=True)
@@ -46,10 +53,10 @@ class Batch:
     """Items that one rg searches.
 
     Attributes:
-        path: Directory of their files.
+        path: Directory of the items' files.
         first: Number of the first item.
         names: Names of the items.
-        size: Number of bytes.
+        size: Size of all items in bytes.
     """
 
     path: str
@@ -123,7 +130,7 @@ class Spool:
         """
         path = os.path.join(batch.path, f"{self._items:012}")
         with self._lock:
-            if self._closed:  # the search has ended, and its thread has not yet
+            if self._closed:  # the search has ended, but its thread still runs
                 return
             try:
                 with open(path, "xb", buffering=0) as file:
@@ -158,8 +165,8 @@ class Feed:
 
     Attributes:
         ended: True if there are no more items.
-        slow: True if the last batch is not full, because items come slowly.
-        error: Error that the iterable raised, or that an item caused. The items before the error are searched.
+        slow: True if the last batch was ended before it was full, because items arrive slowly.
+        error: Error that the iterable raised, or that an item caused. Items before it are still searched.
     """
 
     def __init__(
@@ -170,8 +177,8 @@ class Feed:
         Args:
             items: Items.
             spool: Directory for the batches.
-            selects: Function that returns whether to search the item with a name.
-            seconds: Seconds after which taking items ends with a `TimeoutError`; `None` is no limit.
+            selects: Function that takes the name of an item and returns True if it is to be searched.
+            seconds: Time limit for taking items; then `error` is a `TimeoutError`. `None` is no limit.
         """
         self.ended: bool = False
         self.slow: bool = False
@@ -220,7 +227,7 @@ class Feed:
             self.error, self.ended = self.error or error, True
 
     async def _draw(self, items: AsyncIterator[Item], begun: float) -> list[Item]:
-        """Return the next items of an async iterable, which a thread then writes together."""
+        """Return the next items of an async iterable; a thread then writes them in one call."""
         drawn: list[Item] = []
         size = 0
         while size < _PENDING_BYTES and len(drawn) < _PENDING_ITEMS and time.monotonic() - begun < SLOW_SECONDS:
@@ -239,7 +246,7 @@ class Feed:
         """End the processes of a source, even while a thread still reads it; do not close other iterables."""
         if self._source is not None:
             self._source.close()
-            with suppress(ValueError):  # a thread iterates; it finds that the source is closed
+            with suppress(ValueError):  # another thread iterates; it will find that the source is closed
                 cast("Generator[Item]", self._items).close()
 
     def _write_all(self, batch: Batch, items: Iterable[Item]) -> None:
@@ -268,7 +275,7 @@ class Feed:
 def check_items(items: object, *, blocking: bool = False) -> None:
     """Raise `TypeError` unless `items` can be iterated over."""
     if isinstance(items, AsyncIterable) and blocking:
-        raise TypeError("items must be an iterable here, got an async iterable; use ripwrap's async function for it")
+        raise TypeError("a blocking function cannot take an async iterable as items; call the async function")
     if not isinstance(items, (Iterable, AsyncIterable)) or isinstance(items, (str, bytes)):
         raise TypeError(f"items must be an iterable of (name, bytes or str), got {type(items).__name__}")
 

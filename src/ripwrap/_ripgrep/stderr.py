@@ -1,7 +1,7 @@
 """Convert rg's stderr to errors; no I/O. The messages of rg 13, 14 and 15 are listed in rg-facts 29.
 
-Two kinds of line matter: the reason why there is no answer (a pattern, glob or type that does not parse), and one line
-for each path that could not be read, while the search continued.
+Two kinds of messages are parsed: the reason why rg failed (such as an invalid pattern, glob or type), and the messages
+about paths that rg could not read while the search continued.
 """
 
 import difflib
@@ -50,7 +50,7 @@ _LITERAL = HintedText("Fix the pattern, or pass ", Hint("fixed_strings", True), 
 
 _NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
 
-# Patterns match from the start of a line, because rg quotes patterns (indented) and globs, which may have any text.
+# These regular expressions match from the start of a line. Elsewhere in a line, rg may quote any text of the caller.
 _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
     (
         r"^error parsing glob",
@@ -66,8 +66,8 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         ),
     ),
     (
-        # rg writes only this message, or includes it in its report about both engines (`engine="auto"`). In that report
-        # it is the reason only for look-around and backreferences.
+        # With `engine="auto"`, rg's report about both engines includes this message. There it is the reason of the
+        # failure only if the pattern has look-around or backreferences.
         r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
         CapabilityError,
         HintedText("Search without PCRE2, or use an rg that has it: ", _INSTALL_RG, "."),
@@ -142,7 +142,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
 )
 
 _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
-"""Two lines of advice about rg's own flags; the hint replaces it."""
+"""Advice of rg, two lines about its flags; it is removed, because the hint says the same for the caller's API."""
 
 _UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
 _PANIC = re.compile(_NO_THREAD.encode(), re.MULTILINE)
@@ -171,8 +171,7 @@ def failure(
         arguments: Arguments of rg; empty if `argv` has them.
         on_host: True if rg ran on a host.
     """
-    # With `--sortr`, rg lists all files first, so errors about paths may come before the reason; leave out errors about
-    # paths.
+    # With `--sortr`, rg lists all files first, so messages about paths may come before the reason. Remove them.
     reason = b"\n".join(_not_of_paths(stderr)) or _PREFIX.sub(b"", stderr)
     text = reason.decode("utf-8", "replace").strip()
     kind, hint = _classify(text)
@@ -229,7 +228,7 @@ def path_errors(stderr: bytes) -> tuple[PathError, ...]:
 
 
 def without_paths(stderr: bytes, left_out: Callable[[str], bool]) -> bytes:
-    """Return stderr without the messages about some paths."""
+    """Return stderr without the messages about paths for which `left_out` is true."""
     start = b"rg: " if _PREFIX.match(stderr) else b""
     lines = [line for line in _lines(stderr) if (path := _path_error(line).path) is None or not left_out(path)]
     return b"".join(start + line + b"\n" for line in lines)
@@ -259,7 +258,7 @@ def only_path_errors(stderr: bytes) -> bool:
 
 
 def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
-    """Return rg's messages except those about paths, because a path may look like another error."""
+    """Yield rg's messages except those about paths. A path may have any text, so it could look like another error."""
     return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
 
 
@@ -278,7 +277,7 @@ def _path_error(line: bytes) -> PathError:
     if found := _OS_ERROR.match(line):
         kind = kind_of_error(int(found["number"]))
         return PathError(path=_path(found["path"]), kind=kind, message=found["message"].decode("utf-8", "replace"))
-    # A line of an ignore file that does not parse, or another message that begins with its path.
+    # The message is about an invalid line of an ignore file, or begins with a path for another reason.
     if other := _AT_LINE.match(line) or _NAMED.match(line):
         return PathError(path=_path(other["path"]), kind="other", message=other["message"].decode("utf-8", "replace"))
     return PathError(path=None, kind="other", message=shown)

@@ -1,7 +1,7 @@
 """Run rg and yield its answer: one async and one blocking loop, which pass rg's output to an `Answer`.
 
 Each operation has its own `Answer`. Only this module, `runner` and `process` have separate code for async and blocking.
-There are two loops because a bridge between async and blocking code takes 43 µs per record. A loop takes 1 µs.
+Each has a loop of its own, which takes 1 µs per record; a bridge from one to the other would take 43 µs.
 """
 
 import functools
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("ripwrap")
 SUGGESTION_SECONDS = 2.0
-"""Seconds for listing the file types from which an error makes suggestions."""
+"""Time limit in seconds for listing the file types, for the suggestions in an error about an unknown type."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Answer(Protocol[T_co]):
-    """Converter of rg's bytes to items, for both loops below.
+    """Converter of rg's output to items, used by both loops of this module.
 
     Attributes:
         full: True if the limit of items is reached.
@@ -64,7 +64,7 @@ class Answer(Protocol[T_co]):
 
 
 class Runs:
-    """Runs of rg for one search, one after another. There is one run, unless the paths need several command lines.
+    """Successive runs of rg for one search: one run, or several if the paths need more than one command line.
 
     Attributes:
         pending: Commands that are still to run.
@@ -76,17 +76,16 @@ class Runs:
         Args:
             command: Command with all paths.
             then: Further commands of the same search, for other paths.
-            ordered: True if the order of files matters.
+            ordered: True if the files must come in the order that `sort` asks for.
 
         Raises:
-            SearchError: The order matters, and several runs cannot keep it, because rg sorts the files of all paths
-                together.
+            SearchError: `ordered` is True, the paths need several runs, and rg can only sort the files within each run.
         """
         self._commands = [part for one in (command, *then) for part in split(one)]
         if ordered and len(self._commands) > 1 and command.sorts_all:
             raise _order_error(command, len(self._commands))
         self.pending = deque(self._commands)
-        self._ends: list[Exit] = []  # at most one, which joins all exits, because each may have a MiB of stderr
+        self._ends: list[Exit] = []  # at most one: exits are joined, because each may have a MiB of stderr
         self._single_threaded = False
 
     @property
@@ -125,8 +124,8 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
         FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter, or no path
             of the command exists.
         BinaryError: rg cannot be found or started.
-        CapabilityError: This rg does not have an option of the command. SearchError: rg failed, or the paths need
-            several command lines and cannot be sorted.
+        CapabilityError: This rg does not have an option of the command.
+        SearchError: rg failed, or the paths need several command lines and cannot be sorted.
         DecodeError: rg's output is malformed.
     """
     if answer.full:
@@ -159,7 +158,7 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     """Run rg and yield its answer, blocking; see `stream()`.
 
     Raises:
-        TimeoutError: rg ran for longer than `timeout` seconds; the items until then were yielded.
+        TimeoutError: rg ran for longer than `timeout` seconds; items found before that were yielded.
     """
     if answer.full:
         return
@@ -206,7 +205,7 @@ def _prepare_blocking(command: Command, binary: RgBinary, timeout: float | None)
 
 
 def start_async(binary: RgBinary, pending: Sequence[Command], overlaid: "Overlaid | None") -> AsyncChild:
-    """Start the first pending command; with an overlay, its output is changed."""
+    """Start the first pending command; with an overlay, its output is filtered by `overlaid`."""
     if overlaid is None:
         return AsyncChild(binary, pending[0])
     from ripwrap._ripgrep.overlaid import async_child
@@ -228,8 +227,8 @@ def start_blocking(
 def _order_error(command: Command, lines: int) -> SearchError:
     return SearchError(
         HintedText(
-            f"rg cannot sort the files of {len(command.paths)} paths together, which need {lines} command lines on "
-            "this system; pass fewer paths, leave out ",
+            f"rg cannot sort the files of all {len(command.paths)} paths together, because this system needs {lines} "
+            "command lines for so many paths; pass fewer paths, leave out ",
             Hint("sort", kind="omit"),
             " and ",
             Hint("sortr", kind="omit"),
@@ -240,7 +239,7 @@ def _order_error(command: Command, lines: int) -> SearchError:
 
 
 def _last_items(answer: Answer[T], end: Exit, runs: Runs) -> Iterator[T]:
-    """Yield the items that are known at the end of a run, or of the last run; raise an error if rg failed."""
+    """Yield the items that are known only when a run has ended; raise an error if rg failed."""
     yield from answer.end_run(end)
     if not runs.pending:
         runs.end.check_paths()

@@ -17,8 +17,8 @@ MAX_FILES_PER_WORD = 5_000
 """Maximum number of files with the same word whose counts are kept."""
 
 _DOT = b"." + os.fsencode(os.sep)
-# rg writes this to stdout for a binary file that the command line names, and for a file in which it stopped at a NUL
-# byte.
+# rg writes this line to stdout for a binary file whose path is on the command line, and for a file in which it stopped
+# at a NUL byte.
 _REMARK = re.compile(
     rb"[^\0]*?: (?:WARNING: stopped searching )?binary file (?:after match|matches) \(found [^\n]*\)\n\n?"
 )
@@ -27,24 +27,23 @@ _REMARK = re.compile(
 class TermCounts:
     """Collector of the output of `words_command()`, with bounded memory.
 
-    Only counts are in memory, for at most `max_files` files of each word. The collector keeps the files with the most
-    different words; among equal files, those with the most matches. The result does not depend on the order in which rg
-    finds the files.
+    Only counts are in memory, for at most `max_files` files of each word. Files with more different words are kept
+    first, then files with more matches. The result does not depend on the order in which rg finds the files.
 
     Attributes:
-        files: Number of matches of each word in each file that is in memory.
-        having: Number of files that have each word, including files that are no longer in memory.
-        total: Number of files that have any of the words.
+        files: Number of matches of each word in each kept file.
+        having: Number of files that contain each word, including files that are not kept.
+        total: Number of files that contain any of the words.
         end: Exit of rg; `None` while it runs.
-        ended: Always false, because the output has no last message.
+        ended: Always False; `Collector.ended` is True after the last message of rg, which this output does not have.
     """
 
     def __init__(self, words: Words, timeout: float | None = None, *, max_files: int = MAX_FILES_PER_WORD) -> None:
-        """Set the bounds of the counts.
+        """Set the words to count, and the limits.
 
         Args:
-            words: Function that takes a matched text and returns the words that it counts for.
-            timeout: Time limit of rg in seconds, for the text of an error.
+            words: Function that takes a matched text and returns the words whose counts it adds to.
+            timeout: Time limit of rg in seconds; only for the text of the error.
             max_files: Maximum number of files with the same word whose counts are kept.
         """
         self.files: dict[str, Mapping[str, int]] = {}
@@ -120,7 +119,7 @@ class TermCounts:
     def _close_file(self) -> None:
         path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT)
         counts: dict[str, int] = {}
-        del self._counts[b""]  # empty text between two chunks
+        del self._counts[b""]  # a chunk that ends at a line end leaves empty text
         for hit, number in self._counts.items():
             words = self._known.get(hit)
             if words is None:
@@ -140,8 +139,8 @@ class TermCounts:
 
         Args:
             files: Number of matches of each word in each file.
-            having: Number of files that have each word.
-            total: Number of files that have any of the words.
+            having: Number of files that contain each word.
+            total: Number of files that contain any of the words.
         """
         self.total += total
         self.having.update(having)
@@ -154,7 +153,7 @@ class TermCounts:
             self._trim_above = 2 * max(len(self.files), self._max_files)
 
     def trim(self) -> None:
-        """Keep the best `max_files` files of each word; a file that was dropped cannot be one of them later."""
+        """Keep the best `max_files` files of each word. A dropped file cannot be among the best later."""
         order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
         before: Counter[str] = Counter()
         kept: dict[str, Mapping[str, int]] = {}

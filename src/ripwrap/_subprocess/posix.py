@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import IO, TypeAlias
 
 if sys.platform == "win32":
-    raise ImportError("ripwrap._subprocess.posix is for POSIX")
+    raise ImportError("ripwrap._subprocess.posix cannot be imported on Windows")
 
 Popen: TypeAlias = "subprocess.Popen[bytes]"
 
@@ -18,7 +18,7 @@ KILLED_RETURNCODE = -signal.SIGKILL
 """Exit code of a child after `kill()`."""
 
 PIPE_BYTES = 256 * 1024
-"""Capacity of a pipe on Linux, in bytes; all pipes of a user may have 64 MiB in total (pipe(7))."""
+"""Capacity in bytes to which a pipe is widened on Linux. All pipes of a user may have 64 MiB in total (pipe(7))."""
 
 
 def start(
@@ -68,7 +68,7 @@ def kill(popen: Popen) -> None:
     """Kill a child and its group. Do nothing if the child was reaped: its id may belong to another process."""
     peek(popen)
     if popen.returncode is None:
-        # PermissionError: a group of zombies on macOS, or this program has changed its user.
+        # PermissionError: on macOS, all processes of the group are zombies; or this program has changed its user.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(popen.pid, signal.SIGKILL)
 
@@ -79,7 +79,7 @@ def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
 
 
 def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:  # noqa: ARG001 - Windows needs the process
-    """Return True if no process can write to the pipe any more; all its output is then in the pipe."""
+    """Return True if no process can write to the pipe any more, so that the pipe has the whole rest of the output."""
     return bool(_poll(pipe, 0) & select.POLLHUP)
 
 

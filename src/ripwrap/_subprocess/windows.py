@@ -21,7 +21,7 @@ from typing import IO, Final
 from ripwrap._subprocess.intervals import poll_intervals
 
 if sys.platform != "win32":
-    raise ImportError("ripwrap._subprocess.windows is for Windows")
+    raise ImportError("ripwrap._subprocess.windows can only be imported on Windows")
 
 from ctypes import wintypes
 
@@ -283,7 +283,7 @@ def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
 
 
 def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:
-    """Return True if no process can write to the pipe any more; all its output is then in the pipe."""
+    """Return True if no process can write to the pipe any more, so that the pipe has the whole rest of the output."""
     if _peek_pipe(pipe) is None:
         return True
     # Windows reports the end of a pipe only when all its bytes are read.

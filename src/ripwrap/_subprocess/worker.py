@@ -38,7 +38,7 @@ _READY = [b"ready"]
 _INHERITED_VARIABLES = frozenset(
     (
         *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start Python
-        *("PROCESSOR_ARCHITECTURE", "PROCESSOR_ARCHITEW6432"),  # Windows' `platform.machine()`, to choose a grammar
+        *("PROCESSOR_ARCHITECTURE", "PROCESSOR_ARCHITEW6432"),  # for `platform.machine()`, which selects a grammar
         *("LANG", "TMPDIR", "TEMP", "TMP"),
         *(
             "HOME",
@@ -61,9 +61,9 @@ class WorkerProcess:
     """A worker process, with a thread that ends it when it is idle.
 
     The process is started for the first request. If it ends unexpectedly, the next request starts it again. It ends in
-    four cases: `close()` or `kill()` is called, the process that started it ends, it has no work for some time, or the
-    task that waits for an answer is cancelled (`CANCELLED`). A lock lets one thread use it at a time. After a fork, the
-    forked child starts its own worker process.
+    four cases: `close()` or `kill()` is called, the process that started it ends, it has no work for `idle` seconds, or
+    the task that waits for an answer is cancelled (`CANCELLED`). A lock lets one thread use it at a time. After a fork,
+    the forked child starts its own worker process.
 
     The thread has a reference to this object, so the object is not garbage collected. Its owner must call `kill()` in a
     finalizer.
@@ -104,7 +104,7 @@ class WorkerProcess:
                 if self._process is None:
                     self._start()
                 answer = self._exchange(parts, self._seconds if seconds is None else seconds)
-            except BaseException:  # after a Ctrl-C, an answer is still in the pipe
+            except BaseException:  # after a Ctrl-C, the answer may still be in the pipe, so the process is not reused
                 self.close()
                 raise
             if answer is None:
@@ -114,8 +114,8 @@ class WorkerProcess:
             return answer
 
     def _is_usable(self, process: Popen) -> bool:
-        # The process may have died, e.g. for lack of memory. If this process was stopped (SIGSTOP), the thread that
-        # ends an idle worker is late, and the alarm of the worker may go off soon.
+        # The worker may have died, e.g. for lack of memory. If this process was stopped (SIGSTOP), the thread that ends
+        # an idle worker is late, and the worker's own alarm may end it soon.
         return process.poll() is None and time.monotonic() - self._used <= self._idle
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class WorkerProcess:
                 process.wait()
 
     def kill(self) -> None:
-        """End the process at once, even during a request. A daemon thread may still wait for an answer at exit."""
+        """End the process at once, even while a daemon thread waits for an answer."""
         if (process := self._process) is not None:
             kill(process)
         self.close()
@@ -254,8 +254,9 @@ def _start_process(code: str) -> Popen:
     }
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
-        # The process has its own process group, so that a terminal's Ctrl-C does not end it: its file would then be
-        # split into windows. The pipes have no buffers, because a forked child would write the buffered bytes again.
+        # The process has its own process group, so that a terminal's Ctrl-C does not end it; otherwise the current file
+        # would be reported as unreadable. The pipes have no buffers, because a forked child would write the buffered
+        # bytes again.
         return start(
             [sys.executable, "-P", "-c", code],
             stdin=subprocess.PIPE,

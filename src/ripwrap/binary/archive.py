@@ -53,9 +53,9 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
         into: File to which the bytes are written.
 
     Raises:
-        ExtractionFailedError: The archive is broken, too large, or in another format than its name says. Or the member
-            is missing or occurs twice, a link or name leads out of the archive's directory, the archive has another
-            release of rg, or it needs the extra `deflate64`.
+        ExtractionFailedError: The archive is broken, too large, or in another format than its name says; the member is
+            missing or occurs twice; a link or name leads out of the archive's directory; the archive has another
+            release of rg; or the extra `deflate64` is needed and not installed.
     """
     kind = "zip" if name.endswith(".zip") else "tar.gz"
     archive.seek(0)
@@ -82,7 +82,7 @@ def _copy(chunks: Iterator[bytes], name: str, into: IO[bytes]) -> None:
         size += len(chunk)
         if size > MAX_BINARY_BYTES:
             raise ExtractionFailedError(
-                f"{name} has a program of more than {MAX_BINARY_BYTES} bytes, so it is not a release of rg"
+                f"the program in {name} is larger than {MAX_BINARY_BYTES} bytes, so this is not a release of rg"
             )
         into.write(chunk)
 
@@ -101,7 +101,7 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
             )
             members.append(info)
         unzipped.left = MAX_UNPACKED_BYTES * 2  # for reading the rest of the archive, and then one member, in chunks
-        while unzipped.read(CHUNK_BYTES):  # read to the end, where gzip's checksum is; `tarfile` does not
+        while unzipped.read(CHUNK_BYTES):  # read to the end for gzip's checksum; `tarfile` does not read that far
             if unzipped.tell() > MAX_UNPACKED_BYTES:
                 raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
         files = [(info.name, info) for info in members if info.isreg()]
@@ -166,7 +166,7 @@ def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
             if actual not in ("", expected):
                 raise ExtractionFailedError(wrong_release(archive, actual, expected))
     if len(found) != 1:
-        raise ExtractionFailedError(f"{archive} must have one regular file {member!r}, got {len(found)}")
+        raise ExtractionFailedError(f"{archive} must have exactly one regular file {member!r}, found {len(found)}")
     return found[0]
 
 

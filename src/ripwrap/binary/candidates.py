@@ -26,10 +26,10 @@ class Candidate:
     """A candidate for rg.
 
     Attributes:
-        source: Step that found it.
+        source: Name of the step that found it, such as `PATH` or `cache`.
         path: Path of the file; if there is no file, a name.
         usable: True if it can be used.
-        reason: Reason why it can be used or not.
+        reason: Reason why it can or cannot be used.
     """
 
     source: Source

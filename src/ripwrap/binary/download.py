@@ -28,7 +28,7 @@ from ripwrap.errors import ChecksumMismatchError, DownloadFailedError
 
 MAX_TRIES = 3
 MAX_RETRY_PAUSE_SECONDS = 30.0
-"""Longest pause before a try, even if a server's Retry-After asks for more."""
+"""Maximum pause in seconds before another try, even if a server's Retry-After asks for more."""
 
 SILENCE_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 """Seconds without any bytes after which a try fails; fewer for connecting."""
@@ -58,7 +58,7 @@ class Fetcher:
 
     Attributes:
         mirrors: Base addresses, tried in order; below each there is `{version}/{asset}`, as in GitHub's releases.
-        deadline: End of all tries, on the clock of `time.monotonic()`.
+        deadline: Time, as `time.monotonic()` gives it, at which the last try ends.
         progress: Function that is called after every chunk.
         cancelled: Event that another thread sets when the call is cancelled.
         retry_pause: Seconds before the second try; doubled before each further try.
@@ -86,7 +86,7 @@ class Fetcher:
 
         Raises:
             ChecksumMismatchError: The file had the wrong hash twice.
-            DownloadFailedError: The download failed; the error is that of the last mirror.
+            DownloadFailedError: The download failed from every mirror; the error is about the last one.
         """
 
         def attempt(url: str) -> str:
@@ -206,7 +206,7 @@ class Fetcher:
 
     @contextmanager
     def _cut_at_deadline(self) -> Generator[Trace]:
-        """Shut down every connection of a request at the deadline: httpx limits each read, but not the whole request.
+        """Shut down every connection of a request at the deadline, because httpx has no limit for a whole request.
 
         Yield a function for the `trace` extension of httpcore (https://www.encode.io/httpcore/extensions/). httpcore
         calls the function with each connection.
@@ -239,7 +239,9 @@ class Fetcher:
 
 
 def hash_in_sidecar(content: bytes, url: str) -> str:
-    """Return the hash in a `.sha256` file. Unix tools or CertUtil wrote it (CRLF, in old versions spaces in the hash).
+    """Return the hash in a `.sha256` file, which Unix tools or CertUtil wrote.
+
+    CertUtil ends lines with CRLF, and its old versions write spaces into the hash.
 
     Raises:
         DownloadFailedError: The file has no hash, or more than one.
@@ -296,9 +298,9 @@ def _transport_error(error: httpx.TransportError, url: str) -> DownloadFailedErr
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return DownloadFailedError(
-                f"{url} has a certificate that is not trusted: {cause.verify_message}. If a proxy inspects TLS, name "
-                "its CA bundle, SSL_CERT_FILE=… (Python 3.13 also refuses CAs without a key identifier), or a mirror, "
-                "RIPWRAP_MIRROR=…",
+                f"{url} has a certificate that is not trusted: {cause.verify_message}. If a proxy inspects TLS, set "
+                "SSL_CERT_FILE to its CA bundle (Python 3.13 also refuses CAs without a key identifier), or "
+                "RIPWRAP_MIRROR to a mirror",
                 url=url,
             )
         cause = cause.__cause__ or cause.__context__

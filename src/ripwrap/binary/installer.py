@@ -1,7 +1,8 @@
-"""Install rg: download, verify, extract and run it, then publish it. Processes that install at the same time wait.
+"""Install rg: download an archive, verify and extract it, run the new rg once, and move it into place.
 
-Everything happens in a staging directory inside the cache. When the new rg has printed its version, one rename
-publishes the directory. A process that is killed leaves at most a staging directory, and the next installer removes it.
+The work is done in a staging directory inside the cache. When the new rg has printed its version, one rename moves the
+directory to its final name. A process that is killed leaves at most a staging directory, which the next installation
+removes. If several processes install rg at the same time, one does the work, and the others wait.
 """
 
 import errno
@@ -32,7 +33,7 @@ from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedErr
 _LOGGER = logging.getLogger("ripwrap")
 _STAGING_PREFIX = ".ripwrap-tmp-"
 BUSY_RETRY_SECONDS = 1.0
-"""Seconds for which the start of the new rg is retried while another process has its file open for writing."""
+"""Seconds to retry the start of the new rg, while another process still has its file open for writing."""
 
 _NOEXEC_HINT = (
     ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another directory, or RIPWRAP_RG to another rg"
@@ -45,7 +46,7 @@ class Release:
 
     Attributes:
         version: Version of rg.
-        sha256: Hash of an archive that the owner of a mirror made; `None` means the pinned hash.
+        sha256: Hash of the archive, if the owner of a mirror has built it; `None` is the pinned hash.
         allow_unpinned: True if upstream's `.sha256` file may replace a missing pinned hash.
     """
 
@@ -84,7 +85,7 @@ class Release:
                 f"rg {self.version} for {target} has no pinned SHA-256 (pinned versions: {pinned}). Choose one of them,"
                 " or pass ",
                 Hint("allow_unpinned", True),
-                " to trust the .sha256 file that is published beside it.",
+                " to trust the .sha256 file that is published with the archive.",
             ),
             url=f"{BASE_URL}/{path}",
         )
@@ -175,7 +176,7 @@ def _install_any(
                 failure = failure or error
                 continue
             raise
-    raise failure or DownloadFailedError("there is nothing to download for this platform")
+    raise failure or DownloadFailedError("no archive of rg is published for this platform")
 
 
 def _install(

@@ -57,9 +57,9 @@ class Platform:
 
     Attributes:
         system: Value of `platform.system()`: `Linux`, `Darwin`, `Windows`, …; `Android` also for Termux.
-        machine: Value of `platform.machine()`: the machine of the kernel, not of Python.
-        libc: `glibc`, `musl`, or empty if it does not matter.
-        bits: Word size of Python, 32 or 64. A dynamically linked rg of the same size finds its libraries.
+        machine: Value of `platform.machine()`: the architecture of the kernel, which may not be that of Python.
+        libc: `glibc`, `musl`, or empty if the platform has only one libc.
+        bits: Word size of Python, 32 or 64. Libraries for a dynamically linked rg of this size are installed.
     """
 
     system: str
@@ -143,6 +143,6 @@ def _macos(machine: str, _: Platform, version: tuple[int, ...]) -> tuple[str, ..
 
 def _windows(machine: str, _: Platform, version: tuple[int, ...]) -> tuple[str, ...]:
     intel = ("x86_64-pc-windows-msvc",)
-    if machine == "aarch64":  # the second target is emulated, and needs no VC++ runtime
+    if machine == "aarch64":  # the second target runs in emulation, but needs no VC++ runtime
         return ("aarch64-pc-windows-msvc", *intel) if version >= (15,) else intel
     return {"x86_64": intel, "i686": ("i686-pc-windows-msvc",)}.get(machine, ())

@@ -195,4 +195,4 @@ def _wait(popen: Popen, seconds: float, cancelled: Cancellation, *files: IO[byte
         if cancelled.is_set() or any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
             break
         time.sleep(pause)
-    raise TimeoutError(f"it did not end within {seconds} seconds, or wrote too much")
+    raise TimeoutError(f"the program did not end within {seconds} seconds, or its output was too large")

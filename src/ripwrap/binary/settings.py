@@ -23,7 +23,7 @@ def offline() -> bool:
 
 def mirrors() -> list[str]:
     """Return the mirrors in `RIPWRAP_MIRROR`, a comma-separated list, or else GitHub; offline, only `file://` ones."""
-    # A comma separates addresses only if an address follows, because a password may have a comma.
+    # Split at a comma only if an address follows it, because a password may contain a comma.
     named = re.split(r",(?=\s*(?:$|,|\w+:))", os.environ.get("RIPWRAP_MIRROR") or BASE_URL)
     return allowed_offline([mirror.strip() for mirror in named if mirror.strip()])
 

@@ -1,4 +1,4 @@
-"""The logic of an index, as coroutines over a runner, for the async and the blocking `Index`."""
+"""Base class of the async and the blocking `Index`: its operations are coroutines that use a runner."""
 
 import errno
 import hashlib
@@ -79,11 +79,12 @@ is rebuilt.
 """
 
 _INDEX_NUMBERS = itertools.count()
-_REFRESH_ATTEMPTS = 3  # while other processes refresh, too
+_REFRESH_ATTEMPTS = 3  # further attempts are needed if another process refreshes at the same time
 _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
-"""Seconds after which the files are listed even if the journal has no change, because it misses some changes; see
-`journal.py`.
+"""Seconds after which files are listed even if the journal has no change.
+
+The journal misses a few kinds of changes (see `journal.py`).
 """
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg", "workers")
 _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
@@ -103,8 +104,8 @@ class _FinishedRefresh:
 
     Attributes:
         view: View that was refreshed.
-        begun: Time at which the listing of its files began, in seconds of `time.monotonic()`.
-        generation: Generation of the view after the refresh.
+        begun: Time at which the listing of its files began, as `time.monotonic()` gives it.
+        generation: Number of the view's state after the refresh; each change of the view changes it.
         position: Position in the journal before the files were listed; `None` if changes may have been missed.
     """
 
@@ -143,19 +144,19 @@ class BaseIndex:
                 `"auto"` is the first usable provider of `detect()`, or else wordllama. An `Embedder` is used as it is.
                 With `None`, the index searches words only. Embedders need the extra `vectors`; Google's models need the
                 extra `google`.
-            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. For values up to 0.5, the
-                weight of words is 1. For higher values, it falls, to 0 for the value 1. `search()` can override the
-                weight for a query. With 0, searches send nothing.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. The weight of words is 1 if
+                this value is 0.5 or less; above 0.5, it falls to 0 at the value 1. `search()` can override the value
+                for a query. With 0, searches send nothing.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-            workers: Maximum number of worker processes that read and split files. They are used if a refresh has 4 MB
-                or more, and end with the refresh. 0 means no workers. `None` means one for each CPU, up to 4; no
-                workers if there is only one CPU. If workers cannot be started, this process does all work.
+            workers: Maximum number of worker processes that read and split files. They are started if a refresh has
+                to read 4 MB or more, and end with the refresh. 0 means no workers. `None` means one for each CPU, up to
+                4; no workers if there is only one CPU. If workers cannot be started, this process does all the work.
             **options: rg's flags, which choose the files; see `FileOptions`. Hidden files (such as `.env`) are indexed
                 only with `hidden=True`, and links are followed only with `follow=True`.
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
-            ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` or
+            ValueError: A path or option has a NUL, `location` is empty, `chunker` is unknown, or `hybrid_weight` or
                 `workers` is out of range.
             TypeError: `hybrid_weight` is not an int or float, or `workers` is not an int.
             RipwrapError: tantivy (extra `index`) is not installed, or `chunker="syntax"` is given and the extra
@@ -193,7 +194,8 @@ class BaseIndex:
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
 
-            view = partial(_view_now, self._root, self._options)  # not a method: no cycle keeps this object alive
+            # A partial of a function, because a bound method would keep this object alive in a reference cycle.
+            view = partial(_view_now, self._root, self._options)
             self._hybrid = HybridSearch(self._store, view, make_embedder(embedder), hybrid_weight)
         elif hybrid_weight is not None:
             raise weight_without_embedder_error()
@@ -250,7 +252,7 @@ class BaseIndex:
         self._drop_journal()
         if self._hybrid is not None:
             self._hybrid.store_sent()
-        self._store.close()  # waits for threads that use it, and so the chunker
+        self._store.close()  # waits for threads that use the store, and therefore the chunker
         self._trigrams.close()
         self._chunker.close()
 
@@ -350,7 +352,7 @@ class BaseIndex:
             if done is not None:
                 result, generation = done
                 if listing.errors or any(left_out.reason == "unreadable" for left_out in result.skipped):
-                    position = None  # there is no event when one of them becomes readable
+                    position = None  # there is no event when an unreadable file becomes readable
                 self._last_refresh = _FinishedRefresh(view, listed_at, generation, position)
                 return result.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
@@ -380,14 +382,14 @@ class BaseIndex:
                     database, self._store.postings, view, paths, self._splitter, generation, progress, insist=insist
                 )
             )
-        except BaseException:  # a cancelled caller may never close this index
+        except BaseException:  # after a cancellation, the caller may never close this index
             self._chunker.close()
             raise
-        # Another branch may have been checked out meanwhile.
+        # Another branch may have been checked out during the refresh.
         return done if insist or self._current_view() == view else None
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        """Return the paths without the index's own files, which may share a directory with other files."""
+        """Return the paths except those of the index's own files, which may be in a directory with other files."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
@@ -434,8 +436,8 @@ class BaseIndex:
                 embed = refresh and weight != 0
                 vectors = await self._vectors(run, self._hybrid, text, weight, vectors, patience, embed=embed)
             found = await run.call(partial(self._rank, query, limit, vectors))
-            # Files that have changed since the refresh are missing in the results. The next attempt indexes them.
-            # A file that changes during each attempt is left out.
+            # Files that have changed since the refresh are missing in the results, so refresh and search again. A file
+            # that changes during each attempt stays missing.
             if found is not None and not (found.changed and refresh and attempt < _REFRESH_ATTEMPTS - 1):
                 return found
             if not refresh:
@@ -521,7 +523,7 @@ class BaseIndex:
         )
 
     async def _grep(self, run: Runner, request: GrepRequest, *, refresh: bool, max_age: float | None) -> GrepResult:
-        """Search the candidates for a pattern, or all files if the options choose others than those of the index."""
+        """Search the candidates for a pattern, or all files if the options choose other files than the index has."""
         refuse_overlay("An index")
         chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
         command = files_command(self._root, (), cast("FileOptions", chosen))
@@ -563,7 +565,7 @@ class BaseIndex:
         return found if found is None or listed else found.without_replaced(view)
 
     def _is_searchable(self) -> bool:
-        """Return whether the index has the current view, made by this chunker and version; do not make an index."""
+        """Return whether the index has the current view, for this chunker and version; do not create an index."""
         view, versions = self._current_view(), self._store.versions
         return bool(
             self._store.run_if_current(

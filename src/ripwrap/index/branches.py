@@ -1,8 +1,8 @@
 """Read the branch of a directory from `.git`, without running git. The branch is the name of a view in the index.
 
 The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A downloaded directory may have a hostile
-`.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. A file that cannot be
-read counts as empty.
+`.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. An unreadable file is
+treated as empty.
 """
 
 import os
@@ -42,7 +42,7 @@ class Repository:
 
 
 def repository_of(root: Path) -> Repository | None:
-    """Return the repository that a directory, a real path, belongs to; `None` if there is none."""
+    """Return the repository that contains a directory, given as a real path; `None` if there is none."""
     for top in (root, *root.parents):
         git = _git_of(top / ".git")
         if git is not None:
@@ -87,8 +87,8 @@ def is_gone(root: Path, name: str) -> bool:
 
 
 def _git_of(path: Path) -> Path | None:
-    """Return the directory that contains HEAD: `.git`, or the one that a `.git` file names; `None` if there is none."""
-    # Functions of os.path return false for a path that is too long, has a NUL, or is forbidden. Those of Path raise.
+    """Return the directory that contains HEAD: `.git`, or the directory that a `.git` file names; `None` if neither."""
+    # For a path that is too long, has a NUL or is forbidden, os.path's functions return False, and those of Path raise.
     git: Path | None = path
     if not os.path.isdir(path):
         text = _read_text(path)
@@ -104,7 +104,7 @@ def _common_of(git: Path) -> Path:
 
 
 def resolve_link(folder: Path, text: str, *, windows: bool = IS_WINDOWS) -> Path | None:
-    """Return the directory that a `.git` or `commondir` file names; `None` if it is on another computer."""
+    """Return the directory that a `.git` or `commondir` file names; `None` for a path on another computer."""
     if windows and is_foreign_path(text, [folder.anchor]):
         return None
     with suppress(OSError, ValueError):  # ValueError: the path has a NUL
@@ -120,7 +120,7 @@ def _read_branch(git: Path) -> str:
         if not text.startswith("ref:"):
             return DETACHED if text else UNKNOWN
         text = text.removeprefix("ref:").strip()
-    if not text.startswith(_HEADS) or text == f"{_HEADS}.invalid":  # a repository with reftables has this in HEAD
+    if not text.startswith(_HEADS) or text == f"{_HEADS}.invalid":  # HEAD has `.invalid` in a repository with reftables
         return UNKNOWN
     # git refuses such names: git-check-ref-format(1). The name becomes a part of a path.
     if any(letter <= " " or letter in "\x7f\\:" for letter in text) or "//" in text or ".." in text:
@@ -135,7 +135,7 @@ def _read_link(path: Path) -> str | None:
 
 
 def _read_packed_branches(common: Path) -> frozenset[str] | None:
-    """Return the branches in the file `packed-refs`; they have no other file. Return `None` if it cannot be read."""
+    """Return the branches in the file `packed-refs`, which have no files of their own; `None` if it is unreadable."""
     try:
         return frozenset(_parse_packed_refs(os.fsdecode(_read(common / "packed-refs", _MAX_PACKED_REFS_BYTES))))
     except FileNotFoundError:
@@ -164,10 +164,10 @@ def _read(path: Path, max_bytes: int) -> bytes:
         OSError: The file cannot be read.
         ValueError: The file is not regular, or larger than `max_bytes`, or its path has a NUL.
     """
-    _check_regular(os.stat(path))  # first, because to open a device may have an effect
+    _check_regular(os.stat(path))  # before opening, because opening a device may have side effects
     descriptor = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
     with open(descriptor, "rb") as file:
-        _check_regular(os.fstat(descriptor))  # another file may be at the path by now
+        _check_regular(os.fstat(descriptor))  # the file may have been replaced since the check
         content = file.read(max_bytes + 1) or b""  # `None` if the read would block
     if len(content) > max_bytes:
         raise ValueError("too large")

@@ -17,21 +17,21 @@ from ripwrap.results import GrepResult, RankedChunk
 
 
 class Index(BaseIndex):
-    """Index of the files of a directory. It answers as `rank()` does, but faster.
+    """Stored index of the files of a directory. Searches rank as `rank()` does, but are faster.
 
     The index is stored in a separate directory, which the first refresh creates. It needs tantivy, which the extra
     `index` installs. Each search first refreshes the index: it reads changed files again, so that no answer is stale.
     An index has a view for each branch: the files of that branch. Content that several branches have is stored once. A
     damaged index, or an index of another version, is rebuilt automatically.
 
-    Several tasks, threads and processes may use an index of the same directory at once: one writes, the others read the
-    previous state. A call that is cancelled, interrupted or killed leaves the previous state.
+    Several tasks, threads and processes may use an index of the same directory at once. While one of them writes, the
+    others read the state before. If a call is cancelled, interrupted or killed, this state remains.
 
     With an embedder, chunks are also found by their embeddings. By default, there is no embedder, and nothing leaves
     the machine.
 
-    Use it as `async with Index(root) as index:`, which closes the index at the end. Or call `aclose()`, or leave that
-    to the garbage collector.
+    `async with Index(root) as index:` closes the index at the end of the block. Without it, call `aclose()`, or let the
+    garbage collector close the index.
     """
 
     async def refresh(
@@ -81,20 +81,20 @@ class Index(BaseIndex):
     ) -> list[RankedChunk]:
         """Find the chunks that answer a question, or that define a symbol; the best chunks come first.
 
-        Chunks are ranked as by `rank()`. But `rank()` reads only the 40 best files, and this method uses all files.
-        Results come from the current branch; the weight of a word depends on all branches in the index.
+        Chunks are ranked in the same way as by `rank()`; but `rank()` reads only the 40 best files, and this method
+        uses all files. Results come from the current branch; the weight of a word depends on all branches in the index.
 
-        With an embedder, at most 128 texts without an embedding are embedded first; `refresh()` embeds all. The reasons
-        of each result say if some texts still have no embedding, or if the embedder failed and only words were
-        searched. A search waits only briefly for an embedder. After a failure, it does not ask the embedder again for
-        half a minute. `refresh()` waits longer. The embeddings of the last 64 queries are cached in this process, so
-        these queries are not sent again.
+        With an embedder, at most 128 texts without an embedding are embedded first; `refresh()` embeds all texts. The
+        reasons of each result say if some texts still have no embedding, or if the embedder failed and only words were
+        searched. A search waits only briefly for an embedder, and does not ask it again within half a minute after a
+        failure. `refresh()` waits longer. The embeddings of the last 64 queries are cached in this process, so these
+        queries are not sent again.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
             limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
-            refresh: Refresh first. If false, answers are as old as the last refresh. They do not have the chunks of
-                files that have changed since then, because the index does not store text.
+            refresh: Refresh first. If false, the results are those of the last refresh, without the chunks of files
+                that have changed since then, because the index does not store text.
             max_age: Maximum age of the last refresh, in seconds. The search does not refresh if this object listed the
                 files of the same branch less than `max_age` seconds ago. `None` refreshes each time.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the weight of the index. With 0,
@@ -143,9 +143,9 @@ class Index(BaseIndex):
             limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
             max_files: Maximum number of files on the page; `None` is no limit.
             offset: Number of matches before the page: the `next_offset` of the previous page.
-            timeout: Seconds that rg may take to search, without the refresh; `None` is no limit. After that time rg is
-                stopped, and the answer has the matches found so far.
-            explain: See `grep()`. Its further searches search all files.
+            timeout: Seconds that rg may take to search, not counting the refresh; `None` is no limit. After that time
+                rg is stopped, and the answer has the matches found so far.
+            explain: See `grep()`. The additional searches that it makes do not use the index.
             refresh: Refresh first. If false, the files are those of the last refresh, and a match may be missing in a
                 file that has changed since.
             max_age: See `search()`.
@@ -163,7 +163,7 @@ class Index(BaseIndex):
 
         The first item is the result of the first refresh. Another item follows for each later refresh that found
         changed files or another branch. Changes of ignored files, and changes behind symbolic links, are not reported.
-        If files change all the time, changes are reported after ten seconds. This method needs the extra `watch`.
+        If files change without a pause, a refresh starts after ten seconds. This method needs the extra `watch`.
 
         Searches refresh the index themselves, so they do not need this method. But it makes them faster on Linux: while
         the generator is open and nothing has changed, searches with this `Index` do not list files. A search sees each
@@ -171,8 +171,8 @@ class Index(BaseIndex):
         to a minute late: changes through a memory mapping, changes through a hard link in another directory, and
         changes below a directory that was mounted later.
 
-        Each search still lists the files if the directory is on a network file system or has over 30,000 directories,
-        if the index has unreadable files, or if `follow=True` or `include_git=True` is set.
+        Each search still lists the files if the directory is on a network file system or has over 30,000
+        subdirectories, if some files are unreadable, or if `follow=True` or `include_git=True` is set.
 
         To leave early, wrap the generator in `contextlib.aclosing`.
 
@@ -192,8 +192,8 @@ class Index(BaseIndex):
     async def check(self) -> CheckResult:
         """Check the index for damage; the result says what to do.
 
-        The check reads the whole index, which may take a second. It does not wait for a lock. While another process
-        writes, full-text search is not checked.
+        The check reads the whole index, which may take a second. It does not wait for a lock, so it skips full-text
+        search while another process writes.
         """
         return await self._check(self._runner(lock=False))
 
@@ -216,7 +216,7 @@ class Index(BaseIndex):
         return await self._prune(self._runner())
 
     async def aclose(self) -> None:
-        """Close the index's files, and end the process that splits files; a later call starts both again.
+        """Close the files of the index, and end the process that splits files; a later call starts again.
 
         It waits until the calls of other tasks have ended, even if it is cancelled.
         """

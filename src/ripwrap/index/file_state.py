@@ -19,8 +19,8 @@ _CLOCK_STEP_NS = 50_000_000
 _COARSE_CLOCK_STEP_NS = 2_000_000_000
 """Nanoseconds within which two changes of a file may get the same time.
 
-The clock of a file system has steps: a few milliseconds on Linux, two seconds on FAT. If a time is a whole number of
-milliseconds, large steps are assumed. Git has the same problem: https://git-scm.com/docs/racy-git.
+File systems round times: to a few milliseconds on Linux, to two seconds on FAT. If a time is a whole number of
+milliseconds, coarse rounding is assumed. Git has the same problem: https://git-scm.com/docs/racy-git.
 """
 
 MAX_WHOLE_BYTES = 16_000_000
@@ -110,15 +110,15 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
     ordered = sorted(paths)
     found = Stamps([], (array("q"), array("q"), array("q")))
     unreadable_paths: dict[str, str] = {}
-    # `map()` runs no line of Python for each file, which halves the time spent outside of the system. With more files
-    # at a time, their states do not stay in the CPU's cache, which takes a third longer for 80,000 files.
+    # `map()` runs no Python code for each file, which halves the time outside of system calls. Larger batches do not
+    # fit into the CPU's cache, and take a third longer for 80,000 files.
     for at in range(0, len(ordered), _FILES_PER_STEP):
         some = ordered[at : at + _FILES_PER_STEP]
         try:
             states = list(map(get_state, [prefix + path for path in some]))
         except OSError:  # rare: a file is gone, or the system refuses access
             some, states = _readable_states(prefix, some, get_state, unreadable_paths)
-        if not all(map(stat.S_ISREG, set(map(_MODE, states)))):  # to open a pipe would wait for its writer
+        if not all(map(stat.S_ISREG, set(map(_MODE, states)))):  # opening a pipe would wait for its writer
             kept = [stat.S_ISREG(state.st_mode) for state in states]
             some, states = list(compress(some, kept)), list(compress(states, kept))
         found.paths.extend(some)
@@ -221,7 +221,7 @@ class Span(NamedTuple):
     Attributes:
         start: Offset of its first character in the text.
         at: Offset of its first byte; `None` in a file with a byte order mark.
-        size: Number of bytes; of characters in a file with a byte order mark.
+        size: Number of bytes; in a file with a byte order mark, number of characters.
     """
 
     start: int
@@ -237,11 +237,11 @@ class IndexedFile:
     Attributes:
         path: Path, relative to the root.
         digest: Digest of the content; see `FileContent`.
-        changed: True if a read has found the file changed, gone or unreadable. It then has no text.
+        changed: True if the file was found to be changed, gone or unreadable. Its text is then not available.
     """
 
     def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:
-        """Set up; nothing is read yet.
+        """Set the path and the indexed state; nothing is read yet.
 
         Args:
             root: Directory of the path.

@@ -1,4 +1,4 @@
-"""Record changes in a directory, to know if a file may have changed between two calls without listing the files.
+"""Record changes in a directory, so that an index knows without listing the files whether one may have changed.
 
 A program changes a file with a system call. Linux queues the event of the change before that call returns (inotify(7)).
 So if there is no event, no finished call has changed a file. The package watchfiles cannot give this guarantee. It
@@ -56,7 +56,7 @@ _CONTENT_CHANGES = _MODIFY | _CLOSE_WRITE | _ATTRIB
 _NAME_CHANGES = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
 _WATCH_MASK = _CONTENT_CHANGES | _NAME_CHANGES | _ONLY_FOLDER | _NO_FOLLOW
 _GONE_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG}
-"""Errors for a directory that is gone, or that rg cannot read either."""
+"""Errors for a directory that was deleted, or that cannot be read, neither by rg."""
 
 _NUMBERS = itertools.count()
 
@@ -81,11 +81,11 @@ class Journal:
         is_excluded: Callable[[str], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Set up; nothing is watched yet.
+        """Set the directory; nothing is watched yet.
 
         Args:
             root: Directory, as a real path.
-            own: Pattern for relative paths whose changes are ignored: the index's own files.
+            own: Pattern for relative paths whose changes are ignored: those of the index itself.
             ignore_files: Files outside of `root` whose changes also count.
             is_excluded: Function that returns True for a relative path that is not watched or opened. The path of a
                 directory ends in a separator.
@@ -110,7 +110,7 @@ class Journal:
             return None
         try:
             found = _INOTIFY.position(self._watched)
-        except TimeoutError:  # an OSError, too
+        except TimeoutError:  # a subclass of OSError
             raise
         except (OSError, AttributeError):
             self._retry_at = self._clock() + _RETRY_SECONDS
@@ -130,7 +130,7 @@ class Journal:
         yield from map(_state, self._global)
 
     def close(self) -> None:
-        """Stop watching; the next call of `position()` starts again, and returns another position."""
+        """Stop watching. The next call of `position()` starts again, and returns a position unequal to earlier ones."""
         _INOTIFY.remove(self._watched)
 
 
@@ -139,7 +139,7 @@ class _Watched:
 
     Attributes:
         root: Path of the root.
-        own: Pattern of the relative paths whose changes do not count.
+        own: Pattern of the relative paths whose changes are ignored.
         is_excluded: See `Journal`.
         identity: Device and inode of the root; `None` if it is not watched yet, or if its watches may be incomplete.
         changes: Number of changes so far.
@@ -243,11 +243,11 @@ class _Inotify:
             watched.identity = identity
         while watched.new:
             self._watch(watched, watched.new.pop())
-            self._read()  # events of directories that were made since their parent is watched
+            self._read()  # events of directories that were created after the watch of their parent had begun
         return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
 
     def _invalidate_all(self) -> None:
-        """Make all journals start again, because events or directories may be missing."""
+        """Restart all journals, because events or directories may be missing."""
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.identity = None
 
@@ -313,7 +313,7 @@ class _Inotify:
                 number = _checked(libc.inotify_add_watch(self._descriptor, name, _WATCH_MASK))
                 if watched.folders.get(number) == folder:
                     continue  # it was watched and read before
-                pending += watched.subfolders(folder)  # read after it is watched, so that no subdirectory is missed
+                pending += watched.subfolders(folder)  # list it after the watch has begun, so that none is missed
             except OSError as error:
                 if error.errno not in _GONE_ERRNOS or not folder:
                     raise
@@ -418,6 +418,6 @@ def is_local(root: str, mounts: str) -> bool:
         kind = after.split()[0]
         if point != root and point.startswith(f"{root.rstrip('/')}/"):
             kinds.add(kind)
-        elif f"{root}/".startswith(f"{point}/") and len(point) >= longest:  # a later mount hides an earlier one
+        elif f"{root}/".startswith(f"{point}/") and len(point) >= longest:  # of equal paths, the later mount counts
             own, longest = kind, len(point)
     return all(map(_LOCAL_FILE_SYSTEM.fullmatch, (own, *kinds)))

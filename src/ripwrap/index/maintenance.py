@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import sqlite3
     from sqlite3 import Connection
 
-MIN_FREE_BYTES = 1_000_000  # the file is compacted if at least so many bytes and a quarter of the file are free
+MIN_FREE_BYTES = 1_000_000  # the file is compacted if this many bytes, and at least a quarter of the file, are free
 _MAX_NAMES = 10  # maximum number of views that a message names
 _UNUSED_BLOBS = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
 
@@ -216,7 +216,7 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         names = ", ".join(gone[:_MAX_NAMES]) + more
         notes.append(HintedText(f"Branches or directories are gone: {names}; ", _PRUNE, " removes their content."))
     if counts[3]:
-        notes.append(HintedText(f"{counts[3]} contents are in no view; ", _PRUNE, " removes them."))
+        notes.append(HintedText(f"{counts[3]} file contents are in no view; ", _PRUNE, " removes them."))
     files, blobs, chunks, orphans = counts
     messages = (*wrong, *wrong_size, *notes)
     result = _result(checked, (files, blobs, chunks, indexed, orphans), messages, ok=not wrong and not wrong_size)

@@ -165,7 +165,7 @@ class IndexStatus(BaseModel, frozen=True):
             leaves the machine.
         sent_texts: Number of texts and queries that were sent to the model since the index was made, by all processes;
             a retry counts again.
-        sent_characters: Number of their characters.
+        sent_characters: Number of characters of these texts and queries.
         messages: Notes, each with what to do.
     """
 
@@ -247,8 +247,8 @@ class VectorSearch:
     """Ranking of a query by embeddings, and the reason if it is missing or incomplete.
 
     Attributes:
-        search: Function that returns the pool of a view, with cosines, or `None` if the view has no vectors. The
-            attribute is `None` if vectors cannot be searched.
+        search: Function that returns the pool of a view, with cosines, or `None` if the view has no vectors. This
+            attribute itself is `None` if vectors cannot be searched.
         weight: Weight of embeddings in the score, from 0 to 1; `None` is the default.
         unavailable: Reason why vectors cannot be searched; empty if they can be.
         incomplete: Sentence about the texts that have no embedding yet; empty if all texts have one.

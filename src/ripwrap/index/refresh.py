@@ -1,11 +1,11 @@
-"""A refresh: compare the files with their view in the index, and write the differences in one transaction.
+"""Refresh a view: compare the files with their rows in the index, and write the differences in one transaction.
 
-A refresh first makes a digest of the paths, sizes and times of all files, and compares it with that of the last
-refresh. If both are equal, the refresh is done. A file with the same size and times as before is not read. Any other
-file is read and hashed. It is split into chunks only if the index does not have this content under this path yet. Each
-refresh tries an unreadable file again, because its times may stay the same when it becomes readable. Until then, its
-row in the table stays. At the end, content that no view has is removed, because the statistics of full-text search
-count it. The index then ranks as a new index does; see `storage/postings.py`.
+A refresh first computes a digest of the paths, sizes and times of all files. If it is the digest of the last refresh,
+nothing else is done. A file with the same size and times as before is not read. Any other file is read and hashed, and
+is split into chunks only if the index does not have this content under this path yet. An unreadable file is tried again
+in each refresh, because its times may not change when it becomes readable; until then, its row is kept. At the end,
+content that no view has is removed, because full-text search would count it in its statistics. So the ranking is the
+same as that of a new index; see `storage/postings.py`.
 """
 
 import logging
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("ripwrap")
 
 _FILES_PER_PROGRESS = 64
-_CHUNKS_PER_CHECKPOINT = 2_000  # after so many chunks, the write-ahead log is large
+_CHUNKS_PER_CHECKPOINT = 2_000  # after this number of chunks, the write-ahead log is large
 _PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # of a `Row`
 
 
@@ -63,7 +63,7 @@ class _Counts:
 
     Attributes:
         added: Number of new files.
-        changed: Number of files with other content than before.
+        changed: Number of files with different content than before.
         chunks: Number of chunks written.
         unreadable: Reasons why files cannot be read, by path.
         touched: Paths of new and changed files.
@@ -107,11 +107,11 @@ def refresh(
     """
     import sqlite3
 
-    # Files are compared before the lock for writing is taken, so that a refresh without differences does not wait for
-    # another process. The generation of the view tells whether another process has refreshed it meanwhile. In that case
-    # the list of paths may be stale: the caller lists again, and on the last attempt writes anyway, so the loop ends.
-    # All rows are written in one transaction (https://sqlite.org/isolation.html): searches see the state before or
-    # after the transaction, even if this process is killed.
+    # Files are compared before the write lock is taken, so that a refresh without differences does not wait for another
+    # process. If the generation of the view has changed, another process has refreshed it, and the list of paths may be
+    # stale. The caller then lists the files again; on its last attempt, it writes anyway. All rows are written in one
+    # transaction (https://sqlite.org/isolation.html): searches see the state before or after the transaction, even if
+    # this process is killed.
     found, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
     counts = _Counts(unreadable=unreadable_paths)
     with postings.reading(database) as reader:
@@ -140,7 +140,7 @@ def refresh(
                 )
                 generation = generation_of(database, view)
         except sqlite3.OperationalError as error:
-            # A read-only index is still up to date if files differ from it in their times alone.
+            # A read-only index is still up to date if only the times of files differ.
             read_only = code_of(error) == READONLY and generation is not None and not gone
             if not (read_only and _have_same_content(database, view, differing, known)):
                 raise
@@ -217,7 +217,7 @@ def _write_differences(
     for blob in sorted(counts.released):
         check()
         remove_unused(database, blob)
-    # A row that the next refresh must check has a stamp that no file has, so the next refresh finds another digest.
+    # A row that must be checked again has a stamp that no file has, so the next refresh computes a different digest.
     rows = sorted(known.values(), key=_PATH)
     set_stamps_digest(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest())
     if progress is not None:

@@ -80,7 +80,7 @@ def search(
         database: The index, in a transaction.
         postings: Its full-text search.
         view: The view.
-        number: Its number.
+        number: Number of the view.
         query: The query.
         limit: Maximum number of results; `None` returns all ranked chunks.
         vectors: Ranking of the query by embeddings; `None` without an embedder.
@@ -109,8 +109,8 @@ def search(
 def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
     """Return the chunks of a view with the highest BM25, and the chunks in `defined` that have a word of the query.
 
-    The weight of a word is counted over all views. Chunks of other views are dropped afterwards. Chunks with the same
-    score are in the order of path and start, so that the order in which files were indexed does not matter.
+    The weight of a word depends on the chunks of all views; then the chunks of other views are dropped. Chunks with the
+    same score are sorted by path and start, so that the order in which files were indexed does not matter.
     """
 
     def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
@@ -151,7 +151,7 @@ def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> d
 
 @dataclass(slots=True)
 class _StoredChunk:
-    """Content of a chunk, in its file.
+    """Content of a chunk, which is read from its file.
 
     Attributes:
         file: The file.
@@ -192,7 +192,7 @@ def _read_candidates(
     Args:
         database: The index, in a transaction.
         view: The view.
-        number: Its number.
+        number: Number of the view.
         defined: Symbols of the query that chunks define, by chunk.
         files: Map to which the files are added.
         words: BM25 of chunks.

@@ -19,7 +19,7 @@ from ripwrap.index.file_state import Span, Stamp, read_file
 
 _DIGEST_BYTES = 16
 _BLANKS = " \t\n\v\f\r"
-_UNKNOWN_STAMP = (-1, 0, 0)  # equals no stamp of a file, so that the next refresh reads the file
+_UNKNOWN_STAMP = (-1, 0, 0)  # a stamp that no file has, so that the next refresh reads the file again
 
 TOKENIZER = "words, english stemmer 1"
 """Version of the rules that split the result of `fts_text()` into words."""
@@ -135,8 +135,8 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
     return SplitText(
         positions,
         [*map(_text_digest, texts)],
-        # The words of a query have at most so many characters, so a longer name is never looked up. Sorted, because the
-        # order of a set differs between processes.
+        # Words of a query are not longer than this, so longer names would never be found. The names are sorted, because
+        # the order of a set differs between processes.
         [sorted(name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS) for text in texts],
         words,
         [len(one.split()) for one in words],

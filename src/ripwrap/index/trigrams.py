@@ -46,11 +46,11 @@ _FILES_PER_TRANSACTION = 10_000
 _MAX_TERMS = 64
 """Maximum number of trigrams of a literal that are looked up."""
 _MIN_WASTE = 2_000
-"""Minimum number of documents without a content for a rebuild; they must also be half of all documents."""
+"""Number of documents without a content from which all are rebuilt, if they are also half of all documents."""
 _ATTEMPTS = 3
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
-"""Any literal; a search for it indexes the new contents of a view."""
+"""An arbitrary literal; a search for it indexes the new contents of a view."""
 _INDEXED, _NEVER = 1, 0
 """Values of the column `trigrams`; it is NULL for a content that has not been read yet."""
 
@@ -97,7 +97,7 @@ class FoundFiles:
     unsure: tuple[str, ...]
 
     def without_replaced(self, view: View) -> "FoundFiles":
-        """Return the files without those that are no longer regular files; rg would follow a link, and hang at a pipe.
+        """Drop files that are no longer regular files, because rg would follow a link, and hang when it reads a pipe.
 
         Raises:
             TimeoutError: The caller is cancelled.
@@ -113,7 +113,7 @@ class Trigrams:
     """Trigrams of the files of an index; one thread at a time may use it."""
 
     def __init__(self, store: Store) -> None:
-        """Set up; nothing is opened yet."""
+        """Set the store; nothing is opened yet."""
         self._store = store
         self._opened: EngineFolder | None = None
 
@@ -170,7 +170,7 @@ class Trigrams:
         number, last = number_of(database, view), 0
         while database.execute(_SELECT_MISSING, (number, last, 1)).fetchone():
             with write_transaction(database):
-                # Another process may have indexed some meanwhile.
+                # Another process may have indexed some of them in between.
                 rows = database.execute(_SELECT_MISSING, (number, last, _FILES_PER_TRANSACTION)).fetchall()
                 texts = ((blob, _read(view, decode_text(path), digest)) for blob, path, digest in rows)
                 self._write(database, ((blob, text) for blob, text in texts if text is not None), len(rows))
@@ -185,7 +185,7 @@ class Trigrams:
         try:
             for blob, text in texts:
                 check()
-                # A text after a byte order mark of UTF-8 may have a NUL; rg takes the file for binary.
+                # A text after a byte order mark of UTF-8 may have a NUL; rg treats such a file as binary.
                 marks.append((_NEVER if text.startswith(_UTF_16) or b"\0" in text else _INDEXED, blob))
                 if marks[-1][0] == _NEVER:
                     continue

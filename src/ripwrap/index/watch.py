@@ -117,7 +117,7 @@ def _has_differences(done: RefreshResult) -> bool:
 
 
 async def _wait_for_change(waiter: "_Waiter") -> bool:
-    # A limiter of its own: some dozens of watchers would use up the 40 worker threads that all tasks share.
+    # Watchers have a separate limiter, because a few dozen of them would use up the 40 worker threads of all tasks.
     return await anyio.to_thread.run_sync(waiter.wait, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
 
 
@@ -155,8 +155,8 @@ class _Waiter:
         os.scandir(self.root).close()
         repository = repository_of(self.root)
         head = None if repository is None else repository.git
-        # HEAD of a worktree, or of the repository of a subfolder, is outside the root. Git replaces the file, so its
-        # directory is watched.
+        # If the root is a worktree or a subdirectory of a repository, HEAD is outside of the root. Watch its directory,
+        # because git replaces the file.
         outside = [] if head is None or head.is_relative_to(self.root) else [head]
         with self._lock:
             self._changes = watch(

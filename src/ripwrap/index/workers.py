@@ -95,7 +95,7 @@ def usable_cpus() -> int:
 
 
 def _can_start() -> bool:
-    """Return True if `sys.executable` is Python; in a frozen program, it is that program."""
+    """Return True if `sys.executable` is Python; in a frozen program, it would be the program itself."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
@@ -191,7 +191,7 @@ def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[Request]]:
 
 
 def _version(chunker: str) -> list[str]:
-    """Return the versions that must be equal in both processes; they differ if the package was upgraded meanwhile."""
+    """Return the versions that must be equal in both processes. They differ after an upgrade of the package."""
     return [str(_INSTALLED), TOKENIZER, chunker]
 
 
@@ -220,7 +220,7 @@ def _encode_answer(files: Sequence[SplitFile]) -> list[bytes]:
 
 
 def _decode_answer(message: Sequence[bytes], batch: Sequence[Request]) -> list[SplitFile] | None:
-    """Return the files of an answer; `None` if it has another form."""
+    """Decode the files of an answer; return `None` if it is malformed."""
     with suppress(ValueError, TypeError):
         header, digests, joined = message
         words, at = joined.decode().split("\n"), 0

@@ -60,7 +60,7 @@ class NoRootsError(ValueError):
 
 
 class _Root(BaseModel):
-    uri: str  # not the SDK's model: its `FileUrl` rejects all roots if one is not a file:// address
+    uri: str  # the SDK's model has a `FileUrl`, which rejects all roots if one is not a file:// address
 
 
 class _Roots(BaseModel):
@@ -68,9 +68,10 @@ class _Roots(BaseModel):
 
 
 class Params(types.RequestParams):
-    """Parameters of a request that needs the workspace; the answers of a client are not validated.
+    """Parameters of a request that needs the workspace. The SDK does not validate the client's answers in them.
 
-    A client of protocol 2026-07-28 sends answers if the server asked for them; see `Client.workspace()`.
+    From protocol 2026-07-28 on, a server asks for the roots in its answer, and the client repeats the request with its
+    own answers (`Client.workspace()`).
     """
 
     input_responses: dict[str, Any] | None = None
@@ -105,7 +106,7 @@ class Client:
                 await workspace.aclose()
 
     def forget(self) -> None:
-        """Read the roots again when they are next needed."""
+        """Forget the roots; the next request that needs them asks the client again."""
         self._read = None
         self._changes += 1
 
@@ -118,8 +119,8 @@ class Client:
             raise NoRootsError(NO_ROOTS_MESSAGE)
         if context.session.can_send_request:
             return await self._ask_for_roots(context.session)
-        # From protocol 2026-07-28 on, a server sends no requests. It returns a request as its answer, and is called
-        # again.
+        # From protocol 2026-07-28 on, a server sends no requests. It answers with a request for input, and the client
+        # then repeats the call with that input.
         if params.input_responses is None:
             return types.InputRequiredResult(input_requests={"roots": types.ListRootsRequest()})
         return self._of(_Roots.model_validate(params.input_responses.get("roots") or {"roots": []}))

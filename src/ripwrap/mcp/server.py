@@ -78,7 +78,7 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
         ValueError: An option of the `Workspace` is invalid.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
-    DenyRules(options.get("deny", ()))  # so that an invalid glob raises now, and not when the client names its roots
+    DenyRules(options.get("deny", ()))  # raise for an invalid glob now, and not only when the client names its roots
     options = _with_embedder(options)
     given = Workspace(*roots, **options) if roots else None
 
@@ -180,7 +180,7 @@ def _content(text: str) -> list[types.ContentBlock]:
 
 
 class _RunningCall:
-    """State of a running call: the number of matches or files until now, the noun for that number, and the result."""
+    """State of a running call: the number of matches or files so far, the noun for that number, and the result."""
 
     def __init__(self, noun: str) -> None:
         self.found = 0

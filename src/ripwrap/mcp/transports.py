@@ -106,7 +106,7 @@ async def _serve_stdio(made: Server[Any]) -> None:
             group.start_soon(_note_signals, received, group.cancel_scope.cancel)
             await made.run(read, write, made.create_initialization_options())
             group.cancel_scope.cancel()
-        _raise_first(received)  # not after stdio_server(), whose exit waits for a thread that reads stdin
+        _raise_first(received)  # inside of stdio_server(), because its exit waits for a thread that reads stdin
 
 
 def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str]) -> None:

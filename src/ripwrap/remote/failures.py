@@ -1,4 +1,4 @@
-"""Make errors for wrong arguments, and for a local program (such as ssh) that ended without an answer of rg; no I/O."""
+"""Create errors for wrong arguments, and for a local program (such as ssh) that ended without results of rg; no I/O."""
 
 import errno
 import os
@@ -67,7 +67,7 @@ def check_directory(path: str) -> str:
     if path.startswith("~"):
         raise ValueError(
             HintedText(
-                _CWD, f" {path!r} begins with ~, which is not expanded; leave out '~/', or write './~' for that name"
+                _CWD, f" {path!r} begins with ~, which is not expanded; leave out '~/', or write './~' for a file name"
             )
         )
     return path or os.curdir

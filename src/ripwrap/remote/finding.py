@@ -21,9 +21,9 @@ cache=
 [ -n "$XDG_CACHE_HOME$HOME" ] && cache=${{XDG_CACHE_HOME:-$HOME/.cache}}/ripwrap/{SLOT}
 case $cache in /*) ;; *) cache= ;; esac
 """
-"""Lines of a script that set `cache` to that directory, or to nothing for a user without a home directory."""
+"""Lines of a script that set `cache` to the directory `SLOT` in the user's cache; empty without a home directory."""
 
-# `command -v` may print a relative path, for a relative entry of PATH, which is never used.
+# For a relative entry of PATH, `command -v` prints a relative path. Such an rg is not used.
 FIND = f"""
 {SAY_STARTED}
 libc=glibc
@@ -95,8 +95,8 @@ class Answer:
     """Platform of a host, and the rgs on it.
 
     Attributes:
-        platform: Its platform.
-        candidates: Its rgs, best first.
+        platform: Platform of the host.
+        candidates: The rgs on the host, best first.
     """
 
     platform: Platform
@@ -104,7 +104,7 @@ class Answer:
 
 
 def parse_answer(fields: Sequence[str]) -> Answer:
-    """Return the answer in the texts that the script prints.
+    """Parse the texts that the script prints.
 
     Raises:
         ValueError: The texts are not from this script.
@@ -124,7 +124,7 @@ def choose(answer: Answer, named: str | None, host: str) -> RemoteRg:
     """Return the first usable rg of a host.
 
     Args:
-        answer: What the host says.
+        answer: Platform and rgs of the host.
         named: Path or name that the caller gave; `None` if there is none.
         host: Name of the host, for errors.
 
@@ -143,7 +143,7 @@ def choose(answer: Answer, named: str | None, host: str) -> RemoteRg:
         reasons.append(f"  {candidate.path}: {wrong}")
     if named is not None:
         seen = "\n".join(reasons) or f"  {named}: no such program"
-        raise BinaryError(f"the given rg cannot be used on {host}:\n{seen}\nPass another one, or leave it out.")
+        raise BinaryError(f"the given rg cannot be used on {host}:\n{seen}\nPass another rg, or none to look for one.")
     seen = "\n".join(reasons) or "  no rg in its PATH, and none that ripwrap has installed"
     raise BinaryNotFoundError(
         HintedText(

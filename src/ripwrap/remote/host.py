@@ -1,4 +1,4 @@
-"""Base class of hosts: find, run and install rg on a host, and tell failures of rg from those of the connection."""
+"""Base class of hosts: find, run and install rg on a host, and tell which failures are those of the connection."""
 
 import functools
 import os
@@ -62,10 +62,10 @@ class Host(ABC):
 
     @abstractmethod
     def advice(self, code: int, stderr: str) -> str:
-        """Return advice about a local program that failed; empty if its own message has enough."""
+        """Return advice about a local program that failed; empty if the program's message says enough."""
 
     def path(self, cwd: str) -> str:
-        """Return the directory on the host for a caller's `cwd`, which is relative to `self.cwd`.
+        """Return the path of a directory on the host, given the `cwd` of a search, which is relative to `self.cwd`.
 
         Raises:
             ValueError: `cwd` begins with `~`, which the host does not expand.
@@ -76,8 +76,8 @@ class Host(ABC):
         return os.path.join(self.cwd, given)
 
     def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
-        """Return the local command line that runs rg in a directory of the host; it ends when rg ends."""
-        # `./` so that `-` and CDPATH have no meaning for `cd`.
+        """Return the local command line that runs rg in a directory on the host, and ends when rg ends."""
+        # With `./` before the path, `cd` does not read `-` as the previous directory, and does not use CDPATH.
         directory = cwd if cwd.startswith("/") else f"./{cwd}"
         return self.script_line(WATCHDOG, (directory, *argv))
 
@@ -94,20 +94,20 @@ class Host(ABC):
                 _remembered.pop(one, None)
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
-        """Return the error for a local command line that ended without an exit code of rg."""
+        """Return the error for a local command line whose exit code is not that of rg."""
         if watchdog.returncode(code) in NOT_STARTED:
             self.forget()
         said = stderr.decode("utf-8", "replace")
         return failure(self.name, argv, cwd, code, said, self.advice(code, said))
 
     def find(self, rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
-        """Return the rg to run on the host; blocking. The host is asked once, and its answer is cached.
+        """Return the rg to run on the host; blocking. The result of the first call is cached.
 
         Without a name, this is the rg that `install()` has installed, or else the rg in PATH. The PATH of ssh commands
         is often shorter than the PATH of a terminal.
 
         Args:
-            rg: A path on the host, or a bare name to find in its PATH; `None` finds one.
+            rg: A path on the host, or a name to look up in its PATH; `None` finds one as described above.
             timeout: Time limit in seconds; `None` is half a minute.
 
         Raises:
@@ -140,16 +140,16 @@ class Host(ABC):
         timeout: float = INSTALL_SECONDS,  # noqa: ASYNC109 - the worker thread's
         progress: Progress | None = None,
     ) -> RemoteRg:
-        """Put rg on the host, into `~/.cache/ripwrap`, and use it in later searches with this host.
+        """Install rg on the host, in `~/.cache/ripwrap`, and use it in later searches with this host.
 
         A release for the platform of the host is taken from the cache of this machine, or downloaded and verified. It
-        is sent over the connection. If the host has a program for SHA-256, the hash is compared on the host. rg is then
-        run once with `--version`, and renamed to its final name. If the same rg is already on the host, nothing is
-        sent.
+        is sent over the connection. If the host has a program for SHA-256, the host compares the hash. The new rg is
+        then run once with `--version`, and renamed to its final name. If the same rg is already on the host, nothing
+        is sent.
 
         Args:
             version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
-            source: Path of an rg of this machine that runs on the host, to send in place of a release.
+            source: Path of an rg on this machine, to send instead of a release; it must be able to run on the host.
             mirrors: See `ripwrap.binary.install()`.
             sha256: See `ripwrap.binary.install()`.
             allow_unpinned: See `ripwrap.binary.install()`.
@@ -203,7 +203,7 @@ class Host(ABC):
         return found
 
     def _ask(self, named: str | None, timeout: float | None) -> Answer:
-        """Return what the host says about itself, within `timeout` or `FIND_SECONDS` seconds."""
+        """Ask the host for its platform and rgs; wait at most `timeout` or `FIND_SECONDS` seconds."""
         argv = self.script_line(FIND, () if named is None else (named,))
         fields = self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout)
         return self._parse(lambda: parse_answer(fields), argv)
@@ -217,12 +217,12 @@ class Host(ABC):
     def _run(
         self, argv: tuple[str, ...], seconds: float, timeout: float | None, stdin: IO[bytes] | None = None
     ) -> list[str]:
-        """Run one of the scripts that answer with texts, each ended by a NUL, and return the texts.
+        """Run a script that prints texts, each ended by a NUL, and return the texts.
 
         Args:
             argv: Local command line.
             seconds: Time limit.
-            timeout: Time limit that the caller has given, for the error.
+            timeout: Time limit that the caller passed, for the text of the error.
             stdin: Input; empty by default.
         """
         try:
@@ -233,7 +233,7 @@ class Host(ABC):
                 raise TimeoutError(text) from None
             raise RemoteError(f"{self.name} did not answer: {error}", argv=argv) from None
         except OSError as error:
-            text = f"could not start {argv[0]}: {error.strerror}; install it, or name another program"
+            text = f"could not start {argv[0]}: {error.strerror}; install it, or choose another program"
             raise RemoteError(text, argv=argv) from error
         _, mark, answer = stdout.partition(STARTED)
         stderr = stderr.partition(STARTED)[2] if STARTED in stderr else stderr

@@ -23,7 +23,7 @@ INSTALL_ERRORS = {
 }
 """Exit codes of the script, with their meanings."""
 
-# Stdin is the program. The file gets its name by a rename, after its size and hash were compared and it has run.
+# The script reads the program from stdin into a temporary file, checks its size and hash, runs it, and renames it.
 INSTALL = f"""
 {SAY_STARTED}
 umask 077
@@ -82,7 +82,7 @@ class Source:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
                 return cls(os.fspath(path), file.tell(), digest)
         except OSError as error:
-            raise BinaryError(f"source {os.fspath(path)} cannot be read: {error.strerror}; name a program") from error
+            raise BinaryError(f"source {os.fspath(path)} cannot be read: {error.strerror}; pass a program") from error
 
     def open(self) -> IO[bytes]:
         """Open the file for the stdin of a child process."""
@@ -99,7 +99,7 @@ def source_of(
     timeout: float,
     progress: Progress | None,
 ) -> Source:
-    """Return the release of rg for a platform; args and errors are those of `Host.install()`."""
+    """Return the program to send; the arguments and errors are those of `Host.install()`."""
     path = fetch_for(
         platform,
         version,
@@ -113,7 +113,7 @@ def source_of(
 
 
 def parse_installed(fields: Sequence[str]) -> RemoteRg:
-    """Return the rg in the texts that the script of an installation prints.
+    """Parse the texts that the script `INSTALL` prints.
 
     Raises:
         ValueError: There are not exactly three texts.

@@ -1,4 +1,4 @@
-r"""Quote arguments for the shell of another machine; no I/O. No other module writes text that a shell reads.
+r"""Quote arguments for the shell of another machine; no I/O. All text for a shell is quoted in this module.
 
 ssh joins its arguments with spaces, and the login shell of the other machine parses the result (ssh(1), RFC 4254
 section 6.5). `quote()` does what `shlex.quote()` does, but for bytes. It also respects shells other than sh:
@@ -6,8 +6,8 @@ section 6.5). `quote()` does what `shlex.quote()` does, but for bytes. It also r
 - It quotes `=word` and `~`, which zsh expands, and `%`, which fish before version 3 expands.
 - It puts a backslash outside of single quotes, because fish reads `\\` and `\'` in single quotes as escapes.
 
-So sh, dash, bash, ksh, zsh, busybox and fish read the same words. csh and tcsh do not: they end a word at a newline,
-and replace `!`.
+So sh, dash, bash, ksh, zsh, busybox and fish read the same words. csh and tcsh are not supported: they end a word at a
+newline, and replace `!`.
 """
 
 import os

@@ -15,9 +15,9 @@ from ripwrap.remote.quoting import join, quote
 SSH_OPTIONS: Mapping[str, str | int] = {
     "BatchMode": "yes",  # ask no question on the terminal
     "ConnectTimeout": 10,
-    "ServerAliveInterval": 15,  # with three of these, a dead connection ends after a minute
+    "ServerAliveInterval": 15,  # ssh sends three of these messages, so a dead connection ends within a minute
     "LogLevel": "ERROR",  # no banner
-    "RequestTTY": "no",  # a terminal would change bytes
+    "RequestTTY": "no",  # a terminal would change bytes of the output
     "RemoteCommand": "none",
     "ClearAllForwardings": "yes",
     "ForwardX11": "no",
@@ -74,7 +74,7 @@ class SshHost(Host):
         defaults = {name: value for name, value in SSH_OPTIONS.items() if name.lower() not in named}
         options = [f"-o{name}={value}" for name, value in (given | defaults).items()]
         config = ("-F", self.config) if self.config else ()
-        # `exec`: the shell of the login is replaced by sh, and need not be one that reads the script.
+        # `exec` replaces the login shell by sh, so the login shell need not understand the script.
         command = join(("exec", *shell_line(script, arguments)))
         return (self.program, *config, "-T", *options, "--", self.host, command)
 

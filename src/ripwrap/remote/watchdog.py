@@ -1,7 +1,7 @@
-"""Script for the POSIX shell of a host, which runs rg and kills it when stdin is closed; and the script's exit codes.
+"""Shell script that runs rg on a host and kills it when stdin is closed; and the exit codes of this script.
 
-Each command of ssh and docker starts `sh` with one of the scripts of this package, and passes names as arguments. So no
-script contains strings of a caller.
+Each command of ssh and docker starts `sh` with one of the scripts of this package, and passes paths and patterns as
+arguments. So no script contains a string that a caller passed.
 
 The exit code of rg is mapped to a range that no other program uses: not a shell, not ssh (255), not docker (1, 125,
 126, 127), and not a killed process (129 to 159). So an exit code in this range proves that rg ran and ended by itself.
@@ -21,7 +21,7 @@ ENDED = 160
 
 MAX_CODE = 30
 SIGNALLED = 72
-"""Number that is added to the exit code of a shell (129 and more) for an rg that was killed by a signal."""
+"""Number that the script adds to the shell's exit code (129 and more) if a signal killed rg."""
 
 MAX_SIGNALLED = 180
 OTHERS = {101: 198, 126: 196, 127: 197}
@@ -34,10 +34,10 @@ _CASES = " ".join(f"{code}) exit {other} ;;" for code, other in OTHERS.items())
 SAY_STARTED = "printf '{0}'; printf '{0}' >&2".format(STARTED.decode().replace("\0", "\\000").replace("\n", "\\n"))
 
 # 1. `cd -P` follows links as chdir(2) does; `path()` makes sure that `-` and CDPATH have no meaning.
-# 2. The watchdog is the subshell with `read`. No process writes to stdin, so `read` ends when stdin is closed: by the
-#    other side, by the end of the connection, or because the process that holds the pipe was killed.
-# 3. The script closes its own stdout and stderr, so that those of rg end with rg, and messages of the shell about
-#    killed processes are not taken for rg's.
+# 2. The watchdog is the subshell with `read`. No process writes to stdin, so `read` ends when stdin is closed: because
+#    ripwrap closed it, the connection ended, or the process that held the pipe was killed.
+# 3. The script closes its own stdout and stderr. Then both end when rg ends, and messages of the shell about killed
+#    processes are not mistaken for messages of rg.
 # 4. ksh93 adds 256 to the number of a signal, other shells 128.
 WATCHDOG = f"""
 unset RIPGREP_CONFIG_PATH RIPGREP_INDEX_PATH
@@ -67,13 +67,10 @@ exit {UNKNOWN}
 
 
 def returncode(code: int) -> int | None:
-    """Return rg's exit code, or the negative number of the signal that ended rg.
+    """Return rg's exit code, or the negative number of the signal that ended rg; `None` if rg did not run or end.
 
     Args:
         code: Exit code of the script.
-
-    Returns:
-        `None` if the exit code does not come from rg.
     """
     if ENDED <= code <= ENDED + MAX_CODE:
         return code - ENDED

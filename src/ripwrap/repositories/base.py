@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
 
 ARGUMENTS = ("pattern", "per_root", "limit", "order", "timeout", "on_progress")
-"""Arguments of the operations besides the options; hints about unknown names use them."""
+"""Arguments that the operations take besides the options. Hints for a misspelled name suggest them, too."""
 
 T = TypeVar("T")
 Out = TypeVar("Out")
@@ -52,7 +52,7 @@ class IndexSettings(TypedDict, total=False):
 
 
 class BaseRepositories:
-    """Base class of `ripwrap.Repositories` and its blocking twin: the roots, and how they are searched."""
+    """Base class of `ripwrap.Repositories` and its blocking twin: it holds the roots and the settings of searches."""
 
     def __init__(
         self,
@@ -73,19 +73,19 @@ class BaseRepositories:
             only: Globs of the names or absolute paths of the roots to keep; empty keeps all.
             exclude: Globs of the names or absolute paths of the roots to leave out.
             executor: A `concurrent.futures.Executor` that searches the roots, or a function that makes one. The
-                function is called again if the executor breaks, and its executor is shut down at the end of each
-                operation. `None` searches in this process.
+                function is called again if its executor breaks. An executor that the function made is shut down at the
+                end of the operation. `None` searches in this process.
             concurrency: Maximum number of roots that are searched at a time. `None` is the limit of
                 `limit_processes()`. With an executor, `None` is 32, because the executor limits its workers itself.
             retries: Number of times that a root is sent to the executor again after its worker was lost.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one, on each worker.
-            lease_folder: Directory for a small file that exists during an operation with an executor. If the operation
-                ends, the file is removed. Workers that can see the file then end their rg. `None` is the directory for
-                temporary files, which only workers on this machine can see.
+            lease_folder: Directory for a small file that exists as long as an operation with an executor runs. When the
+                file is removed, workers that can see its directory end their rg. `None` is the directory for temporary
+                files, which only workers on this machine can see.
 
         Raises:
-            ValueError: No root is given, `only` and `exclude` leave none, two roots have the same name, or a number is
-                too small.
+            ValueError: No root is given, `only` and `exclude` leave no root, two roots have the same name, or a number
+                is too small.
             FileNotFoundError: No directory matches a glob.
             TypeError: A root, number or executor is of a wrong type.
         """
@@ -112,7 +112,7 @@ class BaseRepositories:
 
         Args:
             directory: Directory to look in.
-            max_depth: Levels to descend: 1 looks at the directory's own directories; `None` is no limit.
+            max_depth: Number of levels to descend: 1 looks at the direct subdirectories; `None` is no limit.
             **settings: Further arguments of `Repositories`, such as `exclude`.
 
         Raises:
@@ -239,14 +239,14 @@ class BaseRepositories:
 
 @dataclass(slots=True)
 class Question(Generic[T, Out]):
-    """A checked call of an operation that yields results.
+    """A call of an operation that yields results, with checked arguments.
 
     Attributes:
         tasks: Task of each root.
         convert: Function that takes the root, a result and the worker, and returns the result for the caller.
-        left: Maximum number of further results; `None` is no limit.
+        left: Number of results that may still be yielded; `None` is no limit.
         order: Order of the results.
-        on_progress: Function of the caller.
+        on_progress: Function that the caller passed; it is called when a root has ended.
     """
 
     tasks: list[Task[T]]
@@ -271,11 +271,11 @@ class Question(Generic[T, Out]):
 
 @dataclass(slots=True)
 class PageQuestion:
-    """A checked call of `grep()`.
+    """A call of `grep()`, with checked arguments.
 
     Attributes:
         tasks: Tasks; one for each root, or for each shard.
-        request: Request of a root without shards.
+        request: Request for a root that is not split into shards.
         collector: Collector of the page.
         shards: Number of shards of each root.
     """
@@ -292,11 +292,11 @@ class PageQuestion:
 
 @dataclass(slots=True)
 class TermsQuestion:
-    """A checked call of `rank()`.
+    """A call of `rank()`, with checked arguments.
 
     Attributes:
         tasks: Tasks that count words.
-        terms: Collector of their counts.
+        terms: Collector of the counts.
         query: Parsed query.
         limit: Maximum number of results; `None` is no limit.
         options: Options that choose the files.
@@ -349,7 +349,7 @@ def _check_search(pattern: str | Sequence[str], options: SearchOptions) -> tuple
 
 
 def _plain(options: Any) -> Any:
-    """Return options with strings in place of path objects, which another process may not be able to unpickle."""
+    """Replace path objects in options by strings, because another process may not be able to unpickle path objects."""
 
     def plain(value: object) -> object:
         if isinstance(value, os.PathLike):

@@ -1,4 +1,4 @@
-"""Combine the answers of roots, in bounded memory; no I/O."""
+"""Combine the answers for many roots, in bounded memory; no I/O."""
 
 import os
 from collections import Counter
@@ -56,12 +56,12 @@ class Progress:
 class MatchesCollector:
     """Collector of a page of matches from many roots; the answers of the roots may come in any order.
 
-    The page has the first match of each root, then the second match of each root, and so on. With more roots, the share
-    of each root is smaller. Matches beyond the share of a root can be dropped at any time.
+    The page has the first match of each root, then the second match of each root, and so on. The more roots have
+    matches, the fewer matches of each root are on the page; the other matches are dropped early.
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
-        """Set the bounds of the page.
+        """Set the limits of the page.
 
         Args:
             roots: Roots, in order.
@@ -91,7 +91,7 @@ class MatchesCollector:
             self._shards.setdefault(place, []).append((arrival.item, arrival.worker))
 
     def end(self, root: Root) -> None:
-        """Process the end of a root, whose shards have all arrived."""
+        """Process the end of a root; all of its shards have arrived."""
         place = self._places[root.name]
         shards = self._shards.pop(place, [])
         if not shards:
@@ -189,7 +189,7 @@ class ShardPlanner:
         """Set the number of shards.
 
         Args:
-            task: Task of a root that searches all of its files.
+            task: Task that searches all files of a root.
             request: Request of that task.
             shards: Maximum number of shards.
         """
@@ -224,7 +224,7 @@ class ShardPlanner:
 def split_files(sizes: Iterable[tuple[str, int]], shards: int) -> list[list[str]]:
     """Split files into at most `shards` lists of about the same size in bytes; files of a directory stay together.
 
-    Each list has neighbouring directories in path order, so that a shard reads neighbouring parts of a disk.
+    Each list has consecutive directories in path order, which are often close to each other on a disk.
     """
     folders: dict[str, list[tuple[str, int]]] = {}
     for path, size in sizes:
@@ -244,7 +244,7 @@ def split_files(sizes: Iterable[tuple[str, int]], shards: int) -> list[list[str]
 
 
 class TermsCollector:
-    """Collector of the counts of a query's words in all roots, as if one directory had all roots in it."""
+    """Collector of the counts of a query's words in all roots, as if all roots were in one directory."""
 
     def __init__(self, query: Query) -> None:
         """Set the query."""
@@ -291,6 +291,6 @@ class TermsCollector:
         return self._places[key]
 
     def result(self, chunk: RankedChunk) -> RootChunk:
-        """Return a chunk whose path is a key, with its root."""
+        """Convert a chunk whose path is a key (see `choose()`) to a chunk with a root and a path."""
         root, path = self._places[chunk.path]
         return RootChunk.model_construct(None, **{**dict(chunk), "root": root.name, "path": path})

@@ -89,11 +89,12 @@ class Repositories(BaseRepositories):
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
-            ValueError: A number is negative, there is no pattern, or a pattern or option has a NUL. PatternError,
-            GlobError, UnknownTypeError: rg rejects the pattern, a glob or a file type. BinaryError, CapabilityError:
-            There is no rg, or it does not have an option. Raised only without an executor.
+            ValueError: A number is negative, there is no pattern, or a pattern or option has a NUL.
+            PatternError, GlobError, UnknownTypeError: rg rejects the pattern, a glob or a file type.
+            BinaryError, CapabilityError: There is no rg, or it does not have an option; raised only without an
+                executor.
 
-            The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
+        The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
         """
         return self._stream(self._search_question(pattern, per_root, limit, order, timeout, on_progress, options))
 
@@ -148,9 +149,11 @@ class Repositories(BaseRepositories):
             pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
             per_root: Maximum number of matches of a root on the page; `None` is no limit.
             limit: Maximum number of matches on the page; `None` returns all and holds them in memory.
-            timeout: Seconds for each root, or shard; `None` is no limit. The matches found until then are returned.
-            shards: Number of parts into which each root is split, for roots that take long on one machine. Files are
-                listed first, and split by their sizes. Files of one directory stay together. The answer is the same.
+            timeout: Seconds for each root, or shard; `None` is no limit. Matches that were found before the limit are
+                returned.
+            shards: Number of parts into which each root is split and which are searched separately, for roots that take
+                long on one machine. The split is by the sizes of the files; files of one directory stay together. The
+                result does not depend on it.
             on_progress: Function that is called with the number of roots that have ended, and the number of all roots.
             **options: rg's flags; see `SearchOptions`. The default context is 2 lines.
 
@@ -179,16 +182,16 @@ class Repositories(BaseRepositories):
     ) -> RepositoriesRanking:
         """Find the code in all roots that answers a question, or that defines a symbol; best results first.
 
-        The answer is that of `ripwrap.rank()` for a directory in which each root is a subdirectory with the root's
-        name. First, the words of the query are counted in the files of each root. Then the best files of all roots are
-        read and ranked together.
+        The result is the same as if `ripwrap.rank()` searched one directory with a subdirectory for each root. First,
+        the words of the query are counted in the files of each root. Then the best files of all roots are read and
+        ranked together.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar".
             limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
             timeout: Seconds for rg in each root; `None` is no limit.
-            on_progress: Function that is called with the number of roots whose words are counted, and the number of all
-                roots.
+            on_progress: Function that is called with the number of roots in which words were counted, and the number of
+                all roots.
             **options: rg's flags; see `FileOptions`. Hidden files are searched only with `hidden=True`, and links are
                 followed only with `follow=True`.
 
@@ -230,14 +233,14 @@ class Repositories(BaseRepositories):
         """Return an index of each root, by the name of the root; nothing is read or built yet.
 
         Each index is stored in the user's cache on this machine, and its first search builds it. It runs the rg that
-        was given for the roots. The executor is not used; to make indexes on its workers, submit your own tasks to it.
+        was given to `Repositories`. The executor is not used; to make indexes on its workers, submit your own tasks.
 
         Args:
             **settings: Settings of all indexes: `chunker`, `embedder`, `hybrid_weight`, `workers`; see `Index`.
 
         Raises what `Index()` raises.
         """
-        from ripwrap.index.core import Index  # other operations do not wait for it
+        from ripwrap.index.core import Index  # imported late, because other operations do not need it
 
         return {root.name: Index(root.path, rg=self._plan.rg, **settings) for root in self._roots}
 

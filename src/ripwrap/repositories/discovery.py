@@ -15,11 +15,11 @@ _LOGGER = logging.getLogger("ripwrap")
 
 
 def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclude: Sequence[str] = ()) -> list[Root]:
-    """Return the roots that paths and globs name, without duplicates: globs in path order, others as they are given.
+    """Return the roots for paths and globs, without duplicates, in the given order; the roots of a glob in path order.
 
-    A path that exists is not read as a glob. A directory that does not exist stays a root, because its search reports
-    it. A `Root` keeps its name. The name of any other root is the last part of its path. If several names are equal,
-    further parts of the paths are added until they differ.
+    A path that exists is not read as a glob. A directory that does not exist is returned, too; its search then reports
+    that it is missing. A `Root` keeps its name. The name of any other root is the last part of its path. If several
+    names are equal, further parts of the paths are added until they differ.
 
     Args:
         places: Paths of directories, globs, or roots.
@@ -47,7 +47,7 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
     roots = [Root(name=names[path], path=path) for path in paths]
     kept = [root for root in roots if (not only or _matches(root, only)) and not _matches(root, exclude)]
     if not kept:
-        raise ValueError(f"only={list(only)!r} and exclude={list(exclude)!r} leave none of {len(roots)} roots")
+        raise ValueError(f"only={list(only)!r} and exclude={list(exclude)!r} exclude all {len(roots)} roots")
     return kept
 
 
@@ -129,7 +129,7 @@ def absolute_path(place: StrPath) -> str:
 
 
 def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
-    """Map each path to its name: its shortest end that no other path has. The order of the paths has no effect."""
+    """Map each path to its name: as few of its last parts as are needed to differ from all other paths."""
     names: dict[str, str] = {}
     left, parts = list(paths), 1
     while left:
@@ -142,7 +142,7 @@ def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
 
 
 def _end(path: str, parts: int) -> str:
-    """Return the last `parts` parts of a path; the path itself if it has no more parts."""
+    """Return the last `parts` parts of a path; the whole path if it has no more."""
     split = path.split(os.sep)
     return os.sep.join(split[-parts:]) if parts < len(split) and split[-1] else path
 

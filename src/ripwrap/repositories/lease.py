@@ -1,12 +1,12 @@
-"""End the tasks of a call when the call ends; the tasks run in other processes.
+"""End the tasks that a call runs in other processes when the call ends.
 
 An executor does not interrupt a running task, even if the future of the task is cancelled. So each call has a file, the
-lease, which the process of the call touches while the call runs. Each task watches this file. The task and its rg end
-in two cases. If the file is removed, the call has ended. If the file is not touched for `LEASE_SECONDS`, the process of
-the call has ended or hangs.
+lease, which the calling process touches as long as the call runs. Each task watches this file. The task and its rg end
+if the file is removed, because the call has then ended. They also end if the file is not touched for `LEASE_SECONDS`,
+because the calling process has then ended or hangs.
 
-A worker on another machine sees the file only if the directory is shared. On any machine, a worker of Dask also checks
-if Dask has cancelled the task. Other workers on other machines end a task at its time limit.
+A worker on another machine sees the file only if the directory is shared. A worker of Dask also checks whether Dask has
+cancelled the task. A worker that can do neither ends a task at its time limit.
 """
 
 import os
@@ -22,18 +22,18 @@ from typing import Any
 import anyio
 
 LEASE_SECONDS = 15.0
-"""Seconds without a touch after which the process of the call counts as gone."""
+"""Seconds without a touch of the file, after which a task assumes that the calling process has ended."""
 _TOUCH_INTERVAL = 1.0
 _WATCH_INTERVAL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """File of a call.
+    """File that exists as long as a call runs.
 
     Attributes:
         path: Path of the file.
-        host: Name of the machine of the call.
+        host: Name of the machine on which the call runs.
     """
 
     path: str
@@ -73,15 +73,15 @@ async def _touch(path: str) -> None:
 
 
 async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
-    """Wait until the call has ended, and return. If this machine cannot see the file of the call, wait for ever.
+    """Return when the call has ended. If this machine cannot see the file of the call, wait for ever.
 
     Args:
         lease: File of the call.
-        seconds: Seconds without a touch of the file; after that, the process of the call counts as ended.
+        seconds: Seconds without a touch of the file, after which the call is assumed to have ended.
     """
     if _touched(lease) is None and lease.host != socket.gethostname():
         await anyio.sleep_forever()
-    # Times of change are compared only with each other, because the clock of a file server may differ.
+    # Compare modification times only with each other: the clock of a file server may differ from the local one.
     last, since = _touched(lease), time.monotonic()
     while last is not None and time.monotonic() - since < seconds:
         await anyio.sleep(_WATCH_INTERVAL)

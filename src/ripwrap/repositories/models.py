@@ -1,4 +1,4 @@
-"""Frozen models of answers over many roots. Each result has the name of its root."""
+"""Frozen models of the results from many roots. Each result has the name of its root."""
 
 import errno
 import os
@@ -48,13 +48,13 @@ class RootError(BaseModel, frozen=True):
 
     Attributes:
         root: Name of the root.
-        kind: `missing` (no such directory), `denied` (no permission), `timeout`, `incomplete` (the paths in `paths`
-            could not be read; all other files were searched), `lost` (the worker ended), or `other`.
+        kind: `missing` (no such directory), `denied` (no permission), `timeout`, `incomplete` (only the paths in
+            `paths` could not be read), `lost` (the worker ended), or `other`.
         error: Class of the error, e.g. `FileNotFoundError`.
         message: Text of the error.
         paths: Paths in the root that could not be read.
-        attempts: Number of times that the root was tried.
-        worker: Process that has failed; `None` without an executor, and if the process is lost.
+        attempts: Number of attempts to search the root.
+        worker: Process in which the search failed; `None` without an executor, and if the process was lost.
     """
 
     type: Literal["error"] = "error"
@@ -121,7 +121,7 @@ class RootMatches(BaseModel, frozen=True):
         total_matches: Number of matches in the root; a lower bound if not `exact`.
         files_matched: Number of files with a match in the root; a lower bound if not `exact`.
         exact: True if rg searched to its end and nothing was dropped.
-        worker: Process that has searched; `None` without an executor, and for a root in several shards.
+        worker: Process that searched the root; `None` without an executor, and for a root in several shards.
     """
 
     root: FsPath
@@ -197,7 +197,7 @@ class RootChunk(RankedChunk, frozen=True):
 
 
 class RepositoriesRanking(BaseModel, frozen=True):
-    """Answer of `Repositories.rank()`; `len()` and iteration are those of `chunks`.
+    """Answer of `Repositories.rank()`; `len()` and iteration apply to `chunks`.
 
     Attributes:
         chunks: Chunks of all roots, best first.
@@ -225,7 +225,7 @@ _DIRECTORY_TEXTS = {
 
 
 def root_error(root: str, error: BaseException, *, attempts: int = 1, worker: Worker | None = None) -> RootError:
-    """Return the failure of a root as data."""
+    """Return the `RootError` for an exception."""
     kind: FailureKind = "other"
     if isinstance(error, TimeoutError):
         kind = "timeout"
@@ -245,7 +245,7 @@ def root_error(root: str, error: BaseException, *, attempts: int = 1, worker: Wo
 
 
 def incomplete_error(root: str, errors: tuple[PathError, ...], worker: Worker | None = None) -> RootError | None:
-    """Return the failure of a root with paths that could not be read; `None` if all of them are broken links."""
+    """Return the `RootError` for paths that could not be read; `None` if all of them are broken links."""
     failed = tuple(error for error in errors if not error.harmless)
     if not failed:
         return None

@@ -1,6 +1,6 @@
-"""Requests to a root, pages of the answers, and the code that answers requests. Requests and pages can be pickled.
+"""Requests about one root, and the code that answers them in pages. Requests and pages can be pickled.
 
-A request runs in an event loop of this process, or in an event loop that a worker starts for it.
+A request is answered in an event loop of this process, or in an event loop that a worker starts for it.
 """
 
 import os
@@ -31,7 +31,7 @@ from ripwrap.repositories.models import Root, RootError, Worker, incomplete_erro
 from ripwrap.results import GrepResult
 
 PAGE_MATCHES = 5_000
-"""Maximum number of matches that a worker sends at a time."""
+"""Maximum number of matches in one page of a worker's answer."""
 
 QUESTION_ERRORS = (PatternError, GlobError, UnknownTypeError)
 """Errors that every root would have, because the pattern or an option is wrong; they end the call."""
@@ -51,7 +51,7 @@ class Found(Generic[T_co]):
     Attributes:
         items: Results.
         errors: Paths that could not be read.
-        next_offset: Number of results before the next part; `None` if there is none.
+        next_offset: Number of results before the next part; `None` if this is the last part.
     """
 
     items: Sequence[T_co]
@@ -63,7 +63,7 @@ class Request(Protocol[T_co]):
     """Question about one root."""
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T_co]:
-        """Return results from `offset` on; at least one, if there are any."""
+        """Return one or more results from `offset` on; none only if there are no more."""
         ...
 
     def stream(self, cwd: str, rg: Rg) -> "AsyncGenerator[Found[T_co]]":
@@ -85,13 +85,13 @@ class _Whole(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """Request of the matches of a root.
+    """Request for the matches of a root.
 
     Attributes:
         patterns: Patterns.
         limit: Maximum number of matches.
         options: Options of the search.
-        page_matches: Maximum number of matches of one part of an answer.
+        page_matches: Maximum number of matches in one part of an answer.
     """
 
     patterns: tuple[str, ...]
@@ -100,7 +100,7 @@ class SearchRequest:
     page_matches: int = PAGE_MATCHES
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[Match]:
-        """Search to the end, and return a page in path order, because only this order is the same in each search."""
+        """Search to the end, and return a page in path order: in other orders, pages of two searches may not fit."""
         left = self.page_matches if self.limit is None else min(self.page_matches, self.limit - offset)
         options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
         request = grep_request(self.patterns, cwd, (), left, None, offset, None, options, explain=False)
@@ -123,7 +123,7 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilesRequest(_Whole[str]):
-    """Request of the files of a root, in path order.
+    """Request for the files of a root, in path order.
 
     Attributes:
         limit: Maximum number of files.
@@ -142,7 +142,7 @@ class FilesRequest(_Whole[str]):
 
 @dataclass(frozen=True, slots=True)
 class SizesRequest(_Whole["tuple[str, int]"]):
-    """Request of the files of a root with their sizes in bytes, in path order; a deleted file has size 0.
+    """Request for the files of a root and their sizes in bytes, in path order; a deleted file has size 0.
 
     Attributes:
         options: Options that choose the files.
@@ -159,7 +159,7 @@ class SizesRequest(_Whole["tuple[str, int]"]):
 
 @dataclass(frozen=True, slots=True)
 class CountRequest(_Whole["tuple[int, int]"]):
-    """Request of the number of matching lines of a root, and the number of files with a matching line.
+    """Request for the number of matching lines of a root, and the number of files with a matching line.
 
     Attributes:
         patterns: Patterns.
@@ -178,7 +178,7 @@ class CountRequest(_Whole["tuple[int, int]"]):
 
 @dataclass(frozen=True, slots=True)
 class MatchesRequest(_Whole[GrepResult]):
-    """Request of a page of matches of a root, or of a shard of it.
+    """Request for a page of matches of a root, or of a shard of it.
 
     Attributes:
         patterns: Patterns.
@@ -209,7 +209,9 @@ class MatchesRequest(_Whole[GrepResult]):
 
 
 def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tuple[PathError, ...]) -> Candidates:
-    """Return the files of a shard as candidates. rg finds them in directories, so NUL bytes count as in a whole search.
+    """Return the files of a shard as candidates.
+
+    rg finds candidates in directories, so it detects binary files in the same way as in a search of the whole root.
 
     Args:
         files: Paths, relative to the root.
@@ -224,7 +226,7 @@ def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tup
 
 @dataclass(frozen=True, slots=True)
 class TermsRequest(_Whole[FileTerms]):
-    """Request of the words of a query in the files of a root.
+    """Request for the counts of a query's words in the files of a root.
 
     Attributes:
         query: Query.
@@ -249,11 +251,11 @@ class TermsRequest(_Whole[FileTerms]):
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest(_Whole["tuple[str, bytes]"]):
-    """Request of the contents of files of a root, each cut to the size that is ranked.
+    """Request for the contents of files of a root, each cut to the size that is ranked.
 
     Attributes:
         files: Paths.
-        options: Options that chose them, which say if links are followed.
+        options: Options that chose the files; `follow` says whether links may be followed.
     """
 
     files: tuple[str, ...]
@@ -286,7 +288,7 @@ def _size(cwd: str, path: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[T]):
-    """Request about a root, as it is sent to a worker.
+    """Request about a root, in the form in which it is sent to a worker.
 
     Attributes:
         root: Root.
@@ -294,9 +296,9 @@ class Task(Generic[T]):
         rg: Path or name of the rg to run; `None` lets the worker find one.
         timeout: Seconds for the answer; `None` is no limit.
         lease: File of the call; if the file is removed, the task ends.
-        offset: Number of results before the answer.
-        attempt: Number of times that the task was sent. It makes the calls differ, because Dask runs equal calls only
-            once.
+        offset: Number of results to skip.
+        attempt: Number of times that the task was sent. Without it, a second attempt would be an equal call, and Dask
+            runs equal calls only once.
     """
 
     root: Root
@@ -314,9 +316,9 @@ class Page(Generic[T_co]):
 
     Attributes:
         items: Results.
-        error: Failure of the root; with `incomplete` there are results, too.
+        error: Failure of the root; if its kind is `incomplete`, there may be results, too.
         next_offset: Number of results before the next page; `None` if this is the last one.
-        worker: Process that has answered.
+        worker: Process that answered.
     """
 
     items: Sequence[T_co] = ()
@@ -349,7 +351,7 @@ async def _run_task(task: Task[T], is_cancelled: Callable[[], bool] | None) -> P
             group.start_soon(end_after, wait_for_cancellation(is_cancelled))
         try:
             page = await _answer(task)
-        except QUESTION_ERRORS as error:  # a task group would wrap it into an exception group
+        except QUESTION_ERRORS as error:  # raise it later: the task group would wrap it into an exception group
             wrong = error
         group.cancel_scope.cancel()
     if wrong is not None:

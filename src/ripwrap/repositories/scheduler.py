@@ -1,9 +1,9 @@
 """Search many roots at once, in this process or on the workers of an executor, and pass the results to one consumer.
 
-The consumer is the caller that reads the results. An event loop in a separate thread runs the requests. It starts a
-root when another root has ended, and waits if the consumer has not taken `BUFFER` results. So memory and processes are
-bounded, and the consumer may be a task or a thread. No task group is open while a generator of the consumer is
-suspended.
+The consumer is the caller that reads the results. An event loop in a separate thread runs the requests. It starts the
+next root when another one has ended, and pauses while `BUFFER` results wait for the consumer. So memory and processes
+are bounded, and the consumer may be a task or a thread. While the consumer's generator is suspended, it has no open
+task group.
 """
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
@@ -44,7 +44,7 @@ class Arrival(Generic[T]):
     Attributes:
         number: Number of the task.
         item: Result or failure; `None` at the end.
-        worker: Process that has answered; `None` without an executor.
+        worker: Process that answered; `None` without an executor.
     """
 
     number: int
@@ -54,7 +54,7 @@ class Arrival(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Settings of the runs of requests.
+    """Settings for running requests.
 
     Attributes:
         executor: Executor, or function that makes one; `None` runs rg in this process.
@@ -74,7 +74,7 @@ class Plan:
 
 
 class _LostError(Exception):
-    """The worker of a task was lost, or the task could not be sent."""
+    """Error if the worker of a task was lost, or if the task could not be sent."""
 
 
 class _Executors:
@@ -110,7 +110,7 @@ class _Executors:
     def close(self) -> None:
         """Shut down the executors that were made here; do not wait for their tasks."""
         for executor in self._made:
-            executor.shutdown(wait=False)  # Dask's has no `cancel_futures`; each task cancels its own
+            executor.shutdown(wait=False)  # Dask's executor has no `cancel_futures`; each task cancels its own future
 
 
 @dataclass(slots=True)
@@ -205,7 +205,7 @@ class _Run(Generic[T]):
                     async for found in parts:
                         begun = anyio.current_time()
                         await _send(output, number, Page(found.items, incomplete_error(name, found.errors)))
-                        scope.deadline += anyio.current_time() - begun  # rg waits for the consumer
+                        scope.deadline += anyio.current_time() - begun  # do not count the time that rg waits
         except (*QUESTION_ERRORS, BinaryError, CapabilityError):  # no root can be searched
             raise
         except ROOT_ERRORS as error:
@@ -244,12 +244,12 @@ class _Run(Generic[T]):
         executor = await executors.get()
         future: Future[Page[Any]] | None = None
         try:
-            # In a thread, because an executor may start processes, or run the task at once.
+            # Submit in a thread, because an executor may start processes or even run the task itself.
             future = await _in_thread(lambda: executor.submit(run_task, task))
             return await _wait(future)
         except QUESTION_ERRORS:
             raise
-        except Exception as error:  # an executor has errors of its own, such as Dask's KilledWorker
+        except Exception as error:  # an executor may raise errors of its own types, such as Dask's KilledWorker
             if isinstance(error, BrokenExecutor):
                 executors.discard(executor)
             raise _LostError(error) from error
@@ -342,8 +342,8 @@ async def arrivals(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> AsyncG
     """Run tasks and yield their results, their failures, and the end of each.
 
     Raises:
-        PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong. BinaryError, CapabilityError:
-        There is no rg, or it does not support an option. Raised only without an executor.
+        PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.
+        BinaryError, CapabilityError: There is no rg, or it does not support an option; raised only without an executor.
         OSError: The file of the call cannot be made.
     """
     inbox: _Inbox[T] = _Inbox(tasks, plan, order)

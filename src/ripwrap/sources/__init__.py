@@ -1,6 +1,6 @@
-"""Sources of items to search: revisions of git, members of archives, objects of stores.
+"""Sources of items to search: files of a git revision, members of archives, objects in object stores.
 
-An item is a name with a content. `fs()` makes the source that `search_in()` and `grep_in()` take.
+An item is a pair of a name and the content to search. `fs()` makes a source for `search_in()` and `grep_in()`.
 """
 
 from ripwrap.sources.filesystems import FileSystemSource, fs

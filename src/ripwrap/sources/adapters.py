@@ -1,7 +1,8 @@
-"""Formats of notebooks and documents, each with the adapter that reads it: our own, and those of entry points.
+"""Formats of notebooks and documents: the built-in ones, and those that other packages add.
 
-A package adds a format with an entry point of the group `ripwrap.inside`: its name is the format, and the end of the
-names of files (`pptx` reads `*.pptx`); its value is an `Adapter`.
+Each format has an adapter, a function that reads its files. A package adds a format with an entry point in the group
+`ripwrap.inside`. The name of the entry point is the name of the format and the file extension without the dot: `pptx`
+reads `*.pptx`. The value of the entry point is an `Adapter`.
 """
 
 from collections.abc import Iterator
@@ -20,14 +21,14 @@ _EXTRA = "ripwrap[documents]"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Format of documents.
+    """File format of notebooks or documents.
 
     Attributes:
         name: Name of the format.
-        suffix: End of the names of its files, in lower case.
+        suffix: File extension with the dot, in lower case.
         target: Module and function of the adapter, as in an entry point: `package.module:function`.
-        package: Name of the package that the adapter needs; empty for the standard library.
-        distribution: Name of the distribution that has the package or the adapter; empty for the standard library.
+        package: Package that the adapter imports; empty if the standard library is enough.
+        distribution: Distribution to install for the package or the adapter; empty if the standard library is enough.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Format:
 
     @property
     def version(self) -> str:
-        """Text that changes whenever another version of the adapter may read other texts."""
+        """Version of the adapter. Cached texts that were read by another version are not used."""
         try:
             return f"{self.target} {version(self.distribution) if self.distribution else ''}"
         except PackageNotFoundError:
@@ -48,7 +49,7 @@ class Format:
         """Import the adapter.
 
         Raises:
-            ImportError, AttributeError: There is none.
+            ImportError, AttributeError: The module or the function does not exist.
         """
         return cast("Adapter", EntryPoint(self.name, self.target, GROUP).load())
 
@@ -66,7 +67,7 @@ _BUILT_IN = {
 
 
 def find_format(name: str) -> Format | None:
-    """Return the format of documents with a name; `None` if there is none."""
+    """Return the format with this name; `None` if no built-in format or entry point has it."""
     return _BUILT_IN.get(name) or (None if name.startswith(".") else _added().get(name))
 
 
@@ -77,7 +78,7 @@ def installed_formats() -> Iterator[str]:
 
 @cache
 def _added() -> dict[str, Format]:
-    """Return the formats of entry points, by name."""
+    """Return the formats that entry points add, by name."""
     found = entry_points(group=GROUP)
     return {one.name: Format(one.name, f".{one.name.lower()}", one.value, "", _owner(one)) for one in found}
 
@@ -87,7 +88,7 @@ def _owner(point: EntryPoint) -> str:
 
 
 def check_installed(wanted: Format) -> None:
-    """Raise `ValueError` if the package for a format is not there."""
+    """Raise `ValueError` if the package that a format needs is not installed."""
     if wanted.package and find_spec(wanted.package) is None:
         raise ValueError(
             HintedText(

@@ -1,9 +1,9 @@
-"""Read the members of archives and compressed files, and of archives in them: zip, tar, gzip, bzip2, xz and zstd.
+"""Read the members of archives and compressed files: zip, tar, gzip, bzip2, xz and zstd, also nested ones.
 
-A `DocumentReader` reads the notebooks and documents, on the disk and in archives.
+Notebooks and documents, on the disk and in archives, are read by a `DocumentReader`.
 
-Nothing is extracted to the disk, so names of members never become paths on the disk. Each member is read into memory,
-up to a maximum size; the sizes in headers are not trusted. If a member is encrypted, broken, too large or in an unknown
+Nothing is extracted to the disk, so no name of a member becomes a path on the disk. Each member is read into memory, up
+to a maximum size; the sizes in headers are not trusted. If a member is encrypted, broken, too large or in an unknown
 format, an error is recorded, and the next member is read.
 """
 
@@ -71,8 +71,8 @@ class Bounds:
         member_bytes: Maximum size of a member.
         total_bytes: Maximum size of all members together.
         members: Maximum number of members.
-        ratio: Maximum number of bytes to read for each byte of the file; checked after the first 16 MiB.
-        depth: Maximum number of nested archives; 1 means no archives in archives.
+        ratio: Maximum ratio of the unpacked size to the size of the file; checked after the first 16 MiB.
+        depth: Maximum depth of nested archives; 1 means that archives in archives are not opened.
     """
 
     member_bytes: int = 256 << 20
@@ -83,11 +83,11 @@ class Bounds:
 
 
 class _ClosedError(Exception):
-    """The search has ended."""
+    """Error that stops the iteration because the search has ended."""
 
 
 class _LimitError(Exception):
-    """A limit was reached; the rest of the file is not read."""
+    """Error for a limit that a file exceeds; the rest of the file is not read."""
 
 
 class ArchiveSource(Source):
@@ -108,12 +108,12 @@ class ArchiveSource(Source):
 
         Args:
             cwd: Directory that the paths are relative to.
-            paths: Files. Files that have none of these formats are skipped.
-            inside: Formats.
+            paths: Files. A file with a format that is not in `inside` is skipped.
+            inside: Formats to read.
             bounds: Limits for each file.
-            follow: True if links are followed.
-            named: Paths of documents that are read although they are not selected.
-            reader: Reader of documents, which the source closes; `None` for one without a cache.
+            follow: True to follow links.
+            named: Paths of documents that are read even if `selects()` is false for them.
+            reader: Reader of documents, which this source closes; `None` for a new reader without a cache.
         """
         super().__init__()
         self._cwd = cwd
@@ -141,13 +141,13 @@ class ArchiveSource(Source):
         try:
             with open(open_regular_file(self._cwd, path, follow=self._follow), "rb") as file:
                 yield from _Reader(self, file, self._inside, self._bounds).read(path, file, 1)
-        except TimeoutError:  # an `OSError` by class, but of the search
+        except TimeoutError:  # a subclass of `OSError`, but here it means the time limit of the search
             raise
         except OSError as error:
             self.errors.append(PathError(path=path, kind="other", message=error.strerror or str(error)))
 
     def members(self, name: str, content: bytes) -> Iterator[Item]:
-        """Yield the members of an archive or compressed file in memory; what cannot be read becomes an error."""
+        """Yield the members of an archive or compressed file in memory; record an error for each unreadable member."""
         try:
             file = io.BytesIO(content)
             yield from _Reader(self, file, self._inside, self._bounds).read(name, file, 1)
@@ -155,18 +155,18 @@ class ArchiveSource(Source):
             return
 
     def close(self) -> None:
-        """End the iteration before the next part of a member is read, and end the process that reads documents."""
+        """Stop the iteration at the next chunk of a member, and end the process that reads documents."""
         self._closed = True
         self.reader.close()
 
     def check_open(self) -> None:
-        """Raise an error if the search has ended."""
+        """Raise `_ClosedError` if the search has ended."""
         if self._closed:
             raise _ClosedError
 
 
 class _Reader:
-    """Reader of one file on the disk, with the archives in it."""
+    """Reader of one file on the disk and of all archives in it."""
 
     def __init__(self, source: ArchiveSource, file: IO[bytes], inside: Sequence[str], bounds: Bounds) -> None:
         self._source = source
@@ -192,9 +192,9 @@ class _Reader:
                 case _:
                     yield from self._member(f"{name}{SEPARATOR}{_inner(name)}", lambda: _decompress(name, file), depth)
         except _LimitError as error:
-            if depth > 1:  # the limits are those of the whole file
+            if depth > 1:  # the limits apply to the whole file on the disk
                 raise
-            self._fail(name, f"{error}; the rest of it is left out")
+            self._fail(name, f"{error}; the rest of the file was not searched")
         except TimeoutError:
             raise
         except _BROKEN as error:
@@ -227,9 +227,9 @@ class _Reader:
     def _member(
         self, name: str, open_member: Callable[[], IO[bytes] | None], depth: int, *, counted: bool = False
     ) -> Iterator[Item]:
-        """Yield a member, or the contents of a member that is an archive or document.
+        """Yield a member; for a member that is an archive or document, yield its members or parts.
 
-        `counted` is True if its bytes are counted elsewhere.
+        `counted` is True if the caller counts the bytes of the member.
         """
         self._count_member()
         kind = format_of(name, self._inside)
@@ -248,12 +248,12 @@ class _Reader:
         if is_document or (is_archive and depth < self._bounds.depth):
             yield from self.read(name, io.BytesIO(content), depth + 1)
         elif is_archive:
-            self._fail(name, f"not opened: more than {plural(self._bounds.depth, 'archive')} in each other")
+            self._fail(name, f"not opened: archives are nested more than {plural(self._bounds.depth, 'level')} deep")
         else:
             yield name, content
 
     def _document(self, name: str, document: Format, file: IO[bytes]) -> Iterator[Item]:
-        """Yield the parts of a document; what cannot be read becomes an error."""
+        """Yield the parts of a document; record an error for each unreadable part."""
         content = file.getvalue() if isinstance(file, io.BytesIO) else self._content(name, file, counted=False)
         if content is None:
             return
@@ -276,7 +276,7 @@ class _Reader:
             raise _LimitError(f"more than {plural(self._bounds.members, 'member')}")
 
     def _content(self, name: str, opened: IO[bytes], *, counted: bool) -> bytes | None:
-        """Return a whole member; `None` if it is too large."""
+        """Return the bytes of a member; record an error and return `None` if it is too large."""
         chunks: list[bytes] = []
         size = 0
         while chunk := opened.read(_CHUNK_BYTES):
@@ -285,7 +285,7 @@ class _Reader:
             self._source.check_open()
             self._count(0 if counted else len(chunk))
             if size > self._bounds.member_bytes:
-                self._fail(name, f"larger than {plural(self._bounds.member_bytes, 'byte')}, so it is left out")
+                self._fail(name, f"not searched: larger than {plural(self._bounds.member_bytes, 'byte')}")
                 return None
         return b"".join(chunks)
 
@@ -301,10 +301,10 @@ class _Reader:
 
 
 class _Counting(io.RawIOBase):
-    """File that counts the bytes that are read, and limits those of headers.
+    """File that counts the bytes that are read, and limits the size of headers.
 
     Attributes:
-        left: Bytes that may be read before the next member.
+        left: Number of bytes that may be read until the next member begins.
     """
 
     def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
@@ -334,7 +334,7 @@ def _broken(error: Exception) -> str:
 
 
 def _import_deflate64() -> None:
-    """Add Deflate64 to `zipfile`, if the package is there; without it, `zipfile` raises `NotImplementedError`."""
+    """Add Deflate64 to `zipfile` if its package is installed; otherwise `zipfile` raises `NotImplementedError`."""
     try:
         importlib.import_module("zipfile_deflate64")
     except ModuleNotFoundError:
@@ -342,7 +342,7 @@ def _import_deflate64() -> None:
 
 
 def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
-    """Return formats as a tuple, those that come first where several apply.
+    """Check formats and return them as a tuple, in the order in which they are tried for a file name.
 
     Raises:
         ValueError: A format is unknown, a format needs a package that is missing, or no format is given.
@@ -361,19 +361,19 @@ def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
             raise ValueError(HintedText(Hint("inside", kind="correct"), f" must be {allowed}, got {name!r}"))
     if "zst" in names:
         _zstd()
-    # `.tar.gz` is a tar before it is a gz, and outputs are read if anyone asks for them
+    # `.tar.gz` is tried as tar before gz, and `ipynb-outputs` before `ipynb`.
     return tuple(sorted(dict.fromkeys(names), key=lambda name: name not in ("tar", "ipynb-outputs")))
 
 
 def format_of(name: str, inside: Sequence[str]) -> str | None:
-    """Return the format of a file, read from its name; `None` if it is not one of the formats in `inside`."""
+    """Return the format that the name of a file stands for; `None` if `inside` does not have it."""
     lower = name.lower()
     wanted = sorted(inside, key=lambda kind: kind != "tar")
     return next((kind for kind in wanted if lower.endswith(_suffixes(kind))), None)
 
 
 def is_document(name: str, inside: Sequence[str]) -> bool:
-    """Return True for a file of which only the parts are searched, and not its bytes."""
+    """Return True for a notebook or document: its parts are searched, its bytes are not."""
     kind = format_of(name, inside)
     return kind is not None and find_format(kind) is not None
 
@@ -384,13 +384,13 @@ def _suffixes(kind: str) -> tuple[str, ...]:
 
 
 def _inner(name: str) -> str:
-    """Return the name of the content of a compressed file."""
+    """Return the name of a compressed file without its directory and extension."""
     base = name.replace(os.sep, "/").rpartition("/")[2]
     return base.rpartition(".")[0] or base
 
 
 def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:
-    """Return the content of a file that is compressed as its name says."""
+    """Return a file that decompresses another; the extension in `name` selects the format."""
     lower = name.lower()
     if lower.endswith((".gz", ".tgz", ".crate")):
         return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
@@ -404,7 +404,7 @@ def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:
 
 
 def _zstd() -> Callable[[IO[bytes]], Any]:
-    """Return the class of zstd files, from Python 3.14 or the package `backports.zstd`.
+    """Return the class `ZstdFile` of Python 3.14 or of the package `backports.zstd`.
 
     Raises:
         ValueError: Neither of them is available.

@@ -7,26 +7,26 @@ from typing import Literal, Self, TypeAlias
 from ripwrap.models import Location, PathError
 
 Item: TypeAlias = tuple[str, bytes | str]
-"""Name and content of something to search; a `str` is searched as UTF-8."""
+"""Name and content of something to search; rg searches a `str` as UTF-8."""
 
 Items: TypeAlias = Iterable[Item]
 AnyItems: TypeAlias = Items | AsyncIterable[Item]
 
 SEPARATOR = "!/"
-"""Text between the path of an archive or document and the name of what is in it, as in `a.zip!/dir/b.py`."""
+"""Separator between the path of an archive or document and the name of its member or part: `a.zip!/dir/b.py`."""
 
 Inside: TypeAlias = Literal["zip", "tar", "gz", "bz2", "xz", "zst", "ipynb", "ipynb-outputs", "pdf", "docx", "xlsx"]
 """Formats of archives, compressed files, notebooks and documents."""
 
 Adapter: TypeAlias = Callable[[bytes], Iterable[tuple[Location, str | Exception]]]
-"""Function that reads a document: it yields its parts, each with its text, or with an error if it cannot be read."""
+"""Function that reads a document: for each part, it yields the location and the text, or the location and an error."""
 
 
 class LocatedName(str):
     """Name of an item that is a part of a document.
 
     Attributes:
-        location: The part.
+        location: Location of the part in the document, such as a page.
     """
 
     location: Location
@@ -40,11 +40,11 @@ class LocatedName(str):
 
 
 class Source(ABC):
-    """Items that are read from processes or files. They are closed at the end of a search.
+    """Items that are read from processes or files. The search closes the source when it ends.
 
     Attributes:
-        errors: Items that could not be read; complete after the iteration.
-        deadline: Time of `time.monotonic()` at which an iteration that waits ends with a `TimeoutError`; `None` is no
+        errors: Errors for items that could not be read; complete after the iteration.
+        deadline: Time, as `time.monotonic()` gives it, after which the iteration raises `TimeoutError`; `None` is no
             limit.
     """
 
@@ -52,15 +52,15 @@ class Source(ABC):
         self.errors: list[PathError] = []
         self.deadline: float | None = None
         self.selects: Callable[[str], bool] = lambda name: True  # noqa: ARG005
-        """Function that takes the name of an item, and returns True if the item must be read."""
+        """Function that takes the name of an item and returns True if the item is to be read."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Item]:
-        """Read the items that are selected, in a thread."""
+        """Yield the selected items. The search iterates in a thread of its own."""
 
     @abstractmethod
     def close(self) -> None:
-        """End processes and close files. If another thread iterates, its iteration ends early."""
+        """End processes and close files. An iteration in another thread ends early."""
 
 
 class NamedSource(Source):

@@ -1,7 +1,7 @@
 """Read PDFs (pypdf), text documents (python-docx) and spreadsheets (python-calamine): the extra `documents`.
 
-The packages are imported when a document is read, in a process of its own (`ripwrap.sources.reading`). pypdf is
-written in Python and calamine in Rust, so that a hostile document cannot write to their memory; python-docx uses lxml.
+Documents are read in a separate process (`ripwrap.sources.reading`), which imports the packages when it needs them.
+pypdf is written in Python and calamine in Rust, two memory-safe languages. python-docx uses lxml, written in C.
 """
 
 import datetime as dt
@@ -17,7 +17,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 _ONE_LINE = str.maketrans("\r\n\t\v\f\u2028\u2029", "       ")
 _LIGATURES = str.maketrans({"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl"})
-"""Ligatures of typeset text, each with the letters that patterns have in its place."""
+"""Ligatures of typeset text, each with the letters that a pattern would use."""
 
 _RATIO_FROM_BYTES = 64 << 20
 _MAX_RATIO = 200
@@ -27,8 +27,8 @@ def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
     """Yield the text of each page.
 
     Raises:
-        ValueError: It is encrypted.
-        Exception: It is broken.
+        ValueError: The document is encrypted.
+        Exception: The document is broken; pypdf raises errors of many types.
     """
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
@@ -52,11 +52,11 @@ def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
 
 
 def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the text of each paragraph of the body, also of those in tables and text boxes.
+    """Yield the text of each paragraph of the body, including those in tables and text boxes.
 
     Raises:
-        ValueError: It is encrypted, or a bomb.
-        Exception: It is broken.
+        ValueError: The document is encrypted, or it unpacks to far more than its size.
+        Exception: The document is broken; python-docx raises errors of many types.
     """
     _check_package(content)
     from docx import Document
@@ -67,7 +67,7 @@ def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
     fallback = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
     for number, element in enumerate(document.element.body.iter(qn("w:p")), 1):
         if next(element.iterancestors(fallback), None) is not None:
-            continue  # the same text box for older programs
+            continue  # the same text box again, for older programs
         text = Paragraph(element, document).text
         if text:
             yield Location(paragraph=number), text
@@ -77,8 +77,8 @@ def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
     """Yield the values of each sheet: a line for each row, with tabs between the columns.
 
     Raises:
-        ValueError: It is encrypted, or a bomb.
-        Exception: It is broken.
+        ValueError: The document is encrypted, or it unpacks to far more than its size.
+        Exception: The document is broken; calamine raises errors of many types.
     """
     _check_package(content)
     from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
@@ -97,7 +97,7 @@ def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
 
 
 def _value(value: object) -> str:
-    """Return the text of a cell, in one line."""
+    """Return the text of a cell as one line."""
     match value:
         case str():
             return value.translate(_ONE_LINE)
@@ -112,7 +112,7 @@ def _value(value: object) -> str:
 
 
 def _check_package(content: bytes) -> None:
-    """Raise `ValueError` for an encrypted document, and for one that claims to be far larger than its file."""
+    """Raise `ValueError` for an encrypted document, and for one that unpacks to far more than its size."""
     if content.startswith(_OLE):
         raise ValueError("encrypted, or of a format before Office 2007")
     with zipfile.ZipFile(io.BytesIO(content)) as package:

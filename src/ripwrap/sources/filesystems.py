@@ -1,8 +1,8 @@
 """Read objects of stores and files of other file systems through fsspec, several at a time.
 
-Each object is fetched by a thread of its own, which is a daemon: a server that hangs can hold up neither the search nor
-the exit of the program. The objects come in order. Those that are fetched and not yet searched have at most
-`MAX_HELD_BYTES`, besides one larger object.
+A daemon thread fetches each object, so that a server that hangs delays neither the search nor the exit of the program.
+Objects are yielded in order. Objects that were fetched and not yet searched take at most `MAX_HELD_BYTES` of memory,
+unless a single object is larger.
 """
 
 import errno
@@ -25,28 +25,28 @@ T = TypeVar("T")
 
 MAX_WORKERS = 256
 MAX_HELD_BYTES = 64 << 20
-"""Size of the fetched objects at which no further object is fetched."""
+"""Total size of fetched objects, not yet searched, from which on no further object is fetched."""
 
 MAX_OBJECT_BYTES = 256 << 20
-"""Maximum size of an object; a larger one is left out."""
+"""Maximum size of an object; a larger object is not searched."""
 
 _CHUNK_BYTES = 1 << 20
 _POLL_SECONDS = 0.1
-"""Seconds between two checks for a stall or the end of the search, while an object is fetched."""
+"""Seconds between two checks, while an object is fetched, whether the server stalls or the search has ended."""
 
 _KINDS: tuple[tuple[type[OSError], PathErrorKind], ...] = ((FileNotFoundError, "missing"), (PermissionError, "denied"))
 
 
 class _LeftOutError(Exception):
-    """An object is left out; the message says why."""
+    """Error for an object that is not searched; the message says why."""
 
 
 class _SearchTimeoutError(TimeoutError):
-    """The time of the search is over; another `TimeoutError` is that of a file system, and concerns an object."""
+    """Error at the time limit of the search. Any other `TimeoutError` comes from a file system, for one object."""
 
 
 class _OverError(Exception):
-    """The maximum number of bytes was fetched."""
+    """Error after `max_bytes` bytes were fetched."""
 
 
 def fs(
@@ -58,11 +58,11 @@ def fs(
     stall_seconds: float | None = 60.0,
     storage_options: Mapping[str, Any] | None = None,
 ) -> "FileSystemSource":
-    r"""Return the objects of stores, or the files of other file systems, as items for `search_in()` and `grep_in()`.
+    r"""Return objects in object stores, or files on other file systems, as items for `search_in()` and `grep_in()`.
 
     `fsspec` reads them, with the package for the protocol: `s3fs` for `s3://`, `gcsfs` for `gs://`, `adlfs` for
-    `az://`, `aiohttp` for `https://`. The objects of each URL come in the order of their names. The name of an item is
-    its URL, and `glob`, `type` and the other options that choose files look at the URL.
+    `az://`, `aiohttp` for `https://`. The objects of each URL are sorted by name. The name of an item is its URL, which
+    `glob`, `type` and the other options that choose files are matched with.
 
     ```py
     import fsspec
@@ -82,23 +82,23 @@ def fs(
     ```
 
     Args:
-        urls: URL of fsspec, or several: of an object, or with the wildcards `*`, `?`, `[…]` and `**` of several. URLs
-            may be chained, as in `zip://*.py::s3://bucket/a.zip`.
-        workers: Number of objects that are fetched at a time, 1 to 256.
-        inside: Formats of archives and compressed files of which the members are searched in their place, as in
+        urls: One or more URLs in the syntax of fsspec. The wildcards `*`, `?`, `[…]` and `**` match several objects.
+            URLs may be chained, as in `zip://*.py::s3://bucket/a.zip`.
+        workers: Number of objects to fetch at the same time, 1 to 256.
+        inside: Formats of archives and compressed files. Their members are searched instead of their bytes, as in
             `search(inside=…)`: `inside="gz"` searches `a.gz` as `a.gz!/a`.
-        max_bytes: Maximum number of bytes to fetch. The first object that does not fit and all after it are left out,
-            and `errors` says so. `None` is no limit.
-        stall_seconds: Seconds without a byte of an object after which it becomes an error; `None` is no limit.
-        storage_options: Arguments of the file system, such as `{"anon": True}` for public buckets of S3.
+        max_bytes: Maximum number of bytes to fetch. The first object that exceeds it and all later objects are not
+            searched, and `errors` says so. `None` is no limit.
+        stall_seconds: Seconds to wait for the next byte of an object, before it becomes an error; `None` is no limit.
+        storage_options: Arguments for the file system, such as `{"anon": True}` for public buckets of S3.
 
     Raises:
         ValueError: `fsspec`, or the package for a protocol, is not installed; a protocol or format is unknown; a number
             is out of range; or there is no URL.
         TypeError: An argument has another type.
 
-    An object that cannot be read is an error in `errors` of the source. The search raises `FileNotFoundError` if the
-    wildcards of all URLs match nothing, and `SearchError` if a store cannot list its objects.
+    For an object that cannot be read, the source adds an error to its `errors`. The search raises `FileNotFoundError`
+    if no object matches any of the URLs, and `SearchError` if a store cannot list its objects.
     """
     several = (urls,) if isinstance(urls, str) else tuple(urls)
     if not several or not all(several):
@@ -124,10 +124,10 @@ def fs(
 
 
 class FileSystemSource(Source):
-    """Objects of stores; make it with `fs()`.
+    """Objects in object stores, as a source of items; `fs()` returns one.
 
     Attributes:
-        bytes_fetched: Number of bytes that were fetched; with a cap, never more than `max_bytes`.
+        bytes_fetched: Number of bytes that were fetched, at most `max_bytes`.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class FileSystemSource(Source):
         stall_seconds: float | None,
         storage_options: Mapping[str, Any],
     ) -> None:
-        """Choose the objects; see `fs()`."""
+        """Choose the objects. `fs()` documents the arguments."""
         super().__init__()
         self.bytes_fetched: int = 0
         self._urls = urls
@@ -167,7 +167,7 @@ class FileSystemSource(Source):
                 yield name, content
 
     def close(self) -> None:
-        """End the iteration, and fetch no more; threads that wait for a server end with its answer."""
+        """End the iteration and fetch no more. A thread that waits for a server ends when the server answers."""
         self._ended.set()
         if self._members is not None:
             self._members.close()
@@ -189,11 +189,11 @@ class FileSystemSource(Source):
                 yield found.name, content
             left_out = left_out or self._fill(fetching, objects)
         if left_out is not None:
-            text = f"max_bytes={self._max_bytes} would be exceeded; this object and all after it are left out"
+            text = f"max_bytes={self._max_bytes} would be exceeded; this object and all later ones were not searched"
             self.errors.append(PathError(path=left_out.name, kind="other", message=text))
 
     def _fill(self, fetching: "deque[tuple[_Object, _Task[bytes]]]", objects: "Iterator[_Object]") -> "_Object | None":
-        """Begin to fetch as many objects as may be fetched at a time; return an object that `max_bytes` leaves out."""
+        """Start as many fetches as allowed; return the first object that would exceed `max_bytes`, or `None`."""
         while len(fetching) < self._workers and self._held(fetching) < MAX_HELD_BYTES:
             found = next(objects, None)
             if found is None:
@@ -204,7 +204,10 @@ class FileSystemSource(Source):
         return None
 
     def _content(self, found: "_Object", task: "_Task[bytes]") -> bytes | None:
-        """Return an object, or `None` if it cannot be read, which becomes an error; raise the others of `_wait()`."""
+        """Return the bytes of an object; record an error and return `None` if the object cannot be read.
+
+        The errors of `_wait()` that concern the whole search are raised.
+        """
         try:
             return self._wait(task)
         except (_EndedError, _OverError, _SearchTimeoutError):
@@ -222,8 +225,8 @@ class FileSystemSource(Source):
         """Yield the selected objects of all URLs.
 
         Raises:
-            FileNotFoundError: There is none.
-            SearchError: A store cannot list them.
+            FileNotFoundError: No object matches.
+            SearchError: A store cannot list its objects.
         """
         found = False
         for url in self._urls:
@@ -249,7 +252,7 @@ class FileSystemSource(Source):
 
         Raises:
             _EndedError: The search has ended.
-            _SearchTimeoutError: The time of the search is over.
+            _SearchTimeoutError: The search has reached its time limit.
             _LeftOutError: The server stalls.
             Exception: The error of the task.
         """
@@ -258,18 +261,18 @@ class FileSystemSource(Source):
             if self._ended.is_set():
                 raise _EndedError
             if self.deadline is not None and now >= self.deadline:
-                raise _SearchTimeoutError("the time was over before all objects were fetched")
+                raise _SearchTimeoutError("the time limit was reached before all objects were fetched")
             if self._stall is not None and now - task.progressed >= self._stall:
-                raise _LeftOutError(f"no byte came for {self._stall:g} seconds")
+                raise _LeftOutError(f"the server sent no byte for {self._stall:g} seconds")
         return task.result()
 
     def _read(self, found: "_Object", task: "_Task[bytes]") -> bytes:
-        """Read an object in its thread."""
+        """Fetch an object; called in the thread of its task."""
         chunks: list[bytes] = []
         reserved = found.size or 0 if self._max_bytes is not None else 0
         if found.size is not None and found.size > MAX_OBJECT_BYTES:
             self._give_back(reserved)
-            raise _LeftOutError(f"larger than {plural(MAX_OBJECT_BYTES, 'byte')}, so it is left out")
+            raise _LeftOutError(f"not searched: larger than {plural(MAX_OBJECT_BYTES, 'byte')}")
         try:
             with found.filesystem.open(found.path, "rb") as file:
                 while not self._ended.is_set():
@@ -290,13 +293,16 @@ class FileSystemSource(Source):
                         self.bytes_fetched += len(chunk)
                     task.progress(len(chunk))
                     if task.done_bytes > MAX_OBJECT_BYTES:
-                        raise _LeftOutError(f"larger than {plural(MAX_OBJECT_BYTES, 'byte')}, so it is left out")
+                        raise _LeftOutError(f"not searched: larger than {plural(MAX_OBJECT_BYTES, 'byte')}")
         finally:
             self._give_back(reserved)
         return b"".join(chunks)
 
     def _reserve(self, found: "_Object") -> bool:
-        """Return whether the bytes of an object may be fetched; if its size is unknown, it is asked for in pieces."""
+        """Reserve the bytes of an object; return False if they exceed `max_bytes`.
+
+        An object of unknown size reserves its bytes piece by piece while it is fetched.
+        """
         if self._max_bytes is None:
             return True
         with self._lock:
@@ -306,10 +312,10 @@ class FileSystemSource(Source):
         return True
 
     def _take(self, wanted: int) -> int:
-        """Reserve bytes of an object that has more of them than is known.
+        """Reserve up to `wanted` more bytes, for an object with an unknown or wrong size; return how many.
 
         Raises:
-            _OverError: None are left.
+            _OverError: `max_bytes` is used up.
         """
         with self._lock:
             taken = min(wanted, (self._max_bytes or 0) - self._reserved)
@@ -324,17 +330,17 @@ class FileSystemSource(Source):
 
 
 class _EndedError(Exception):
-    """The search has ended."""
+    """Error that stops the iteration because the search has ended."""
 
 
 class _Object:
     """Object of a store.
 
     Attributes:
-        filesystem: File system of fsspec.
-        path: Its path there.
-        name: Its URL.
-        size: Its size in bytes; `None` if it is not known.
+        filesystem: File system of fsspec that has the object.
+        path: Path of the object on the file system.
+        name: URL of the object.
+        size: Size of the object in bytes; `None` if it is not known.
     """
 
     def __init__(self, filesystem: Any, path: str, name: str, size: int | None) -> None:
@@ -345,12 +351,12 @@ class _Object:
 
 
 class _Task(Generic[T]):
-    """Call in a daemon thread.
+    """Call of a function in a daemon thread.
 
     Attributes:
-        ended: Event that is set at its end.
-        progressed: Time of `time.monotonic()` at which it began or made progress.
-        done_bytes: Number of bytes that it has fetched.
+        ended: Event that is set when the call has ended.
+        progressed: Time of the last progress, or of the start, as `time.monotonic()` gives it.
+        done_bytes: Number of bytes that were fetched.
     """
 
     def __init__(self, call: "Callable[[_Task[T]], T]") -> None:
@@ -376,7 +382,7 @@ class _Task(Generic[T]):
         self.progressed = time.monotonic()
 
     def result(self) -> T:
-        """Return the result of the call, which has ended, or raise its error."""
+        """Return the result of the ended call, or raise its error."""
         if self._error is not None:
             raise self._error
         return cast("T", self._result)
@@ -386,7 +392,7 @@ def _fsspec() -> Any:
     """Import fsspec.
 
     Raises:
-        ValueError: It is not installed.
+        ValueError: fsspec is not installed.
     """
     try:
         return importlib.import_module("fsspec")
@@ -395,12 +401,12 @@ def _fsspec() -> Any:
 
 
 def _check_protocols(url: str) -> None:
-    """Raise `ValueError` if the file system of a part of a chained URL is unknown or not installed."""
+    """Raise `ValueError` if a protocol in a URL, which may be chained, is unknown or its package is not installed."""
     fsspec = _fsspec()
     for part in url.split("::"):
         protocol, scheme, _ = part.partition("://")
         if not scheme and (part == url or part not in fsspec.available_protocols()):
-            continue  # a path of this machine
+            continue  # a path on this machine
         try:
             fsspec.get_filesystem_class(protocol)
         except ImportError as error:
@@ -417,7 +423,7 @@ def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]
     first, chained, rest = url.partition("::")
 
     def name_of(found: str) -> str:
-        if "://" not in first:  # a path of this machine, or `simplecache::s3://…`
+        if "://" not in first:  # a path on this machine, or `simplecache::s3://…`
             return f"{first}::{rest.partition('://')[0]}://{found}" if chained else found
         return f"{filesystem.unstrip_protocol(found)}{chained}{rest}"
 
@@ -432,6 +438,6 @@ def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]
 
 
 def _text(error: BaseException) -> str:
-    """Return the message of an error of any file system."""
+    """Return the message of an error that a file system raised; for an error without one, the name of its type."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return text or type(error).__name__

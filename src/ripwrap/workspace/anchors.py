@@ -1,10 +1,10 @@
-"""Anchors such as `42·k7q`: the number of a line and a short hash of its text, to detect if the line has changed.
+"""Anchors such as `42·k7q`: the number of a line and a short hash of its text, which shows whether the line changed.
 
 The hash is the CRC-32 (that of zlib) of the first 1,000 characters of the line in UTF-8, without white space at the
 end. Its lowest 15 bits are written as three digits in Crockford's base 32: digits and lowercase letters without i, l, o
 and u (https://www.crockford.com/base32.html). Two different lines have the same hash with a probability of 1 in 32,768.
-A test read 160 files of CPython 3.11's standard library, with 790 lines on average. There, 3.7 % of the lines have the
-same hash as a different line in their file. This module does no I/O.
+In 160 files of CPython 3.11's standard library, with 790 lines on average, 3.7 % of the lines have the same hash as a
+different line of their file. This module does no I/O.
 """
 
 import re

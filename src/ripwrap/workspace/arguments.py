@@ -161,7 +161,7 @@ A = TypeVar("A", bound="ToolArguments")
 
 
 def _parse_strings(value: Any) -> Any:
-    """Return the strings in a text, given as a JSON array or separated by commas."""
+    """Convert a text to a list of strings; the text is a JSON array, or has commas between the strings."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -202,10 +202,10 @@ def _range_text(item: object) -> str:
 
 
 def _refuse_anchor(value: Any) -> Any:
-    """Return a value; raise an error if it is an anchor, because the line of an anchor may have another number now."""
+    """Return a value that is not an anchor; raise an error for an anchor, because its line may have moved."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
     if anchor is not None:
-        raise PydanticCustomError("anchor", "a number; resolve gives the number that the line has now", {})
+        raise PydanticCustomError("anchor", "a number; resolve gives the current number of the line", {})
     return value
 
 
@@ -265,7 +265,7 @@ class GrepContentArguments(ToolArguments, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Convert rg's flags: `-A` or `-B` alone shows one side, and `case_sensitive` negates `case_insensitive`."""
+        """Convert rg's flags: `-A` or `-B` alone shows only that side; `case_sensitive` negates `case_insensitive`."""
         values = dict(given)
         if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
             values["context_lines"] = 0
@@ -350,7 +350,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
             try:
                 values["end_line"] = max(int(start), 1) + int(limit) - 1
             except (TypeError, ValueError):
-                values["end_line"] = limit  # validation refuses it, and quotes the value that was given
+                values["end_line"] = limit  # validation refuses it with an error that quotes the given value
         return values
 
     def line_ranges(self) -> list[LineRange]:
@@ -477,7 +477,7 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
 
 
 def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument for strict modes: without default and bounds; null stands for the default."""
+    """Return the schema of an argument for strict modes: without default and bounds; null means the default."""
     value = {key: about[key] for key in ("type", "items", "enum") if key in about}
     if "default" not in about:
         return {"description": about["description"], **value}
@@ -513,7 +513,7 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Drop the arguments that have no effect, and replace other names of arguments by the names of this tool."""
+    """Drop ignored arguments, and rename arguments that other tools call differently."""
     known: dict[str, Any] = {}
     for name, value in given.items():
         plain = name if name in names else _snake_case(name)
@@ -537,7 +537,7 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
 
 @functools.cache
 def _names(model: type[ToolArguments]) -> dict[str, str]:
-    """Map each accepted name to the argument of the tool that it means."""
+    """Map each accepted name to an argument of the tool."""
     names = {name: name for name in model.model_fields}
     for name in model.model_fields:
         for alias in ALIASES.get(name, ()):

@@ -83,8 +83,8 @@ class Workspace:
     embeddings. If the provider fails, `codebase_search` ranks by words only, and says so. `index_status` names the
     model, the address to which texts are sent, and the number of texts sent so far.
 
-    With `anchors` there is also the tool `resolve`, and with `write` the tool `replace_content`, the only one that
-    changes files.
+    With `anchors` there is also the tool `resolve`. With `write` there is `replace_content`, the only tool that changes
+    files.
 
     A path that leads out of the roots is refused, even if it does so through `..` or a symbolic link. No answer shows
     anything outside of the roots. Ignore files above a root and git's global ignore file have no effect unless
@@ -233,9 +233,9 @@ class Workspace:
             offset (int): Number of matches to skip, for the next page; the previous answer gives it.
             include_hidden (bool): Search hidden files and directories, too.
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
-            sections (bool): Name for each match the definition that encloses it, and the lines of that.
-            expand (str): `definition` shows each match in its definition, as far as there is room; default `none`.
-            rev (str): Search a commit of git in place of the files, e.g. `v1.2` or `main~3`.
+            sections (bool): Name the definition that encloses each match, with the numbers of its lines.
+            expand (str): `definition` shows the definition around each match, if it fits; default `none`.
+            rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
             inside (str): Search inside files of these formats, too, e.g. `zip,tar,gz,ipynb,pdf,docx,xlsx`.
         """
         try:
@@ -490,8 +490,8 @@ class Workspace:
     def resolve_result(self, anchor: str) -> ResolveResult:
         """Do what `resolve()` does, and return a model.
 
-        If the line with that number has another hash now, the nearest line with the hash of the anchor counts as the
-        moved line. Two different lines have the same hash with a probability of 1 in 32,768.
+        If the line with that number has a different hash now, the nearest line with the anchor's hash is returned as
+        the moved line. Two different lines have the same hash with a probability of 1 in 32,768.
 
         Raises:
             AccessDeniedError: The path is outside of the roots.
@@ -580,7 +580,7 @@ class Workspace:
 
         Args:
             path: File, as tools take it.
-            max_bytes: Bytes that the file may have; `None` is no limit.
+            max_bytes: Maximum size of the file; `None` is no limit.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots, or denied.
@@ -689,8 +689,8 @@ class Workspace:
     def close(self) -> None:
         """Close the indexes, and stop watching the roots; a later call opens them again.
 
-        It waits until other threads no longer use an index. If `close()` is never called, the
-        garbage collector closes the indexes.
+        It waits until no other thread uses an index. If `close()` is never called, the garbage
+        collector closes the indexes.
         """
         self._tools.close()
 

@@ -19,7 +19,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
 NAMES_SHARE = 2 / 3
-"""Largest part of the budget for names of files."""
+"""Maximum part of the budget for names of files."""
 
 MAX_ERROR_CHARS = 200
 """Maximum number of characters of the error about an unreadable path."""
@@ -36,11 +36,11 @@ class Page:
     Attributes:
         files: Files, with their matches on the page.
         offset: Number of matches before the page.
-        reachable: Number of matches on all pages together; these are the matches of the first `max_files` files.
+        reachable: Number of matches on all pages together: the matches in the first `max_files` files.
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
-        exact: True if both numbers are final.
-        names: Number of files to name without showing a match; 0 on later pages.
+        exact: True if `total_matches` and `files_matched` are final.
+        names: Number of files to name without showing a match; 0 except on the first page.
     """
 
     files: tuple[FileMatches, ...]
@@ -81,7 +81,7 @@ def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tupl
     """Return the hash of each whole line. Secrets are masked first, so that a hash reveals nothing about them."""
     texts: list[str] = []
     for line in lines:
-        # Of a long line, only the part that read_file and resolve read is masked, which also saves time.
+        # read_file and resolve read only the beginning of a long line; mask and hash the same part here.
         for number, text in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
             texts.append(redactor(text[: HASHED_CHARS + MAX_SECRET_CHARS], number).text if redactor else text)
     return line_hashes(texts)
@@ -90,7 +90,7 @@ def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tupl
 def fit_to_budget(
     page: Page, found: Mapping[str, Sequence[ContentMatch]], answer: GrepContentResult, max_chars: int
 ) -> GrepContentResult:
-    """Return the answer with as many matches as fit into the budget; it has at least one.
+    """Return the answer with as many matches as fit into the budget, but at least one.
 
     Args:
         page: Page of the search.
@@ -128,7 +128,7 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
     """Return the message for a page of paths.
 
     Args:
-        total: Number of all paths if `exact`, otherwise of those found so far.
+        total: Number of all paths; if `exact` is False, number of paths found so far.
         noun: Noun for the paths in the singular, e.g. `file`.
         offset: Number of paths before the page.
         count: Number of paths on the page.
@@ -183,14 +183,14 @@ def denied_note(number: int) -> Iterator[str]:
 
 
 def _path_error_text(error: PathError) -> str:
-    """Return the text of an error without quoted lines of ignore files, because these may be links out of the roots."""
+    """Return the text of an error without lines that it quotes: an ignore file may be a link out of the roots."""
     line = re.match(r"line \d{1,10}(?=: )", error.message)
     said = f"{_text.shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
     return printable(said)[:MAX_ERROR_CHARS]
 
 
 def snippet(text: str, lines: int, max_line: int) -> str:
-    """Return the first lines of a text, or all lines if the rest is blank; long lines are cut."""
+    """Return the first `lines` lines of a text, or all if only blank lines follow; cut long lines."""
     parts = text.removesuffix("\n").split("\n")
     if lines and not has_text(parts[lines:]):
         lines = len(parts)
@@ -198,7 +198,7 @@ def snippet(text: str, lines: int, max_line: int) -> str:
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
-    """Return the number of files to name that leaves room for some matches."""
+    """Return how many files to name, so that there is room for some matches."""
 
     def named(count: int) -> GrepContentResult:
         return _with_matches(page, answer, (), count)
@@ -207,7 +207,7 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
 
 
 def _alone(match: ContentMatch, length: int) -> ContentMatch:
-    """Return the beginning of a match that is too long for an answer."""
+    """Return the beginning of a match that alone exceeds the budget."""
     text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
     before = len(match.before)
     anchors = match.anchors[before : before + text.count("\n") + 1]
@@ -238,7 +238,7 @@ def _with_matches(
 
 
 def _showing(page: Page, answer: GrepContentResult) -> str:
-    """Return the message for an answer that does not have all matches."""
+    """Return the message for an answer that shows only some of the matches."""
     least = "" if page.exact else "at least "
     files = len({match.file for match in answer.matches})
     all_files, all_matches = plural(page.files_matched, "matching file"), plural(page.total_matches, "match", "es")
@@ -284,7 +284,7 @@ def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) ->
 
 
 def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
-    """Return a line with secrets masked, and the new position of the match; a very long line is cut first."""
+    """Mask the secrets in a line, and return it with the new position of the match; first cut a very long line."""
     start, end = _neighbourhood(line, hit or (0, 0), max_line)
     redacted = redactor(line[start:end], number)
     return redacted.text, hit and redacted.moved((hit[0] - start, min(hit[1], end) - start))

@@ -54,7 +54,7 @@ async def run_codebase_search(
                 answer = await indexes.search(run, scope, query, limit + 1)
             except (SearchError, BinaryError):
                 raise
-            except RipwrapError as error:  # the files can be ranked without the index
+            except RipwrapError as error:  # continue without the index
                 notes.append(f"The index could not be used: {spell_error(error, spell_as_argument)}.")
             except TimeoutError:
                 if scope.timeout is None:

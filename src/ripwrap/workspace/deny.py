@@ -56,7 +56,7 @@ class _Glob:
     Attributes:
         given: Glob as the user wrote it.
         spellings: Globs for rg that together match every form of the denied names.
-        rules: Rules that match the same paths, and a few more forms of the names.
+        rules: Parsed rules that match the same paths, and a few more forms of the names.
     """
 
     given: str
@@ -183,7 +183,7 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
         raise ValueError(f"{given!r} in deny leads out of the roots; write a glob of paths below a root")
     globs = [glob]
     if glob.endswith("/**") and glob.strip("/*"):
-        globs.append(f"{glob[:-2]}" if "/" in glob[:-3] else f"/{glob[:-2]}")  # the directory, too
+        globs.append(f"{glob[:-2]}" if "/" in glob[:-3] else f"/{glob[:-2]}")  # deny the directory itself, too
     spellings = tuple(dict.fromkeys(one for glob in globs for one in _spellings(glob)))
     folded = () if given.isascii() else (unicodedata.normalize("NFC", glob.casefold()) for glob in globs)
     return _Glob(given, spellings, tuple(_rule(one, given) for one in (*spellings, *folded)))
@@ -204,9 +204,9 @@ def _rule(glob: str, given: str) -> "Rule":
 
 
 def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
-    """Return a function that quickly tests the last part of a path. If it returns False, no rule matches the path.
+    """Return a fast function that takes the last part of a path and returns False if no rule can match the path.
 
-    A listing may have many thousands of paths, and rules match only a few of them.
+    A listing may have many thousands of paths, of which the rules match only a few.
     """
     from ripwrap._ignore.globs import glob_pattern
 
@@ -259,7 +259,7 @@ def _from_root(glob: str) -> str:
 
 
 def _literal(path: str) -> str:
-    """Return a glob that matches a path. It has `?` for each byte that is not UTF-8, which rg's arguments must be."""
+    """Return a glob that matches a path. `?` replaces each byte that is not UTF-8, because rg's globs must be UTF-8."""
     from ripwrap.workspace.scope import escaped
 
     return re.sub("[\udc80-\udcff]", "?", escaped(path))

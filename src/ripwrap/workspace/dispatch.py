@@ -111,7 +111,7 @@ class MissingRgRunner:
         return await self._remembering(lambda: self._runner.collect_items(wanted, items, answer, seconds))
 
     async def _remembering(self, search: Callable[[], Awaitable[T]]) -> T:
-        remembered = self._error  # another thread may reset it meanwhile
+        remembered = self._error  # a copy, because another thread may reset it
         if remembered is not None and time.monotonic() < self._retry_at:
             raise copy.copy(remembered).with_traceback(None)
         try:
@@ -269,9 +269,7 @@ class ToolDispatcher:
             case IndexHealthCheckArguments():
                 return await self.required_indexes("index_health_check").index_health_check(run)
             case _:
-                raise TypeError(
-                    f"a tool takes the arguments that parse() returns, got {type(arguments).__name__}; pass those"
-                )
+                raise TypeError(f"arguments must be an object that parse() returned, got {type(arguments).__name__}")
 
     def indexes(self) -> "Indexes | None":
         """Return the indexes of the roots, or None for a workspace without an index."""

@@ -37,12 +37,12 @@ class SourceFile:
     redactor: Redactor | None = None
 
     def has(self, span: LineSpan, text: str) -> bool:
-        """Return True if the lines still have the text that a search found there."""
+        """Return True if these lines still have the text that a search found."""
         wanted = text.removesuffix("\n").split("\n")
         return [*self.lines[span.first - 1 : span.last]] == [line.removesuffix("\r") for line in wanted]
 
     def text(self, span: LineSpan) -> str:
-        """Return lines with secrets masked, as answers may show them, without a newline at the end."""
+        """Return the text of lines, with secrets masked and without a newline at the end."""
         text = "\n".join(self.lines[span.first - 1 : span.last])
         return self.redactor(text, span.first).text if self.redactor else text
 
@@ -83,7 +83,7 @@ def read_source_file(settings: Settings, location: Location, path: str, redactor
 def expand_matches(
     file: SourceFile, found: FileMatches, matches: Sequence[ContentMatch], reach: int, max_line: int
 ) -> list[ContentMatch]:
-    """Return the first matches of a file with the lines of their definitions; each line belongs to one match only.
+    """Return the first matches of a file, each with the lines of its definition; no line is in two of them.
 
     A match outside of definitions keeps its context. If the file has changed since the search, all matches keep their
     context.

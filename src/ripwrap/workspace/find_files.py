@@ -83,7 +83,8 @@ async def run_find_files(
         if scope.denied is not None and settings.show_denied != "hide":
             denied, late = await run.call(partial(_find_denied, scope, arguments))
             found = replace(found, exact=found.exact and not late)
-        # Not `rg --sortr=modified`: before rg 14 it sorts directories only, and files of one age come in any order.
+        # `rg --sortr=modified` is not used: before rg 14 it sorts only directories, and files with equal times come in
+        # any order.
         items = await run.call(partial(_by_age, location.cwd, found.paths)) if newest else found.paths
         if settings.show_denied == "name":
             # With `newest`, denied files come last, because their age is not shown.
@@ -125,7 +126,7 @@ async def run_find_files(
 async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
 ) -> _Found:
-    """Return at least the first `most` paths that match, and the number of all."""
+    """Return the first `most` paths that match, perhaps more, and the number of all."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
     found = await run.call(partial(_find_entries, scope, arguments.pattern, arguments.entry_type))
@@ -254,7 +255,7 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
 
 def _top_directory(location: Location, name: str) -> str | None:
     """Return the directory with exactly this name; a directory directly in the location is preferred."""
-    if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # it may lead out of the roots
+    if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # the path may lead out of the roots
         return None
     for path in location.paths:
         with suppress(OSError, ValueError):

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import Indexes
 
 MAX_REACHABLE = 20_000
-"""Maximum number of matches that an offset can reach. At most this number of matches is in memory while rg runs."""
+"""Maximum value of `offset + max_matches`. While rg runs, at most this number of matches is in memory."""
 
 MIN_MATCH_CHARS = 6
 """Minimum number of characters that a match takes in an answer."""
@@ -63,13 +63,13 @@ MIN_FILE_CHARS = 2
 """Minimum number of characters that a file takes in an answer."""
 
 HIDDEN_SECONDS = 1.0
-"""Seconds for counting the matches in hidden files."""
+"""Time limit in seconds for counting the matches in hidden files."""
 
 BINARY_SECONDS = 1.0
-"""Time limit for searching binary files, to find out why nothing was found."""
+"""Time limit in seconds for searching binary files, to find out why nothing was found."""
 
 LITERAL_SECONDS = 5.0
-"""Seconds for counting the matches of a wrong pattern as plain text."""
+"""Time limit in seconds for searching an invalid pattern as plain text, to count the matches."""
 
 _PCRE2 = Hint("pcre2", True)
 _ARGUMENTS = {
@@ -90,7 +90,7 @@ _ARGUMENTS = {
 _WITHOUT_CONTEXT = {"context_lines": 0, "before_context": 0, "after_context": 0}
 
 _TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
-"""Map from functions of the library, which hints name, to tools."""
+"""Map from functions of the library to tools. Hints of the library name functions; answers name tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Query:
 
     @property
     def options(self) -> SearchOptions:
-        """Options that the arguments ask for, without those of the scope."""
+        """Options of rg for the arguments of the tool, without the options of the scope."""
         arguments = self.arguments
         options: dict[str, object] = {
             **self.files.options,
@@ -202,7 +202,7 @@ async def run_grep_content(
     progress: Progress | None = None,
     indexes: "Indexes | None" = None,
 ) -> GrepContentResult:
-    """Search, with PCRE2 if the pattern needs it; if nothing is found, search for the reason.
+    """Search, with PCRE2 if the pattern needs it. If nothing is found, try to find out why.
 
     With indexes, rg searches only the files that may have a match. If the caller chooses files by name or type, or
     includes hidden or ignored files, rg searches without indexes.
@@ -232,7 +232,7 @@ async def run_grep_content(
                 except CapabilityError:
                     error.add_note("The pattern needs PCRE2, which this rg does not have; use a simpler pattern.")
                 except SearchError:
-                    pass  # the first error is more helpful
+                    pass  # raise the first error, which is more helpful
             if not arguments.rev:
                 await _add_literal(run, query, error)
             raise
@@ -250,7 +250,7 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
         return replace(query, candidates=await indexes.candidates(run, scope, required))
     except (SearchError, BinaryError):
         raise
-    except RipwrapError as error:  # the files can be searched without the index
+    except RipwrapError as error:  # continue without the index
         return replace(query, notes=(f"The index could not be used: {spell_error(error, spell_as_argument)}.",))
     except TimeoutError:
         if scope.timeout is None:
@@ -263,7 +263,7 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
 
 
 async def _matches(run: Runner, query: Query) -> GrepContentResult:
-    """Answer with lines that match."""
+    """Return the answer for mode `content`: the lines that match."""
     arguments, location = query.arguments, query.scope.location
     offset = min(arguments.offset, MAX_REACHABLE)
     # Collect only as many matches as may fit into the budget.
@@ -361,7 +361,7 @@ def _fit_expanded(
 
 
 def _nothing(query: Query, found: RoundRobinMatchCollector) -> str:
-    """Return the sentence that no match is shown."""
+    """Return the sentence for an answer without matches."""
     if found.dropped_records:
         return "No match can be shown, because the lines are too long; output_mode=count counts them."
     return f"{nothing_found('matches', query.ended_after(timed_out=found.timed_out))}."
@@ -397,7 +397,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
 
 
 async def _files(run: Runner, query: Query) -> GrepContentResult:
-    """Answer with files that match, or with the number of matching lines in each."""
+    """Return the answer for the other modes: the files that match, perhaps with the number of matching lines."""
     arguments, location = query.arguments, query.scope.location
     counting = arguments.output_mode == "count"
     offset = arguments.offset
@@ -445,7 +445,7 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
 
 
 async def _merged(run: Runner, query: Query) -> GrepContentResult:
-    """Answer with what matches in a revision, or in files and inside of them."""
+    """Return the answer for `rev` or `inside` in mode `content`: the lines that match."""
     arguments = query.arguments
     if arguments.output_mode != "content":
         return await _merged_files(run, query)
@@ -489,7 +489,7 @@ def _fit_merged(query: Query, page: Page, answer: GrepContentResult, merged: Mer
 
 
 async def _merged_files(run: Runner, query: Query) -> GrepContentResult:
-    """Answer with the files and items that match, or with the number of matching lines in each."""
+    """Return the answer for `rev` or `inside` in the other modes: files and items, perhaps with numbers of lines."""
     arguments, offset = query.arguments, query.arguments.offset
     counting = arguments.output_mode == "count"
     most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
@@ -539,7 +539,7 @@ def spell_as_argument(hint: Hint) -> str | None:
 
 
 async def _explained(run: Runner, query: Query) -> str:
-    """Return a sentence that names other arguments, with which the search finds something."""
+    """Return a sentence that names arguments with which the search would find something."""
     location = query.scope.location
     unseen = {name for name in ("hidden", "no_ignore") if not query.options.get(name)}
 
@@ -548,7 +548,7 @@ async def _explained(run: Runner, query: Query) -> str:
         if options == {"text"}:
             return None if location.is_file else "to search one, pass it as path"
         if query.files.overrides and "file_type" in query.files.names and "no_ignore" in options:
-            return None  # the glob overrides ignore files and types, and probes do not filter their results
+            return None  # the glob overrides ignore files and types, and these searches do not filter their results
         if query.files.overrides and len(options) == 1 and options < unseen:
             return None  # the glob finds hidden and ignored files with either of the two options
         if any(hint.kind == "omit" for hint in probe.hints):
@@ -598,7 +598,7 @@ async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> s
     timeout = HIDDEN_SECONDS if scope.timeout is None else min(HIDDEN_SECONDS, scope.timeout)
     try:
         with rules_file(HIDDEN_RULES) as file:
-            # The last file takes precedence, so this file comes before that of the scope.
+            # Of several ignore files, the last one takes precedence, so the file of the scope must come last.
             options: dict[str, object] = {
                 **query.options,
                 "hidden": True,

@@ -1,8 +1,8 @@
-"""Part of `grep_content` that searches what is no file on the disk: revisions of git, and the inside of files.
+"""Search revisions of git, and the inside of archives and documents, for `grep_content`.
 
-Nothing here gives access to more than files on the disk do. Paths of a revision and of members are compared with
-`deny`, and hidden ones are left out, as paths on the disk are. A revision must be a commit, whose paths are those that
-the rules are about; the tree of a directory would have shorter paths.
+The same rules apply as for files on the disk: `deny` also excludes paths in a revision and in an archive, and hidden
+ones are left out. A revision must be a commit, because the rules are written for paths from the top of the repository.
+The tree of a subdirectory would have shorter paths.
 """
 
 import io
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from ripwrap.workspace.grep_content import Query
 
 _ITEM = "\0"
-"""First character of the path of an item's block, which no path of a file has."""
+"""First character of the path of a block that belongs to an item; no path of a file begins with it."""
 
 
 def check_arguments(arguments: GrepContentArguments) -> bool:
-    """Return True if a call is not only about files on the disk.
+    """Return True if a call has the argument `rev` or `inside`.
 
     Raises:
-        ValueError: Arguments do not go together, or a format or revision is not possible.
+        ValueError: Arguments cannot be combined, or the format or revision is invalid.
     """
     what = "rev" if arguments.rev else "inside" if arguments.inside else ""
     if not what:
@@ -62,11 +62,11 @@ def check_arguments(arguments: GrepContentArguments) -> bool:
 
 
 class MergedCollector(RoundRobinMatchCollector):
-    """Matches of files and of items, as if they came from one search.
+    """Collector of the matches in files and in items, which are shown as the result of one search.
 
     Attributes:
-        errors: What could not be read of a revision or inside of files.
-        keys: Lines of private keys in items, by their names in answers.
+        errors: Errors for parts of a revision, or of the inside of files, that could not be read.
+        keys: Lines of private keys in each item, by its name in answers.
     """
 
     def __init__(
@@ -93,17 +93,17 @@ class MergedCollector(RoundRobinMatchCollector):
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records that were left out, by path or name."""
+        """Number of records of each file or item that were dropped because they are too long."""
         files: Mapping[str, int] = {} if self._files is None else self._files.dropped
         return {**files, **{str(self._items.names[path]): n for path, n in self._items.collector.dropped.items()}}
 
     @property
     def dropped_records(self) -> int:
-        """Number of records that were left out."""
+        """Number of records that were dropped because they are too long."""
         return sum(part.dropped_records for part in self._parts)
 
     def blocks(self) -> Sequence[Block]:
-        """Return the blocks of both; those of items have paths that `name_of()` knows."""
+        """Return the blocks of files and items; `name_of()` converts the path of a block to a name."""
         files = () if self._files is None else self._files.blocks()
         items = self._items.collector.blocks()
         return (*files, *(replace(block, path=os.fsencode(_ITEM) + block.path) for block in items))
@@ -152,10 +152,10 @@ class _Answer:
 
 
 class _NotesKeys(Source):
-    """Source that takes note of the lines of private keys, which an answer may show one by one.
+    """Source that wraps another one, and finds the lines of private keys in its items, so that answers mask them.
 
     Attributes:
-        keys: Lines of private keys, by the names of items in answers.
+        keys: Lines of private keys in each item, by its name in answers.
     """
 
     def __init__(self, source: Source, location: Location) -> None:
@@ -178,7 +178,7 @@ class _NotesKeys(Source):
 
 
 async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> MergedCollector:
-    """Search a revision, or files and then inside of them.
+    """Search a revision; or search files, and then the inside of files.
 
     Raises what `stream_items()` raises, and `ValueError` for a revision that does not exist.
     """
@@ -225,12 +225,12 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
 
 def _revision(query: "Query", location: Location) -> RevisionSource:
     if location.several:
-        raise ValueError("rev needs one root, whose repository has the revision; pass a root as path")
+        raise ValueError("rev can search only one root; pass the root whose repository has the revision as path")
     return RevisionSource(location.cwd, check_revision(query.arguments.rev), location.paths, commits_only=True)
 
 
 def _filtered(command: ItemCommand, allowed: Callable[[str], bool]) -> ItemCommand:
-    """Return a command that also leaves out what is not allowed."""
+    """Return a command that also excludes the names for which `allowed` is false."""
 
     def selects(types: FileTypes) -> Callable[[str], bool]:
         selected = command.selects(types)
@@ -241,7 +241,7 @@ def _filtered(command: ItemCommand, allowed: Callable[[str], bool]) -> ItemComma
 
 @dataclass(frozen=True, slots=True)
 class ItemFilter:
-    """Filter for names of items: paths of a revision, and paths with those of members.
+    """Filter for names of items: paths in a revision, or the path of a file followed by the path of a member.
 
     Attributes:
         scope: Scope of the call.
@@ -258,7 +258,8 @@ class ItemFilter:
         if denied is not None:
             if not denied.allows(file.replace("/", os.sep)):
                 return False
-            # Within an archive, paths count from its top, and also from the directory that the archive is in.
+            # Globs are compared with the path of a member from the top of the archive, and also from the archive's
+            # directory.
             inner = [_plain(member) for member in members]
             paths = (*inner, *(os.path.join(os.path.dirname(file), path) for path in inner))
             if any(denied.rules.glob_of(path) for path in paths if path):
@@ -281,7 +282,7 @@ class ItemFilter:
 
 
 def _plain(member: str) -> str:
-    """Return the path of a member for comparison with rules; what leads upwards or to the root is left out."""
+    """Return the path of a member for comparison with rules, without `..` and without a leading slash."""
     parts = member.replace("\\", "/").split("/")
     return os.sep.join(part for part in parts if part not in ("", os.curdir, os.pardir))
 
@@ -293,7 +294,7 @@ def name_in_answer(location: Location, name: str) -> str:
 
 
 def named_files(files: Iterable[FileMatches], found: MergedCollector, location: Location) -> tuple[FileMatches, ...]:
-    """Return files and items with their names in answers; two members of the same name become one."""
+    """Return files and items with their names in answers; members with the same name are joined."""
     by_name: dict[str, FileMatches] = {}
     for file in files:
         name = name_in_answer(location, found.name_of(file.path))
@@ -319,7 +320,7 @@ def redactor_of(
         location: Location of the search.
         path: Name of the file or item in the answer.
         check: See `redact()`.
-        found: What was found.
+        found: Result of the search.
     """
     if not settings.redact:
         return None

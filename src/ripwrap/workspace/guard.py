@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 SYSTEM_DIRECTORIES = ("/proc", "/sys")
-DEVICE_DIRECTORIES = ("/dev", "/run")  # but not /dev/shm/project, or a disk at /run/media
+DEVICE_DIRECTORIES = ("/dev", "/run")  # without their subdirectories, such as /dev/shm/project and /run/media/disk
 NETWORK_FILE_SYSTEMS = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|smb3|afs|afpfs|9p|ceph|lustre|gpfs|beegfs|glusterfs|ncpfs|coda|davfs|webdav"
     r"|fuse\.(?:sshfs|s3fs|gcsfuse|rclone|glusterfs|davfs2?|ceph|blobfuse2?|goofys|juicefs)"

@@ -65,11 +65,11 @@ class _RootIndex(BaseIndex):
             self._is_excluded = lambda path: not denied.allows(path)
         self.is_guarded = "max_depth" in found.options
         if not self.is_guarded:
-            self._watches = 1  # watched until it is closed
+            self._watches = 1  # so that the root is watched until the index is closed
         self._unsound = False
 
     async def find(self, run: Runner, query: str, limit: int | None, seconds: float | None) -> Found:
-        patience = None if seconds is None else seconds / 2  # the other half is left for ranking without embeddings
+        patience = None if seconds is None else seconds / 2  # keep half of the time for a ranking without embeddings
         run = DeadlineRunner(run, seconds, self._lock)
         return await self._find(run, query, limit, refresh=True, patience=patience)
 
@@ -104,7 +104,7 @@ class _RootIndex(BaseIndex):
             found = database.execute("SELECT 1 FROM view WHERE root = ? AND options = ? LIMIT 1", view.key[:2])
             return found.fetchone() is not None and versions_of(database) == self._store.versions
 
-        with suppress(sqlite3.Error):  # a damaged index counts as none
+        with suppress(sqlite3.Error):  # treat a damaged index as one that was not built
             return bool(self._store.read_only(built))
         return False
 
@@ -313,7 +313,7 @@ class Indexes:
 def check_index_options(
     index: bool | StrPath, embedder: str | Embedder | None, hybrid_weight: float | None
 ) -> Embedder | None:
-    """Check the options of an index, and return the embedder; nothing is sent. The caller must name the embedder.
+    """Check the options of an index, and return the embedder. Nothing is sent; `"auto"` is refused.
 
     Raises:
         ValueError: There is no index, the embedder is `"auto"`, or the weight is wrong.
@@ -344,5 +344,5 @@ def _notes_of(found: Found) -> Iterator[str]:
 
 
 def _spell_as_command(hint: Hint) -> str | None:
-    """Return a hint as the name of a tool, or as a command for the user if no tool does the same (`prune()`)."""
+    """Return a hint as the name of a tool; for `prune()`, which no tool offers, return a command for the user."""
     return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

@@ -79,7 +79,7 @@ async def run_tree(
 
 
 def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
-    """If the user wants that, add the denied names to the tree, or add a note with their number to the scope."""
+    """As `show_denied` says, add the denied names to the tree, or a note with their number to the scope, or nothing."""
     if scope.denied is None or settings.show_denied == "hide":
         return scope
     denied, late = find_denied(scope, options)
@@ -98,7 +98,7 @@ def _tree_result(
     location, exact = scope.location, not tree.timed_out
     ended_after = None if exact else scope.timeout
     floor = sum(child is not None for child in tree.root.values()) if limit else 0
-    # Arrange only as many entries as the budget may have room for.
+    # Build only as many entries as may fit into the budget.
     most = min(max(limit, floor), settings.max_chars // MIN_ENTRY_CHARS)
     ordered: dict[int, Children] = {}
 
@@ -129,12 +129,12 @@ def _tree_result(
         fitted = shortened(lambda count: result(arrange(tree.root, max(count, floor), order)), most, settings.max_chars)
         if len(str(fitted)) <= settings.max_chars:
             return fitted
-    # The lines `[N truncated]` of many directories take the room: leave them out.
+    # The `[N truncated]` lines of many directories may fill the budget, so leave them out.
     return shortened(lambda count: result(_first_level(tree.root, count, order)), min(floor, most), settings.max_chars)
 
 
 def _roots_note(settings: Settings, location: Location) -> Iterator[str]:
-    """Yield a note that names the roots, if the caller cannot know which directory `.` is."""
+    """Yield a note that names the roots, if the listing does not say which directory `.` is."""
     roots = settings.sandbox.roots
     if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
         return
@@ -196,7 +196,7 @@ def _message(
 
 
 def _without_ignore_file(location: Location) -> frozenset[str]:
-    """Return the paths without an ignore file, in them or in a directory between them and their root."""
+    """Return the paths of the location that have no ignore file in them, nor in a directory above, up to their root."""
     return frozenset(
         path
         for path in location.paths

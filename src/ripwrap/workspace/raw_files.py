@@ -63,7 +63,7 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     if not location.is_file:
         raise IsADirectoryError(f"{location.name} is a directory; list_directory() lists its entries")
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
-        # One byte more than allowed shows that a file is too large, even if it grows meanwhile.
+        # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `stat()`.
         content = file.read(-1 if max_bytes is None else max_bytes + 1)
         if max_bytes is not None and len(content) > max_bytes:
             size = plural(max(os.fstat(file.fileno()).st_size, len(content)), "byte")

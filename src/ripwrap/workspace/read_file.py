@@ -135,7 +135,7 @@ def open_text(
     """Open a text file in rg's encoding; yield the file, the name of its encoding, and a function that masks secrets.
 
     Raises:
-        FileNotFoundError: The file is gone, or is not a regular file.
+        FileNotFoundError: The file does not exist any more, or is not a regular file.
         OSError: The file cannot be read.
         ValueError: The file is binary.
     """
@@ -208,7 +208,7 @@ class Deadline:
     """Time limit of reading a file."""
 
     def __init__(self, timeout: float | None, message: str, instead: str = "search the file with grep_content") -> None:
-        """Start the clock.
+        """Start to count the time.
 
         Args:
             timeout: Time limit in seconds; `None` is no limit.
@@ -225,7 +225,7 @@ class Deadline:
         """Raise `TimeoutError` if the time limit is reached or the call is cancelled."""
         if CANCELLED.get().is_set():
             raise TimeoutError("reading the file was cancelled")
-        # On Windows the clock may stand still for 16 ms, so a timeout of 0 needs `>=`.
+        # On Windows the clock advances in steps of up to 16 ms, so a timeout of 0 needs `>=`.
         if self._end is not None and time.monotonic() >= self._end:
             seconds = in_seconds(self._timeout or 0)
             raise TimeoutError(f"{self._message} within {seconds}; {self._instead}")
@@ -236,7 +236,7 @@ class Deadline:
         self._end = end if self._end is None else min(self._end, end)
 
     def check_sometimes(self) -> None:
-        """Check the time in every thousandth call."""
+        """Call `check()` in every thousandth call."""
         self._calls += 1
         if self._calls % 1_000 == 0:
             self.check()

@@ -1,7 +1,7 @@
 """Mask secrets in the lines of an answer: keys, tokens and passwords become `[redacted: NAME]`.
 
 Most rules look at one line. A private key (RFC 7468) has many lines, and an answer may show only a line in the middle.
-So the lines of private keys are looked up in the file (`key_lines()`). If the file cannot be read, each line that looks
+So `key_lines()` finds the lines of private keys in the whole file. If the file cannot be read, each line that looks
 like a line of a key is masked. All secrets of a kind have the same mask, whatever their length, and a mask never spans
 lines.
 
@@ -39,7 +39,7 @@ diff.
 
 _LONG_BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}")
 _LOOKS_LIKE_KEY = re.compile(r"(?=.*[a-z])(?=.*[G-Z+/])[^A-Za-z0-9+/]*[A-Za-z0-9+/]{60,76}={0,2}[^A-Za-z0-9+/]*")
-"""Pattern of a line of base64 only, not hexadecimal, with the length of lines in RFC 7468 and RFC 4880."""
+"""Pattern of a line that has only base64, is not hexadecimal, and is as long as RFC 7468 and RFC 4880 prescribe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ RULES: tuple[Rule, ...] = tuple(
         ("url-token", ("://",), rf"://{_NO_PLACEHOLDER}([\w-]{{20,256}})@"),
         ("password", _NAME_WORDS, rf"{_NAME}{_ASSIGNED}[a-zA-Z]{{0,2}}\"{_NO_PLACEHOLDER}((?:[^\"\\]|\\.){{4,}})\""),
         ("password", _NAME_WORDS, rf"{_NAME}{_ASSIGNED}[a-zA-Z]{{0,2}}'{_NO_PLACEHOLDER}((?:[^'\\]|\\.){{4,}})'"),
-        # Without quotes: `DB_PASSWORD=…` of a shell, and `password: …` with a value that has a digit and does not look
-        # like code.
+        # Values without quotes: `DB_PASSWORD=…` of a shell, and `password: …` if the value has a digit and does not
+        # look like code.
         (
             "password",
             _NAME_WORDS,
@@ -154,7 +154,7 @@ class Redacted:
     starts: tuple[int, ...] = ()
 
     def moved(self, span: Span) -> Span:
-        """Return a span's position in the masked text; a part of a secret becomes the whole mask."""
+        """Return the position of a span in the masked text. A span that begins or ends in a secret covers its mask."""
         return self._moved(span[0], is_end=False), self._moved(span[1], is_end=True)
 
     def _moved(self, offset: int, *, is_end: bool) -> int:
@@ -246,7 +246,7 @@ def file_redactor(
         with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
             keys = key_lines(file)
     except OSError:
-        pass  # each line is checked by itself
+        pass  # without key lines, each line is checked by itself
     return lambda text, first: redact(text, first, keys, check)
 
 

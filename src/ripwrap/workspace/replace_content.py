@@ -54,7 +54,7 @@ async def run_replace_content(
         )
 
         def is_allowed(path: str) -> bool:
-            # The real path is checked again, whatever rg followed.
+            # Check the real path again, because rg may have followed a link.
             return (allowed is None or allowed(path)) and settings.sandbox.holds(os.path.join(location.cwd, path))
 
         plan = await run_replace(run, request, timeout=scope.timeout, allowed=is_allowed)

@@ -16,7 +16,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
 
 _MAX_OTHERS = 20
-"""Maximum number of further lines with the same hash that an answer names."""
+"""Maximum number of other lines with the same hash whose numbers an answer gives."""
 
 
 class _Found(NamedTuple):

@@ -147,7 +147,7 @@ class GrepContentResult(ToolResult, frozen=True):
         counts = {file.path: file.count for file in self.files}
         if None in counts.values():
             plain["files"] = [file.path for file in self.files]
-        elif counts and len(counts) == len(self.files):  # two paths that are not UTF-8 may look the same
+        elif counts and len(counts) == len(self.files):  # not if two paths look the same, because they are not UTF-8
             plain["files"] = counts
         return plain
 
@@ -194,7 +194,7 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
         named = zip(labels(first, match.anchors, len(lines)), lines, strict=True)
         rows += ((number, f"  {label}{mark} {text}".rstrip()) for label, (number, mark, text) in named)
         if match.section != section:
-            # Context of the previous match may already be in this definition.
+            # Lines of context after the previous match may already belong to this definition.
             begin = first if expanded and apart else min(max(_first_line(match, section), last + 1), match.line)
             place = bisect_left(rows, begin, key=lambda row: row[0])
             plain = expanded and match.section is not None and rows[place][0] <= match.section.line
@@ -210,8 +210,8 @@ def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
 
     Args:
         section: The definition.
-        line: Number of the match.
-        with_text: True if the definition's own line is not shown below.
+        line: Number of the line that matches.
+        with_text: True to add the first line of the definition, because it is not shown below.
     """
     if section is None:
         return "  outside of definitions:"
@@ -309,7 +309,7 @@ class ListResult(ToolResult, frozen=True):
         entries["items"] = {"anyOf": [{"type": "string"}, entries["items"]]}
         entries["description"] = "An entry is a path, with a slash at the end of a directory, or an object."
         entry = schema["$defs"]["ListEntry"]
-        for name in ("name", "depth"):  # `path` has both
+        for name in ("name", "depth"):  # both follow from `path`
             del entry["properties"][name]
             entry["required"].remove(name)
         return schema
@@ -374,7 +374,7 @@ class CodebaseSearchResult(ToolResult, frozen=True):
         query: Query.
         ranking: Source of the results: `index` (words in the refreshed index), `hybrid` (words and embeddings in the
             index), or `files` (no index).
-        places: Results, the best first. With several indexed roots, the roots take turns.
+        places: Results, the best first. With several indexed roots, results of the roots alternate.
     """
 
     query: str

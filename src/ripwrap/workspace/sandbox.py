@@ -75,7 +75,7 @@ class Sandbox:
 
     def __init__(self, roots: Sequence[StrPath], *, deny: str | Sequence[str] = (), windows: bool = IS_WINDOWS) -> None:
         if not roots:
-            raise ValueError("no root given; name at least one directory that the tools may use")
+            raise ValueError("no root given; pass at least one directory that the tools may use")
         real: list[str] = []
         for root in map(_real_root, roots):
             if not any(below(PurePath(root), PurePath(other)) is not None for other in real):
@@ -170,11 +170,11 @@ class Sandbox:
                 if texts is None or not texts.exists(target):
                     continue
             if not os.path.isdir(target) and os.path.exists(target) and not os.path.isfile(target):
-                raise ValueError(f"{shown(path)} is neither a file nor a directory; pass one of these")
+                raise ValueError(f"{shown(path)} is neither a file nor a directory; pass another path")
             return Location(root, (relative,), root if several else "")
         if denied is not None:
             raise PermissionError(
-                f"{shown(path)} cannot be read: {denied.strerror}; change its permissions and those of the directories "
+                f"{shown(path)} cannot be read: {denied.strerror}; change its permissions or those of the directories "
                 "above it, or pass another path"
             )
         if re.search(r"[*?\[{]", path):
@@ -196,7 +196,7 @@ class Sandbox:
         """Return the root that contains the real path, and the part below the root; `None` if no root contains it."""
         resolved = os.path.realpath(path)
         if os.path.realpath(resolved) != resolved:
-            return None  # before Python 3.13, realpath() resolves a path with a loop of links only in part
+            return None  # before Python 3.13, realpath() does not resolve the whole path if links form a loop
         real = PurePath(resolved)
         for root in self.roots:
             if (relative := below(real, PurePath(root))) is not None:
@@ -306,10 +306,10 @@ def _folded(name: str) -> str:
 def _real_root(root: StrPath) -> str:
     path: str = os.path.expanduser(os.fspath(root))
     if not path:
-        raise ValueError("a root is empty (a variable that is not set?); name a directory")
+        raise ValueError("a root is an empty text (a variable that is not set?); pass a directory")
     real = os.path.realpath(path)
     if not os.path.exists(real):
-        raise FileNotFoundError(f"the root {shown(path)} does not exist; name a directory")
+        raise FileNotFoundError(f"the root {shown(path)} does not exist; pass an existing directory")
     if not os.path.isdir(real):
         raise NotADirectoryError(f"the root {shown(path)} is not a directory; name the directory that it is in")
     return real

@@ -59,7 +59,7 @@ class Settings:
     write: bool = False
 
     def redactor(self, location: Location, path: str, check: Callable[[], object] | None = None) -> Redactor | None:
-        """Return the function that masks secrets in the lines of a file; `None` if secrets are shown. The file is read.
+        """Read a file, and return the function that masks the secrets in its lines; `None` if secrets are shown.
 
         Args:
             location: Location of the search.
@@ -113,8 +113,8 @@ class FileFilter:
 def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Generator[Scope]:
     """Open the scope of a path.
 
-    Ignore files apply only inside of the roots, unless `outer_ignore` is set. rg gets the option to disregard ignore
-    files above `path`. So the rules between a root and `path` are passed to rg in a temporary file.
+    Ignore files apply only inside of the roots, unless `outer_ignore` is set. So rg is told to disregard all ignore
+    files above `path`, and the rules of those between a root and `path` are passed to rg in a temporary file.
 
     Raises:
         AccessDeniedError, FileNotFoundError, ValueError: See `Sandbox.locate()`.
@@ -124,7 +124,7 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     scope = Scope(location, options, settings.timeout)
     denied = settings.sandbox.denied_paths(location)
     if denied is not None:
-        # rg opens no denied path. The filter is a second check, in case rg lists one anyway.
+        # The options already exclude denied paths. The filter is a second check, in case rg lists one anyway.
         options["iglob"] = denied.iglobs()
         scope = replace(scope, denied=denied, allowed=denied.allows)
     if settings.follow:
@@ -218,8 +218,8 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
     names = [name for name, given in (("file_pattern", only or without), ("file_type", file_type)) if given]
     if file_type:
         options["type"] = file_type
-    # A colon would end the name of a type. On Windows, a backslash is a separator in the glob of a type, but not in
-    # rg's `--glob`.
+    # In the definition of a type, a colon would end the type's name. On Windows, a backslash is a separator in the glob
+    # of a type, but not in rg's `--glob`.
     refused = r"[/:]" if location.sep == "/" else r"[/:\\]"
     by_name = not file_type and not any(re.search(refused, one) for one in only)
     if only and by_name:
@@ -230,7 +230,7 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 
 
 def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
-    """Return the globs in a pattern, and the options for the excluding globs in it.
+    """Split a pattern into globs to match, which are returned, and excluding globs, for which options are returned.
 
     The globs are relative to the directory that rg runs in. A glob without a slash matches names at any depth, and a
     glob that ends in a slash matches only directories. An empty list matches everything.
@@ -298,7 +298,7 @@ def _plain(glob: str) -> str:
     bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     glob = glob.removeprefix("./")
     while glob.startswith("**/") and "/" not in glob[3:]:
-        glob = glob[3:]  # rg matches globs without a slash at any depth
-    if glob.endswith("/") and not bang:  # the files in a directory; in an excluding glob, rg accepts the slash
+        glob = glob[3:]  # without a slash, rg matches a glob at any depth anyway
+    if glob.endswith("/") and not bang:  # change it to match the files in the directory; `!dir/` already excludes them
         return f"{glob}**" if "/" in glob[:-1] else f"**/{glob}**"
     return bang + glob

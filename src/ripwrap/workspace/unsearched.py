@@ -1,4 +1,4 @@
-"""Make sentences about files that were not searched, such as links, for an answer without results."""
+"""Write sentences about files that were not searched, such as links, for an answer without results."""
 
 import os
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ _KINDS: dict[SkipKind, tuple[str, str]] = {
     "one_file_system": ("directory, which is on another file system", "directories, which are on other file systems"),
     "special": ("FIFO, socket or device", "FIFOs, sockets or devices"),
 }
-"""Texts about one file and several files, for kinds of files that other parts of an answer do not mention.
+"""Texts (singular, plural) for the kinds of files that no other part of an answer mentions.
 
-`explanation()` and `_why_none()` repeat a search with hidden, ignored and binary files, and without globs. Other notes
-name unreadable paths.
+Other parts are about hidden, ignored and binary files and globs (`explanation()` and `_why_none()`), and about
+unreadable paths.
 """
 
 

@@ -142,7 +142,7 @@ def walk(
         exclude: Globs of files and directories to leave out, as in rg's `--glob=!GLOB`. `EXCLUDED` is always left out.
         max_depth: Number of levels below `sub` to list; `None` is no limit.
         one_file_system: Do not enter directories on another file system than that of `sub`.
-        folders: Yield directories below `sub`, too, each before its content, with a separator at its end.
+        folders: Yield directories below `sub`, too: each before its content, and with a separator at the end.
         stop: Function that is called before each directory and file; the listing ends when it returns True.
         report: Function that is called with each path that cannot be read, relative to the root, and the error.
         is_denied: Function that returns True for a denied path, relative to the root; the path of a directory ends in a
@@ -191,7 +191,7 @@ class _Walker:
             yield sub
             return
         ignores = IgnoreStack() if self.no_ignore else IgnoreStack.above(self.root, sub)
-        # A stack and not recursion: a tree may be deeper than Python's stack.
+        # This uses a stack instead of recursion, because a tree may be deeper than Python's recursion limit.
         waiting = [_Entry("" if sub == os.curdir else sub, ignores=ignores)]
         while waiting:
             entry = waiting.pop()
@@ -239,7 +239,7 @@ class _Walker:
         return self.is_denied(path + os.sep * is_folder)
 
     def _is_on_device(self, folder: str) -> bool:
-        # Not `entry.stat()`, which does not return the device on Windows.
+        # `entry.stat()` would not return the device on Windows.
         try:
             return os.lstat(os.path.join(self.root, folder)).st_dev == self.device
         except OSError as error:
@@ -254,7 +254,7 @@ def _parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
 
 def _parse_glob(glob: str, mark: str) -> Rule | None:
     try:
-        return Rule.parse(f"!{glob}", allow_unclosed=False)  # with `!`, because `#` would begin a comment
+        return Rule.parse(f"!{glob}", allow_unclosed=False)  # `!` is added, because a leading `#` begins a comment
     except ValueError as error:
         raise GlobError(f"error parsing glob '{mark}{glob}': {error}") from error
 

@@ -1,1 +1,1 @@
-"""Find definitions with tree-sitter (the extra `syntax`), in a process of its own."""
+"""Find definitions with tree-sitter (the extra `syntax`), in a separate process."""

@@ -14,7 +14,7 @@ MAX_DEPTH = 30
 """Maximum depth of nested definitions; a deeper definition is a part of the definition at this depth."""
 
 _MIN_CONSTANT_LINES = 4
-"""Least number of lines of a constant that counts as a definition."""
+"""Minimum number of lines of a constant that is treated as a definition."""
 _NO_RULES: Mapping[str, NameRule] = {}
 _MAX_WRAPPERS = 8
 """Maximum number of nested wrappers around a definition, and of nodes in each, that are searched."""

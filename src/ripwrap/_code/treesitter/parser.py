@@ -82,8 +82,8 @@ def _parse(grammar: Grammar, text: str, lines: Sequence[str], timeout: float) ->
 
     raw = text.replace("\0", " ").encode("utf-8", "replace")  # NUL ends the text in some grammars
     limit = time.thread_time() + timeout
-    # A `progress_callback` that returns True stops the parser, and `parse` then raises ValueError. The source is given
-    # by a callback too, because `progress_callback` has no effect if `parse` is given bytes.
+    # If `progress_callback` returns True, the parser stops, and `parse` raises ValueError. The source is also passed as
+    # a callback, because `progress_callback` has no effect if the source is bytes.
     # https://tree-sitter.github.io/py-tree-sitter/classes/tree_sitter.Parser.html
     try:
         tree = Parser(language).parse(

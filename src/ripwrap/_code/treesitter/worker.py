@@ -10,8 +10,8 @@ from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.errors import Hint, HintedText, RipwrapError
 
 FILE_TIMEOUT = 20.0
-"""Seconds for a file, after which the process is killed. `PARSE_TIMEOUT` is not enough, because a parser that hangs
-does not report progress and does not check it.
+"""Seconds for a file, after which the process is killed. `PARSE_TIMEOUT` is not enough, because it is checked only when
+the parser reports progress, which a hanging parser does not do.
 """
 
 IDLE_TIMEOUT = 60.0
@@ -73,7 +73,7 @@ def _start_error(why: str) -> RipwrapError:
 
 
 def serve(idle: float) -> None:
-    """Answer requests on stdin until it ends: the worker's side of `SyntaxChunker`."""
+    """Answer the requests of a `SyntaxChunker` on stdin until stdin ends; this runs in the worker process."""
 
     def answer(request: list[bytes]) -> list[bytes]:
         path, text = (part.decode("utf-8", "surrogatepass") for part in request)

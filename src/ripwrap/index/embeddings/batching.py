@@ -1,4 +1,4 @@
-"""Embed many texts in batches: several requests at a time, at a limited rate, with retries and a check of each answer.
+"""Embed many texts in batches: several requests at a time, with a limited rate, retries and a check of each answer.
 
     async with embed_all(embedder, items) as batches:
         async for done in batches:
@@ -73,7 +73,7 @@ class Embedded(Generic[K]):
     """A batch with its vectors.
 
     Attributes:
-        keys: Keys of the texts.
+        keys: Keys of the texts, which the caller of `embed_all()` chose.
         vectors: Matrix of float32, with a normalised row for each key.
     """
 
@@ -118,7 +118,7 @@ class _Pace:
 
 @dataclass(slots=True)
 class _Requester:
-    """Embedder with its limits. It delays, counts and retries requests, and checks the answers."""
+    """Sender of requests to an embedder: it delays, counts and retries them, and checks the answers."""
 
     embedder: Embedder
     limits: Limits
@@ -241,7 +241,7 @@ class Batches(Generic[K]):
         try:
             vectors = await self._requester.embed(texts, query=False)
         except EmbeddingError as error:
-            if error.reason == "rejected" and len(keys) > 1:  # halve the batch, so that only the rejected text fails
+            if error.reason == "rejected" and len(keys) > 1:  # split the batch in half, to find the rejected text
                 half = len(keys) // 2
                 await self._embed_batch(keys[:half], texts[:half])
                 await self._embed_batch(keys[half:], texts[half:])
@@ -270,7 +270,7 @@ async def embed_all(
     """Embed texts that have keys; yield an iterator over the batches, in the order in which they finish.
 
     A worker waits until the caller takes its batch, so that only few vectors can be lost before they are stored. If the
-    block ends early (`break`, an error, cancellation), open requests are dropped, and nothing runs on. If the provider
+    `async with` block ends early (`break`, an error, cancellation), open requests are cancelled. If the provider
     rejects a text, only this text fails, and not the rest of its batch. If the provider refuses all requests, or
     several requests fail in a row, the iteration ends: no more items are read, and `Batches.stopped` has the error.
 

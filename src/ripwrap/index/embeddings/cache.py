@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("ripwrap")
 
 _ChunkKey: TypeAlias = tuple[bool, bytes, int, int]
-"""Sort key of a chunk: True if the path is not UTF-8, path, start, number."""
+"""Sort key of a chunk: (True if the path is not UTF-8, path, start, number)."""
 
 _State: TypeAlias = tuple[int, int | None, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Graph for approximate search in the vectors of a view, and the digest of the text of each vector."""
+    """Search graph for the vectors of a view, with the digest of the text of each vector."""
 
     view: int
     approximate: "Approximate"
@@ -42,10 +42,10 @@ class _Graph:
 
 
 class VectorCache:
-    """Vectors of the view that was searched last; for one thread at a time."""
+    """Cache of the vectors of the view that was searched last; for one thread at a time."""
 
     def __init__(self, model: str, folder: Path) -> None:
-        """Set up; nothing is loaded yet.
+        """Start with an empty cache.
 
         Args:
             model: Name of the model.
@@ -69,7 +69,7 @@ class VectorCache:
             wanted: The vector, normalised.
         """
         dimension, generation = model_of(database, self._model)
-        if dimension is None or dimension != len(wanted):  # another process has changed it since
+        if dimension is None or dimension != len(wanted):  # another process has changed the dimension
             return None
         (view,) = database.execute("SELECT generation FROM view WHERE id = ?", (number,)).fetchone()
         if self._state != (state := (number, generation, view)):

@@ -44,8 +44,8 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 """Environment variables that may have the key of a provider."""
 
-# GitHub retired another API on 2026-07-30, that of GitHub Models (https://docs.github.com/en/github-models). Other
-# programs use the endpoint `/embeddings` of Copilot (https://docs.litellm.ai/docs/providers/github_copilot).
+# This is not the API of GitHub Models, which GitHub retired on 2026-07-30 (https://docs.github.com/en/github-models).
+# Other programs also use Copilot's `/embeddings` (https://docs.litellm.ai/docs/providers/github_copilot).
 UNDOCUMENTED = "GitHub does not document Copilot's embeddings API for other programs, and may change it."
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Hosted:
         name: Name, `provider:model`.
         dimension: Length of a vector in the last answer; `None` before the first.
         limits: Limits of requests.
-        destination: Destination of texts when the embedder was made. If the address changes later, nothing is sent.
+        destination: Server to which texts are sent. If its address changes after the embedder was made, calls fail.
     """
 
     def __init__(self, provider: str, model: str, *, limits: Limits | None = None) -> None:
@@ -91,7 +91,7 @@ class Hosted:
             found: Sequence[Sequence[float]] = await run_in_asyncio(lambda: self._request(list(texts), kind))
         except EmbeddingError:
             raise
-        except Exception as error:  # the packages of providers raise errors of their own
+        except Exception as error:  # each provider's package raises errors of other types
             raise self._translate(error) from error
         self.dimension = self._find_length(found, len(texts)) or self.dimension
         return found
@@ -179,8 +179,8 @@ class Hosted:
 async def run_in_asyncio(work: Callable[[], Awaitable[T]]) -> T:
     """Run a coroutine in a new asyncio loop, for a caller on asyncio or trio.
 
-    Providers' clients belong to the asyncio loop that they were first used in. The loop ends with the call. If the
-    caller is cancelled, the coroutine is cancelled, and the caller waits until it has ended.
+    A provider's client belongs to the asyncio loop in which it was first used. The new loop ends with the call. If the
+    caller is cancelled, the coroutine is cancelled, and the caller waits until the coroutine has ended.
     """
     cancelled: concurrent.futures.Future[None] = concurrent.futures.Future()
     outcomes: list[concurrent.futures.Future[T]] = []
@@ -206,7 +206,7 @@ async def run_in_asyncio(work: Callable[[], Awaitable[T]]) -> T:
         tasks.cancel_scope.cancel()
     await (
         checkpoint_if_cancelled()
-    )  # the task group does not raise the cancellation if the thread ended at the same moment
+    )  # if the thread ends in the moment of a cancellation, the task group does not raise the cancellation
     return outcomes[0].result()
 
 
@@ -220,8 +220,8 @@ class _LookupExecutor(concurrent.futures.ThreadPoolExecutor):
 def ollama_url() -> str:
     """Return the address of Ollama: `OLLAMA_BASE_URL`, else `OLLAMA_HOST`, else the default.
 
-    The forms that Ollama's server accepts (`0.0.0.0`, only a port) are allowed, and so are the forms of its clients. A
-    server that listens on all addresses, or has only a port, is on this machine.
+    The variables may have any form that Ollama's server or its clients accept, such as `0.0.0.0` or only a port. For
+    these two forms, the address is that of this machine.
     """
     named = os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or OLLAMA_URL
     url = named if "://" in named else f"http://{named}"
@@ -234,7 +234,7 @@ def ollama_url() -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Return True if an address is this machine; names are not looked up."""
+    """Return True if the host of an address is this machine; names are not looked up."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -256,13 +256,13 @@ def _packages(provider: str, error: ImportError) -> str:
         return '"ripwrap[google]"'
     packages = ["ripwrap[vectors]"]
     extra = re.search(r"pydantic-ai-slim\[[\w-]+\]", str(error))
-    if extra is not None and extra[0] != "pydantic-ai-slim[openai]":  # which the extra `vectors` installs
+    if extra is not None and extra[0] != "pydantic-ai-slim[openai]":  # the extra `vectors` already installs this one
         packages.append(extra[0])
     return " ".join(f'"{package}"' for package in packages)
 
 
 def _make_direct_client(limits: Limits) -> Any:
-    """Make an HTTP client for a server on this machine, without proxies (they see the texts) and redirects."""
+    """Make an HTTP client for a server on this machine. It uses no proxies, which see the texts, and no redirects."""
     return import_module("httpx2").AsyncClient(trust_env=False, follow_redirects=False, timeout=limits.timeout)
 
 
@@ -292,5 +292,5 @@ def _classify_error(error: Exception) -> tuple[EmbedReason, str]:
 def _shorten(message: object) -> str:
     text = " ".join(
         remove_secrets(str(message)).split()
-    )  # before the text is cut, because a cut secret would not be recognised
+    )  # remove secrets before the text is cut, because a cut secret would not be recognised
     return f"{text[:200]}…" if len(text) > 200 else text

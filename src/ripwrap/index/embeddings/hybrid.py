@@ -84,7 +84,7 @@ class _Missing:
 
 
 class HybridSearch:
-    """Embeddings of an index by one embedder: embeds texts, and searches with the embeddings.
+    """Part of an index that embeds texts with one embedder, and searches with the embeddings.
 
     Attributes:
         embedder: The embedder.
@@ -92,7 +92,7 @@ class HybridSearch:
     """
 
     def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
-        """Set up; nothing is embedded or loaded yet.
+        """Configure the embeddings; nothing is embedded or loaded yet.
 
         Args:
             store: The index.
@@ -108,7 +108,7 @@ class HybridSearch:
             raise EmbeddingError(message, provider=provider_of(embedder))
         self.embedder = embedder
         self.weight: float | None = weight
-        self._declared = embedder.dimension  # as declared, not as learned from answers
+        self._declared = embedder.dimension  # the length that the embedder declares, before any answer
         self._store, self._view = store, view
         self._lock = threading.Lock()
         self._complete = Complete()
@@ -125,16 +125,16 @@ class HybridSearch:
         return EmbedderInfo(self.embedder.name, self.embedder.dimension, destination, self._sent.sent)
 
     async def embed(self, progress: EmbedProgress | None, *, patient: bool) -> Outcome:
-        """Embed the texts of the view that have no embedding. Only one task, of all processes, does this at a time.
+        """Embed the texts of the view that have no embedding. A lock lets one task of one process do this at a time.
 
         Args:
-            progress: Called after each batch.
+            progress: Function that is called after each batch.
             patient: Wait for other tasks, embed all texts, and retry up to the limits of the embedder. If false, embed
-                only the first `MAX_TEXTS_PER_SEARCH` texts, with few retries. In that case, embed nothing while another
-                task embeds, or shortly after a failure.
+                only the first `MAX_TEXTS_PER_SEARCH` texts, with few retries; and embed nothing while another task
+                embeds, or shortly after a failure.
         """
         async with hold_lock_async(self._lock, wait=patient) as first:
-            if not first or not (await self._find_missing()).chunks:  # a refresh embeds them, or nothing is missing
+            if not first or not (await self._find_missing()).chunks:  # another task embeds, or no text is missing
                 return Outcome()
             async with hold_lock_async(_process_lock(self._store.folder, self.embedder.name), wait=patient) as held:
                 if not held:
@@ -198,7 +198,7 @@ class HybridSearch:
             EmbeddingError: The query could not be embedded, or the embedder has failed recently.
         """
         if (recent := self._recent_failure()) is not None:
-            raise recent.with_traceback(None)  # otherwise each search would add to its traceback
+            raise recent.with_traceback(None)  # otherwise its traceback would grow with each search
         try:
             found = await embed_query(
                 self.embedder, query, limits=self._search_limits(), dimension=dimension, counter=self._sent
@@ -245,7 +245,7 @@ class HybridSearch:
     async def _embed_chunks(
         self, chunks: Sequence[int], dimension: int | None, done: "_Done", failures: "_Failures", *, patient: bool
     ) -> EmbeddingError | None:
-        """Embed chunks; return the error that stopped this, or `None`."""
+        """Embed the texts of chunks; return the error after which no more texts were tried, or `None`."""
         limits = limits_of(self.embedder) if patient else self._search_limits()
         for at in range(0, len(chunks), _TEXTS_IN_MEMORY):
             texts = await in_thread(partial(self._texts, chunks[at : at + _TEXTS_IN_MEMORY]))
@@ -256,7 +256,7 @@ class HybridSearch:
                     dimension = batch.vectors.shape[1]
                     try:
                         await in_thread(partial(self._store_batch, batch, done))
-                    except LengthError as error:  # another process stored vectors of another length
+                    except LengthError as error:  # another process has stored vectors of a different length
                         failures.add([Failed(batch.keys, error)])
                         return error
             failures.add(batches.failed)
@@ -265,11 +265,11 @@ class HybridSearch:
         return None
 
     async def _follow_new_length(self, wanted: _Missing, failures: "_Failures") -> int:
-        """Delete all stored vectors if the embedder now returns vectors of another length.
+        """Delete all stored vectors if the embedder now returns vectors of a different length.
 
-        First, one batch is embedded again to confirm the new length. If vectors of the new length were deleted before,
-        the new length is not accepted. Otherwise, an embedder that alternates between two lengths would cost money each
-        time.
+        First, one batch is embedded again to confirm the new length. If vectors of that length were deleted before, the
+        stored vectors are kept. Otherwise, an embedder that alternates between two lengths would embed all texts, which
+        costs money, again and again.
 
         Returns:
             Number of texts that have an embedding of the new length.
@@ -308,7 +308,7 @@ class HybridSearch:
         )
 
     def _note(self, error: EmbeddingError) -> None:
-        if error.reason != "rejected":  # a rejection concerns one text only
+        if error.reason != "rejected":  # a rejection says nothing about other texts
             bare = type(error).__new__(
                 type(error), *error.args
             )  # without the traceback, whose frames refer to this object
@@ -316,7 +316,7 @@ class HybridSearch:
             self._failed = time.monotonic(), bare
 
     def _recent_failure(self) -> EmbeddingError | None:
-        """Return the error of the embedder, if it has failed recently."""
+        """Return the last error of the embedder, if it is recent; otherwise `None`."""
         pause = limits_of(self.embedder).retry_search_after
         if self._failed is None or time.monotonic() - self._failed[0] >= pause:
             return None
@@ -334,7 +334,7 @@ class HybridSearch:
                 model.dimension,
             )
             drop_model(database, name, model.dimension)
-        self._declared = None  # from now on, its answers tell the length
+        self._declared = None  # from now on, only the answers of the embedder tell the length
         with read_transaction(database):
             model, generation = model_of(database, name), generation_of(database, view)
             if self._complete.generation != model.generation:
@@ -376,7 +376,7 @@ class HybridSearch:
             self._sent.add(sent)
 
     def _drop_one(self) -> None:
-        """Delete one vector, so that the next refresh of any process embeds that text and sees the new length."""
+        """Delete one vector, so that the next refresh in any process embeds its text and sees the new length."""
         view, name = self._view(), self.embedder.name
         with suppress(RipwrapError):  # a read-only index is not refreshed either
             self._store.run(lambda database: drop_one(database, number_of(database, view), name))
@@ -385,7 +385,7 @@ class HybridSearch:
 def _process_lock(folder: Path, model: str) -> ProcessLock:
     """Return the lock that a process holds while it embeds texts with a model.
 
-    Its file is named like the file of vectors of view 0, with `.lock` at the end.
+    The name of its file is that of the search graph of view 0, with `.lock` at the end.
     """
     return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
 
@@ -406,7 +406,7 @@ class _Done:
 
 @dataclass(frozen=True, slots=True)
 class _OtherLength:
-    """Texts whose new embeddings have another length than the stored embeddings."""
+    """Texts whose new embeddings differ in length from the stored embeddings."""
 
     keys: tuple[bytes, ...]
     error: LengthError
@@ -430,12 +430,12 @@ class _Failures:
                 self._others.append(_OtherLength(one.keys, one.error))
 
     def with_other_length(self) -> _OtherLength | None:
-        """Return the first texts with vectors of another length; `None` if there are none, or several lengths."""
+        """Return the first texts with vectors of a different length; `None` if there are none or the lengths vary."""
         lengths = {one.error.length for one in self._others}
         return self._others[0] if len(lengths) == 1 else None
 
     def results(self, stopped: EmbeddingError | None, untried: int) -> tuple[EmbeddingFailure, ...]:
-        """Return all failures by reason. Texts that were not tried count as failures with the error `stopped`."""
+        """Return all failures by reason. Texts that were not tried are added, with the error `stopped`."""
         if stopped is not None and untried > 0:
             self._add(stopped, untried)
         return tuple(

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.vectors import Matrix
 
 MAX_QUERIES = 64
-"""Maximum number of queries whose embeddings are kept; an embedding takes a few kilobytes."""
+"""Maximum number of cached queries; an embedding takes a few kilobytes."""
 
 QueryKey: TypeAlias = tuple[str, str | None, str]
 """Name of the model, address of its server, and text of the query."""
@@ -22,7 +22,7 @@ class QueryCache:
         self._lock = threading.Lock()
 
     def get(self, key: QueryKey, dimension: int) -> "Matrix | None":
-        """Return the kept embedding of a query; `None` if there is none, or if it has another length."""
+        """Return the cached embedding of a query; `None` if there is none, or if its length is not `dimension`."""
         with self._lock:
             vector = self._vectors.pop(key, None)
             if vector is None or len(vector) != dimension:
@@ -31,7 +31,7 @@ class QueryCache:
             return vector
 
     def add(self, key: QueryKey, vector: "Matrix") -> None:
-        """Keep the embedding of a query."""
+        """Add the embedding of a query to the cache."""
         with self._lock:
             self._vectors.pop(key, None)
             self._vectors[key] = vector
@@ -39,7 +39,7 @@ class QueryCache:
                 del self._vectors[next(iter(self._vectors))]
 
     def clear(self) -> None:
-        """Forget the embeddings of all queries."""
+        """Remove all embeddings from the cache."""
         with self._lock:
             self._vectors.clear()
 

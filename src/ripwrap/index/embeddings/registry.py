@@ -49,7 +49,7 @@ class DetectedProvider(BaseModel, frozen=True):
         provider: Name of the provider.
         embedder: Name for `embedder()`; `None` if `'auto'` does not use the provider.
         configured: True if the environment configures the provider, even if a package is missing.
-        why: Reason: what was found, or what is missing.
+        why: Reason: the setting that was found, or the setting or package that is missing.
     """
 
     provider: str
@@ -59,14 +59,14 @@ class DetectedProvider(BaseModel, frozen=True):
 
 
 def embedder(named: str | Embedder | None = None, *, limits: Limits | None = None) -> Embedder:
-    """Return the embedder of a name.
+    """Return the embedder with a name.
 
     Args:
         named: `provider:model`, such as 'openai:text-embedding-3-small' or 'ollama:nomic-embed-text'. A provider
             without a model means its default model. 'wordllama' or `None`, the default, needs no network. 'auto' is the
             first provider of `detect()` that can be used, or else wordllama. It logs its choice, and logs a warning if
             the package of a configured provider is missing. An object that is an `Embedder` is returned as it is.
-        limits: Limits of requests, in place of those of the provider; they do not change an `Embedder` object.
+        limits: Limits of requests, instead of those of the provider. Ignored if `named` is an `Embedder` object.
 
     Raises:
         EmbeddingError: The name is unknown, or a package or key is missing; the message says which.
@@ -152,7 +152,7 @@ def _is_known_to_pydantic_ai(provider: str) -> bool:
 
     try:
         infer_provider_class(provider)
-    except ImportError:  # a known provider without its package; `Hosted` names the package
+    except ImportError:  # the provider is known, but its package is missing; `Hosted` raises an error that names it
         return True
     except ValueError:
         return False
@@ -203,7 +203,7 @@ def _not_configured(provider: str, why: str) -> DetectedProvider:
 
 
 def _configured(name: str, why: str) -> DetectedProvider:
-    """Return a provider that the environment configures; `'auto'` can use it if its embedder can be made."""
+    """Return a provider that the environment configures; without an embedder if that cannot be made."""
     provider, _, model = name.partition(":")
     try:
         Hosted(provider, model)

@@ -30,19 +30,19 @@ _CHUNKS = (
 )
 
 Content: TypeAlias = tuple[str | bytes, bytes, int | None, int]
-"""Content of a file of a view: path, digest, number of the first chunk (the other chunks have the next numbers), and
-number of the content. If these are equal, the chunks are equal.
+"""Content of a file of a view: path, digest, number of its first chunk (the other chunks have the next numbers), and
+number of the content. Two equal values have equal chunks.
 """
 
 
 @dataclass(slots=True)
 class Complete:
-    """Files that need no more embeddings. It is valid until the embeddings of the model change.
+    """Files whose texts all have embeddings. It is valid until the embeddings of the model change.
 
     Attributes:
         generation: Number that increases when the embeddings of the model change.
         contents: Contents of files whose chunks all have embeddings.
-        view: Generation of a view that needs no more embeddings; `None` if no such view is known.
+        view: Generation of a view whose texts all have embeddings; `None` if no such view is known.
     """
 
     generation: int | None = None
@@ -133,7 +133,7 @@ def store_batch(
     with write_transaction(database):
         before = model_of(database, model)
         if before.dimension not in (None, length):
-            if not replace:  # another process has stored them a moment ago
+            if not replace:  # another process has just stored vectors of the other length
                 message = f"{model} answered with vectors of {length} numbers instead of {before.dimension}"
                 raise LengthError(message, provider=model.partition(":")[0], length=length)
             _drop_model(database, model)
@@ -147,7 +147,7 @@ def store_batch(
 
 
 def drop_model(database: "Connection", model: str, dimension: int) -> None:
-    """Delete a model's embeddings, if they have this length."""
+    """Delete the embeddings of a model if their length is `dimension`."""
     with write_transaction(database):
         if model_of(database, model).dimension == dimension:
             _drop_model(database, model)

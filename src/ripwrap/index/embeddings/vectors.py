@@ -33,11 +33,11 @@ MAX_FLOAT32_BYTES = 256 * 1024 * 1024
 
 _COSINE_ERROR = 1e-4  # largest error of a cosine that is computed in float32
 _COSINE_DECIMALS = 9  # further decimals are noise, in which equal rows would differ
-_GROWTH_DIVISOR = 16  # a matrix grows by this part of its rows at least, so that a few new rows do not copy all
-_CANDIDATES_PER_RESULT = 8  # usearch returns so many candidates per result; exact cosines then choose
+_GROWTH_DIVISOR = 16  # a matrix grows by 1/16 of its rows or more, so that not each new row copies the matrix
+_CANDIDATES_PER_RESULT = 8  # usearch returns 8 candidates per result, from which exact cosines select
 _MAX_REMOVED_SHARE = 0.2  # above this share of removed rows, the graph is built from scratch
 _MAX_DIMENSION = 65_536
-_MIN_CENTRED_ROWS = 100  # the mean of fewer vectors is mostly that of the nearest ones
+_MIN_CENTRED_ROWS = 100  # with fewer vectors, the mean would be too similar to the nearest vectors
 
 
 def to_matrix(rows: object, count: int) -> Matrix:
@@ -70,7 +70,7 @@ def normalise(rows: npt.NDArray[Any]) -> Matrix:
     """Return the rows scaled to a length of 1; a row of zeros stays as it is."""
     wide = rows.astype(np.float64)
     largest = np.abs(wide).max(axis=1, keepdims=True, initial=0.0)
-    wide /= np.where(largest > 0, largest, 1.0)  # so that no square overflows or becomes 0
+    wide /= np.where(largest > 0, largest, 1.0)  # avoids squares that overflow or become 0
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
     wide /= np.where(lengths > 0, lengths, 1.0)
     return wide.astype(np.float32)
@@ -85,7 +85,7 @@ def unpack(blobs: Sequence[bytes], dimension: int) -> Halves:
     """Return stored rows as a matrix, in the same order.
 
     Raises:
-        ValueError: A row has another length, because the database is damaged or the vectors are of another model.
+        ValueError: A row has a wrong length, because the database is damaged or the vector is from another model.
     """
     for number, blob in enumerate(blobs):
         if len(blob) != 2 * dimension:
@@ -114,10 +114,10 @@ def _float16_table() -> Matrix:
 def find_nearest(
     rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int, *, block: int = BLOCK_ROWS
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
-    """Return the numbers and cosines of the `k` rows nearest to a query; also of rows that are as near as the last one.
+    """Return the row numbers and cosines of the `k` rows nearest to a query, and of rows as near as the last of these.
 
-    The result is sorted by the numbers of the rows. A cosine depends on its row alone, not on the position of the row.
-    A matrix of float16 is widened block by block.
+    The result is sorted by row number. Equal rows have exactly equal cosines, at any position. A matrix of float16 is
+    converted to float32 block by block.
 
     Args:
         rows: Normalised rows, float16 or float32.
@@ -145,8 +145,8 @@ def find_nearest(
 class Rows:
     """Map from digests of texts to their vectors, which are rows of one matrix.
 
-    The matrix is float32, or float16 if float32 would take more than 256 MiB. A removed row is zeros until it is used
-    again.
+    The matrix is float32, or float16 if float32 would take more than 256 MiB. A removed row has only zeros until a new
+    vector is stored in it.
     """
 
     def __init__(self, dimension: int, *, max_float32_bytes: int = MAX_FLOAT32_BYTES) -> None:

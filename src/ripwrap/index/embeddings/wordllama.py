@@ -65,7 +65,7 @@ class WordLlama:
         for number, text in enumerate(texts):
             if done.is_set():
                 break
-            # One text at a time: a batch starts threads, and then a fork of the process logs warnings.
+            # Encode one text at a time: a batch starts threads, after which each fork of the process logs warnings.
             ids = tokenizer.encode(text, add_special_tokens=False).ids
             if ids:
                 found[number] = weights[np.minimum(ids, len(weights) - 1)].mean(axis=0, dtype=np.float32)

@@ -1,7 +1,7 @@
 """Connections to the SQLite database of an index, transactions, and codes of errors.
 
-If the rows of a statement are not read, the statement is closed explicitly. On PyPy, it would otherwise stay active,
-and SQLite would not commit.
+If the rows of a statement are not read, the code closes the statement explicitly. Otherwise, on PyPy, it would stay
+active, and SQLite would not commit.
 """
 
 import time
@@ -58,11 +58,12 @@ def connect(uri: str, *, log: bool) -> "Connection":
         if log:
             if not database.execute("PRAGMA page_count").fetchone()[
                 0
-            ]:  # so that the header of a new file has it at once
+            ]:  # set the id now, so that the header of a new file has it from the start
                 database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             # With a write-ahead log, readers see the state before a running transaction: https://sqlite.org/wal.html.
             database.execute("PRAGMA journal_mode = WAL").close()
-        # With such a log, NORMAL is safe. A power loss may undo the last transactions, which the next refresh repeats.
+        # NORMAL is safe with a write-ahead log: a power loss may undo the last transactions, but the next refresh
+        # repeats them.
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(_NO_TRUSTED_SCHEMA)
         database.execute(_CACHE_SIZE)
@@ -133,7 +134,7 @@ def _uninterrupted(database: "Connection") -> Generator[None]:
 
 @contextmanager
 def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TIMEOUT) -> Generator[None]:
-    """Hold the only transaction that writes; roll it back if the block raises an error.
+    """Hold a write transaction, of which there is only one at a time; roll it back if the block raises an error.
 
     Args:
         database: The index.
@@ -156,7 +157,7 @@ def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TI
 
 @contextmanager
 def read_transaction(database: "Connection") -> Generator[None]:
-    """Hold a transaction that reads; everything that the block reads is from one state of the database."""
+    """Hold a read transaction: all reads in the block see the same state of the database."""
     with _uninterrupted(database):
         database.execute("BEGIN")
     try:
@@ -183,11 +184,11 @@ def checkpoint(database: "Connection") -> None:
 
 
 def _begin_write(database: "Connection", patience: float) -> None:
-    """Begin a transaction that writes; wait for the transactions of other processes.
+    """Begin a write transaction; wait for the transactions of other processes.
 
-    IMMEDIATE takes the lock at once. A transaction that reads first and writes later may fail with BUSY, and waiting
-    does not help (https://sqlite.org/lang_transaction.html). SQLite's own wait cannot be cancelled, so it is short and
-    is repeated.
+    IMMEDIATE takes the write lock at the beginning. A transaction that first reads and then writes may fail with BUSY,
+    and waiting does not help (https://sqlite.org/lang_transaction.html). SQLite's own wait cannot be cancelled, so this
+    function uses short waits and repeats them.
     """
     import sqlite3
 
@@ -217,7 +218,7 @@ def empty_database(path: Path) -> None:
 
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
     try:
-        # Not DROP, which reads the pages of a table, and they may be damaged: https://sqlite.org/pragma.html
+        # DROP is not used, because it reads the pages of a table, which may be damaged: https://sqlite.org/pragma.html
         database.execute("PRAGMA writable_schema = ON").close()
         database.execute("DELETE FROM sqlite_master")
         database.execute("PRAGMA writable_schema = OFF").close()

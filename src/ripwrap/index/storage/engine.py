@@ -1,9 +1,9 @@
 """Open, check, write and remove the directories of tantivy, the engine of full-text search, and translate its errors.
 
-A directory has a random name, and only the database of the index has that name. So a directory from another source is
-never opened. tantivy stores data in segments, whose files never change. Each file ends with a checksum of its content
-(https://docs.rs/tantivy/latest/tantivy/directory/footer/). tantivy reads damaged files without an error. So a process
-compares the checksum when it first opens a file, and again if the size or time of the file has changed.
+A directory has a random name, which is stored in the database of the index. So a directory from another source is never
+opened. tantivy stores data in segments, whose files never change. Each file ends with a checksum of its content
+(https://docs.rs/tantivy/latest/tantivy/directory/footer/), but tantivy reads damaged files without an error. So this
+module compares the checksum when a process first opens a file, and again if the size or time of the file has changed.
 """
 
 import errno
@@ -54,7 +54,7 @@ _MAX_THREADS = 2
 docs/explanation/architecture.md.
 """
 _LOCK_PATIENCE = 30.0
-"""Seconds to wait for tantivy's lock. Another process releases it soon after it has released the lock of the database.
+"""Seconds to wait for tantivy's lock, which another process may hold shortly after it has released the database's lock.
 """
 
 _Stamp: TypeAlias = tuple[int, int]
@@ -79,7 +79,7 @@ class EngineFolder:
     """
 
     def __init__(self, path: Path, schema: "Callable[[], Schema]", analyzers: "dict[str, TextAnalyzer]") -> None:
-        """Set up; nothing is opened yet.
+        """Set the path and schema; nothing is opened yet.
 
         Args:
             path: Path of the directory.
@@ -112,7 +112,7 @@ class EngineFolder:
             RebuildError: The directory is missing, damaged, or of another version.
             RipwrapError: The directory cannot be read.
         """
-        while True:  # another process may commit at the same time, and remove files
+        while True:  # try again if another process commits at the same time and removes files
             check()
             meta = _read_meta(self.path)
             try:
@@ -201,7 +201,7 @@ class EngineFolder:
                     if "LockBusy" not in str(error) or time.monotonic() > deadline:
                         raise
                 time.sleep(0.01)
-            writer.garbage_collect_files()  # a killed process may have left a file whose name this writer will choose
+            writer.garbage_collect_files()  # a killed process may have left a file with a name that this writer needs
             return writer
 
     def abandon(self, writer: "IndexWriter") -> None:
@@ -337,14 +337,14 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
         yield
     except OSError as error:
         raise _unwritable_error(folder, error.errno, str(error.strerror)) from error
-    except ValueError as error:  # the class of most errors of tantivy
+    except ValueError as error:  # most errors of tantivy are of this class
         number = _errno_of(error)
         if "LockBusy" in str(error):
             busy = f"the index {shown(str(folder))}: another process is using it; try again"
             raise RipwrapError(busy) from error
         if number in _FULL | _NO_WRITING | _TRANSIENT:
             raise _unwritable_error(folder, number, os.strerror(number)) from error
-        gone = number == errno.ENOENT or not (folder / _META).exists()  # another process rebuilds the index
+        gone = number == errno.ENOENT or not (folder / _META).exists()  # because another process rebuilds the index
         if "DoesNotExist" in str(error) or gone or not writing:
             raise RebuildError(f"its full-text search cannot be opened ({error})") from error
         # tantivy does not report the cause of an error in one of its threads.

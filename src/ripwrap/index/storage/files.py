@@ -113,7 +113,7 @@ class IndexFiles:
         if (header := _start_of(self.database)) and not is_index_header(header):
             raise foreign_file_error(self.database)
         beginnings = {LOCK_NAME: _PROCESS_ID}
-        if is_blank(self.database):  # without a database, the other files may be another program's
+        if is_blank(self.database):  # without a database, the other files may belong to another program
             beginnings |= _BEGINNINGS | dict.fromkeys(self._vector_files(), _GRAPH)
         for name, beginning in beginnings.items():
             if (start := _start_of(self.folder / name)) and not beginning.match(start):

@@ -1,8 +1,8 @@
 """Check that this user made the index inside a project, and that it did not come with the repository.
 
-A cloned repository may bring a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
-https://sqlite.org/security.html). So the process that makes an index writes a random mark into the index and into the
-user's cache. No other user can guess the mark. An index is used only if its mark is in the cache; any other index is
+A cloned repository may contain a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
+https://sqlite.org/security.html). So the process that creates an index writes a random mark into the index and into the
+user's cache. Nobody else can guess the mark. An index is used only if its mark is in the cache; any other index is
 rebuilt.
 """
 

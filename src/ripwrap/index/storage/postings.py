@@ -1,23 +1,23 @@
 """Full-text search of chunks, with tantivy. The documents of tantivy are in a directory beside the database.
 
-A document has the number of a chunk, the number of its content, and its words, but no text. The database decides:
-searches drop a chunk that is not in the database. Writes have this order, so that both are consistent if a process is
-killed:
+A document has the number of a chunk, the number of the file content that the chunk belongs to, and the words of the
+chunk, but no text. Searches drop documents whose chunk is not in the database. Writes have this order, so that database
+and documents are consistent even if a process is killed:
 
-1. Documents of new contents are committed in tantivy, while the lock for writing of the database is held.
-2. The transaction of the database is committed, with the new contents; the numbers of removed contents are written to
+1. Documents of new contents are committed in tantivy, while this process holds the write lock of the database.
+2. The transaction of the database is committed: it adds the new contents, and writes the numbers of removed contents to
 the table `stale`.
 3. Documents of `stale` contents are deleted in tantivy, and then the rows of `stale`.
 
 A process that is killed after step 1 leaves documents whose contents have higher numbers than all contents in the
 database. A process that is killed after step 2 leaves the documents of `stale` contents. The next refresh removes both
-before it adds documents. No number is used twice, so a leftover document never counts as another chunk.
+before it adds documents. No number is used twice, so a leftover document is never mistaken for another chunk.
 
-An old index must rank as a new index does. But tantivy's BM25 counts deleted documents until it merges their segment.
-They would change three numbers. Two numbers give the weight of a word: the number of documents, and the number of
-documents with the word. This module computes the weight itself, without deleted documents. The third number is the mean
-length of documents. This module keeps it constant: it gives each content further documents, which have only filler
-words and no chunk, so that the mean length of all its documents is `_MEAN_WORDS`.
+The ranking of an old index must be the same as that of a new index. But tantivy's BM25 counts deleted documents until
+it merges their segment. They would change three numbers. Two of them determine the weight of a word: the number of
+documents, and the number of documents with the word. This module computes the weight itself, without deleted documents.
+The third is the mean length of documents. This module keeps it constant: for each content it adds documents that have
+only filler words and no chunk, so that the mean length of all documents of the content is `_MEAN_WORDS`.
 """
 
 import math
@@ -55,7 +55,7 @@ _EXACT_WORDS = 40
 _FILLER = "\1"
 """Filler word, which no text has."""
 _MIN_WASTE = 5_000
-"""Minimum number of deleted documents for a rebuild; they must also be half of all documents."""
+"""Number of deleted documents from which the documents are rebuilt, if they are also half of all documents."""
 
 
 class PostingsState(NamedTuple):
@@ -93,7 +93,7 @@ class Postings:
     """Full-text search of an index; one thread at a time may use it."""
 
     def __init__(self, folder: Path) -> None:
-        """Set up; nothing is opened yet.
+        """Set the directory; nothing is opened yet.
 
         Args:
             folder: Directory of the index.
@@ -103,7 +103,7 @@ class Postings:
         self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
 
     def reset(self, database: "Connection") -> None:
-        """Make a new directory, in the transaction that clears the content. Other processes still read the old one."""
+        """Make a new directory, in the transaction that clears the content. Other processes may still read the old."""
         name = f"postings-{secrets.token_hex(8)}"
         self._engine(name).make()
         database.execute("DELETE FROM stale")
@@ -116,7 +116,7 @@ class Postings:
         return None if self._opened is None else self._opened.path.name
 
     def is_replaced(self, database: "Connection", name: str | None) -> bool:
-        """Return whether the database names another directory than `name`."""
+        """Return whether the directory in the database is not `name`."""
         found = database.execute("SELECT folder FROM postings").fetchone()
         return found is not None and found[0] != name
 
@@ -343,7 +343,7 @@ def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
     while lacking <= -_MEAN_WORDS:
         yield 0
         lacking += _MEAN_WORDS
-    while lacking >= _MEAN_WORDS:  # each one covers at least 7/8 of what is lacking
+    while lacking >= _MEAN_WORDS:  # each filler document adds at least 7/8 of the missing words
         yield (length := _last_length(_MEAN_WORDS + lacking))
         lacking -= length - _MEAN_WORDS
     if lacking:  # a longer document, whose length is rounded down, and a short one for the rest
@@ -395,11 +395,11 @@ class PostingsReader:
 
 
 class WordMatches:
-    """Documents that have at least one of some words.
+    """Documents that have at least one of the words of a query.
 
     Attributes:
-        having: Number of documents that have a word, by word.
-        total: Number of documents that have at least one word.
+        having: Number of documents that have each word.
+        total: Number of documents that have at least one of the words.
     """
 
     def __init__(

@@ -30,17 +30,17 @@ _TABLES = (
     # A view is a directory, on a branch, with the options that choose its files. `generation` is a random number that
     # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
     # is the digest of the paths and stamps of all its files in `tree`: a refresh that computes the same digest is done.
-    # `root` and `name`, and the paths, texts and symbols below, have no type, so that SQLite stores text and bytes as
+    # `root` and `name`, and the paths and symbols below, have no type, so that SQLite stores text and bytes as
     # they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
     """CREATE TABLE view (
         id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
         changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
     )""",
-    # A content of a file, with the path of the file. Branches with the same content at the same path share the row.
+    # The content of a file, with the path of the file. Branches with the same content at the same path share the row.
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
-    # of a removed row is never taken for that of another row. `trigrams` is 1 if there is a document of its trigrams, 0
-    # if it must have none, NULL if the content was not read yet; see `trigrams.py`. `names` are the names that its
-    # chunks define, compressed. They are used to delete its rows of `definition`.
+    # of a removed row is never mistaken for that of another row. `trigrams` is 1 if the content has a document of
+    # trigrams, 0 if it must not have one, NULL if the content was not read yet; see `trigrams.py`. `names` has the
+    # compressed names that the chunks define; with them, the rows in `definition` are found and deleted.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
         UNIQUE (path, digest)
@@ -48,8 +48,8 @@ _TABLES = (
     "CREATE INDEX blob_trigrams ON blob (trigrams)",
     # The directory of trigrams, a random number that changes with its documents, and their number.
     "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
-    # The chunks of a content have consecutive numbers. `start`, `at` and `size` are a `Span`, `line` and `last` the
-    # numbers of the first and last line, `symbol` the name of the definition that the chunk is, or that contains it, if
+    # The chunks of a content have consecutive numbers. `start`, `at` and `size` are a `Span`. `line` and `last` are the
+    # numbers of the first and last line. `symbol` is the name of the definition that the chunk is or belongs to, if
     # known. A `blank` chunk needs no vector. The text is not stored. Symbols and paths that are not UTF-8 are stored as
     # bytes.
     """CREATE TABLE chunk (

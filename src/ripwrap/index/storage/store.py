@@ -1,9 +1,9 @@
 """Open and close the database of an index, and rebuild it if it is damaged.
 
-It is a SQLite database in WAL mode, with full-text search in files beside it; see `postings.py`. A refresh is one
+The database is a SQLite file in WAL mode; full-text search is in files beside it (`postings.py`). A refresh is one
 transaction: readers see the state before or after the refresh, even if the writing process is killed. One thread at a
 time uses a connection; in async code, this is a worker thread. A damaged file, or a file of another version, is deleted
-and rebuilt, and this is logged. Files of other programs are never touched.
+and rebuilt, with a log message. Files of other programs are never touched.
 """
 
 import logging
@@ -77,7 +77,7 @@ class Store:
     def __init__(
         self, folder: Path, versions: Mapping[str, str], *, ignored: bool = False, named: bool = False
     ) -> None:
-        """Set up; nothing is opened or made.
+        """Set the directory; nothing is opened or created yet.
 
         Args:
             folder: Directory of the index.
@@ -166,7 +166,7 @@ class Store:
     def read_only(self, call: "Callable[[Connection], T]") -> T | None:
         """Call `call` with the database as it is, on a new connection.
 
-        It makes and fixes nothing and waits for no lock, so it can be called while a refresh is running.
+        This creates and rebuilds nothing and waits for no lock, so it can be called while a refresh is running.
 
         Returns:
             The result of the call; `None` if there is no index, or if it is not trusted.
@@ -205,7 +205,7 @@ class Store:
         with self._hold():
             self._close()
             with self._hold_file():
-                self.files.remove("that was asked for")
+                self.files.remove("the caller asked for it")
 
     def close(self) -> None:
         """Close the database; the next call opens it again."""
@@ -326,7 +326,7 @@ class Store:
         if shape_of(database) != expected_shape():
             return "its tables are not those of an index, or it has triggers or views"
         if self.files.in_project:
-            mark = mark_of(database)  # read first, because the known mark is written first
+            mark = mark_of(database)  # read it before the mark in the cache, which is written first
             if not mark or mark != known_mark(self.folder):
                 return "it does not have the ownership mark in this user's cache"
         return ""

@@ -156,7 +156,7 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the files of the last refreshed view with this directory and options; empty if it is `view`."""
+    """Return the files of the view of this directory and options that was refreshed last; empty if that is `view`."""
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
     ).fetchone()
@@ -204,7 +204,7 @@ def _sent_keys(name: str) -> tuple[str, str]:
 
 
 def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
-    """Return the number of a content of a path; `None` if the index does not have it."""
+    """Return the number of the content with this path and digest; `None` if the index does not have it."""
     found = database.execute(
         "SELECT id FROM blob WHERE path = ? AND digest = ?", (encode_text(path), digest)
     ).fetchone()
