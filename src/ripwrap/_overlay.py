@@ -112,10 +112,12 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     Raises:
         ValueError: Two paths are the same file, one is a file and the other below it, or `None` would delete a link.
         IsADirectoryError, NotADirectoryError: A path is that of a directory, or below a file.
-        TypeError: A path or text has another type.
+        TypeError: `texts` is not a mapping, or a path or text has another type.
 
     A search that reads ignore files raises `ValueError` if a text is that of an ignore file. `sort` can only be `path`.
     """
+    if not isinstance(texts, Mapping):
+        raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")
     outer = _ACTIVE.get()
     own = dict(_real_texts(texts, os.path.abspath(cwd)))
     if len(own) < len(texts):
