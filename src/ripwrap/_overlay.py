@@ -114,11 +114,13 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
         ValueError: Two paths lead to the same file, a path is below another path, or `None` is given for a link.
         IsADirectoryError: A path is a directory.
         NotADirectoryError: A path is below a file.
-        TypeError: A path or text has a wrong type.
+        TypeError: `texts` is not a mapping, or a path or text has a wrong type.
 
     If the overlay has a text for an ignore file that a search would read, the search raises `ValueError`. The only
     value for `sort` in the block is `path`.
     """
+    if not isinstance(texts, Mapping):
+        raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")
     outer = _ACTIVE.get()
     own = dict(_real_texts(texts, os.path.abspath(cwd)))
     if len(own) < len(texts):

@@ -392,7 +392,7 @@ class Commit(_Model, frozen=True):
     Attributes:
         id: Id of the commit in hexadecimal digits.
         author: Name of the author.
-        date: Time of the commit, with the offset of its time zone.
+        date: Time of the commit, with the offset of its time zone; the beginning of 1970 if it is not valid.
         subject: First line of the commit message.
     """
 

@@ -195,7 +195,7 @@ def flag_of(hint: Any) -> Flag:
     return next(mark for mark in hint.__metadata__ if isinstance(mark, Flag))
 
 
-def check_timeout(timeout: float | None) -> float | None:
+def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
     """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit.
 
     Raises:
@@ -205,12 +205,10 @@ def check_timeout(timeout: float | None) -> float | None:
     if timeout is None or timeout == math.inf:
         return None
     if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
-        raise TypeError(f"timeout must be a number of seconds or None, got {type(timeout).__name__}")
+        raise TypeError(f"{name} must be a number of seconds or None, got {type(timeout).__name__}")
     if not timeout >= 0:
         raise ValueError(
-            HintedText(
-                Hint("timeout", kind="correct"), f" must be 0 seconds or more, or None for no limit; got {timeout}"
-            )
+            HintedText(Hint(name, kind="correct"), f" must be 0 seconds or more, or None for no limit; got {timeout}")
         )
     return timeout
 

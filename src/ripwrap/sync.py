@@ -585,7 +585,7 @@ def search_history(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `cwd` is not in a repository, `rev` is not a revision of the repository, or a path is outside of
             `cwd`. `search_in()` lists further causes.
-        FileNotFoundError: `cwd` does not exist.
+        FileNotFoundError: `cwd` does not exist, or, without `since`, no path in `paths` ever existed.
         SearchError: git cannot be started, or git or rg fails.
         TimeoutError: The call took more than `timeout` seconds.
     """

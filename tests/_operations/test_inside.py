@@ -85,6 +85,21 @@ def test_compressed_file_has_one_member_without_the_suffix(
     assert members(folder, name.partition(".")[2]) == [(f"{name}!/log", 2, "needle")]
 
 
+def test_content_of_a_file_with_only_a_suffix_is_no_archive(plant: Callable[..., Path]) -> None:
+    assert members(plant({".gz": gzip.compress(b"needle")}), "gz") == [(".gz!/gz", 1, "needle")]
+
+
+@pytest.mark.posix
+def test_links_are_followed_as_by_rg(plant: Callable[..., Path]) -> None:
+    folder = plant({"dir/f.zip": zipped({"a": b"needle"})})
+    (folder / "link.zip").symlink_to("dir/f.zip")
+    (folder / "to-dir").symlink_to("dir")
+    for paths in (["link.zip"], ["to-dir"], ["./to-dir/f.zip"], [folder / "link.zip"]):
+        assert len(members(folder, "zip", follow=False, paths=paths)) == 1
+    assert len(members(folder, "zip", follow=False)) == 1
+    assert len(members(folder, "zip")) == 3
+
+
 def test_zstd_is_read_where_python_or_a_package_can(plant: Callable[..., Path]) -> None:
     for module in ("compression.zstd", "backports.zstd"):
         try:
@@ -221,6 +236,35 @@ class TestHostileArchives:
             archive.addfile(info)
         _, errors = self.read(plant({"f.tar": out.getvalue()}), ["f.tar"], Bounds())
         assert "a header has more than" in str(errors[0])
+
+    def test_size_of_a_member_beyond_the_end_of_a_tar_is_not_skipped(self, plant: Callable[..., Path]) -> None:
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            info = tarfile.TarInfo("f")
+            info.pax_headers = {"size": str(1 << 60)}  # in blocks of 10 KB this would take years
+            archive.addfile(info)
+        _, errors = self.read(plant({"f.tar": out.getvalue()}), ["f.tar"], Bounds())
+        assert "unexpected end of data" in str(errors[-1])
+
+    def test_bytes_of_sparse_members_count(self, plant: Callable[..., Path]) -> None:
+        def sparse(name: str, size: int) -> bytes:
+            """Return a member with one byte at its end, in the old form of GNU tar (its manual, 'Sparse Formats')."""
+            info = tarfile.TarInfo(name)
+            info.type, info.size = tarfile.GNUTYPE_SPARSE, 1
+            header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+            header[386:410] = b"%011o\0%011o\0" % (size - 1, 1)
+            header[483:495] = b"%011o\0" % size
+            header[148:156] = b"%06o\0 " % (sum(header) - sum(header[148:156]) + 8 * 0x20)
+            return bytes(header) + b"x".ljust(512, b"\0")
+
+        folder = plant({"f.tar": b"".join(sparse(str(number), 10_000) for number in range(5)) + bytes(1024)})
+        names, errors = self.read(folder, ["f.tar"], Bounds(total_bytes=30_000))  # the archive itself has 6144
+        assert names == ["f.tar!/0", "f.tar!/1"]
+        assert "unpacks to more than 30000 bytes" in str(errors[0])
+
+    def test_member_without_a_name_does_not_end_a_zip(self, plant: Callable[..., Path]) -> None:
+        content = zipped({"a": b"1", "xx": b"2", "b": b"3"}).replace(b"xx", b"\0x")  # zipfile cuts a name at its NUL
+        assert self.read(plant({"f.zip": content}), ["f.zip"], Bounds()) == (["f.zip!/a", "f.zip!/", "f.zip!/b"], [])
 
     def test_file_that_is_gone_is_an_error(self, folder: Path) -> None:
         assert [error.path for error in self.read(folder, ["gone.zip"], Bounds())[1]] == ["gone.zip"]

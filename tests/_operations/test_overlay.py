@@ -191,6 +191,13 @@ class TestOverlay:
             assert paths(paths="made", type="py", hidden=False) == ["made/a.py"]
             assert paths(paths=["made", "made/b.c"], max_depth=1) == ["made/a.py", "made/b.c", "made/b.c"]
 
+    def test_missing_path_is_an_error_beside_one_that_only_the_overlay_has(self, here: Path) -> None:
+        with ripwrap.overlay({"new.py": "needle\n"}):
+            assert [error.path for error in sync.grep("needle", paths=["new.py", "gone"]).errors] == ["gone"]
+            assert paths(paths=["gone", "new.py"]) == ["new.py"]
+            with pytest.raises(FileNotFoundError, match="none of the 2 paths exists"):
+                paths(paths=["gone", "lost"])
+
     def test_generator_keeps_the_overlay_of_its_call(self, here: Path) -> None:
         with ripwrap.overlay({"empty": "needle\n"}):
             found = sync.search("needle", glob="empty")
@@ -323,6 +330,7 @@ class TestRefusals:
             ({"link.py": None}, ValueError, "an overlay cannot delete the link"),
             ({"a.py": 5}, TypeError, "an overlay maps a path to .*, got a key of type str and a value of type int"),
             ({"": "x"}, ValueError, "a path of the overlay is empty"),
+            ([("a.py", "x")], TypeError, "an overlay is a mapping of paths to texts, got list"),
         ],
     )
     def test_wrong_texts_are_one_clear_error(self, here: Path, texts: Any, kind: type[Exception], text: str) -> None:

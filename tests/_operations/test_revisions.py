@@ -123,7 +123,7 @@ def test_submodules_are_named_and_links_left_out(folder: Path, commit: Callable[
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("rev", ["", "-x", "--output=/tmp/x", "a\0b", " main"])
+    @pytest.mark.parametrize("rev", ["", "-x", "--output=/tmp/x", "a\0b", " main", "^main"])
     def test_revision_that_could_be_an_option_is_refused(self, folder: Path, rev: str) -> None:
         for call in (sync.grep, sync.search_history):
             with pytest.raises(ValueError, match="rev must be a revision of git"):
@@ -203,16 +203,41 @@ def test_pathspec_settings_of_the_environment_do_not_count(
     assert [match.text for match in sync.search_history("needle", cwd=folder, paths="[a].py")] == ["needle 1"]
 
 
-def test_commit_with_an_impossible_time_zone_is_read(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("when", "year"),
+    [("1700000000 +5130", 2023), ("-5 +0000", 1970), ("99999999999999 +0000", 1970), ("nonsense", 1970)],
+)
+def test_commit_with_an_impossible_date_is_read(folder: Path, when: str, year: int) -> None:
     git(folder, "init", "-q")
     (folder / "a").write_text("needle\n")
     git(folder, "add", "a")
     tree = git(folder, "write-tree")
-    raw = f"tree {tree}\nauthor me <> 1700000000 +5130\ncommitter me <> 1700000000 +5130\n\nodd\n"
+    raw = f"tree {tree}\nauthor me <> {when}\ncommitter me <> {when}\n\nodd\n"
     argv = ["git", "-C", str(folder), "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
     done = subprocess.run(argv, input=raw, env=ENV, check=True, capture_output=True, text=True)
     (match,) = sync.search_history("needle", cwd=folder, rev=done.stdout.strip())
-    assert match.first.date.year == 2023
+    assert match.first.date.year == year
+
+
+def test_settings_of_the_user_change_nothing(folder: Path, commit: Callable[..., str]) -> None:
+    commit({"old": "needle\n"}, "café")
+    git(folder, "mv", "old", "new")
+    commit({})
+    git(folder, "checkout", "-qb", "side")
+    commit({"other": "x"})
+    git(folder, "checkout", "-q", "main")
+    git(folder, "merge", "-q", "--no-ff", "--no-commit", "side")
+    commit({"merged": "needle 2\n"})
+
+    def found() -> list[Any]:
+        return [*sync.search_history("needle", cwd=folder), *sync.search_history("needle", cwd=folder, paths="new")]
+
+    expected = found()
+    assert {match.path for match in expected} == {"new", "merged"}
+    git(folder, "config", "log.diffMerges", "off")
+    git(folder, "config", "log.follow", "true")
+    git(folder, "config", "i18n.logOutputEncoding", "ISO-8859-1")
+    assert found() == expected
 
 
 @pytest.mark.slow
@@ -296,7 +321,20 @@ class TestHistory:
         blocking.close()
         assert len(list(sync.search_history("needle", cwd=folder, limit=5))) == 5
 
-    @pytest.mark.parametrize("since", ["", "a\0b"])
+    @pytest.mark.parametrize("since", ["", "a\0b", "2024-02-30"])
     def test_bad_date_is_an_error(self, since: str) -> None:
         with pytest.raises(ValueError, match="since must be a date"):
             sync.search_history("x", since=since)
+
+    def test_date_that_git_cannot_read_is_an_error(self, folder: Path, commit: Callable[..., str]) -> None:
+        commit({"a": "x"})
+        with pytest.raises(ValueError, match="since must be a date such as '2024-01-31', got 'soon'"):
+            list(sync.search_history("x", cwd=folder, since="soon"))
+        assert len(list(sync.search_history("x", cwd=folder, since="10 years ago"))) == 1
+
+    def test_path_that_never_was_is_an_error(self, folder: Path, commit: Callable[..., str]) -> None:
+        commit({"a": "x"})
+        with pytest.raises(FileNotFoundError, match="no such path in HEAD; check paths"):
+            list(sync.search_history("x", cwd=folder, paths=["gone", "lost"]))
+        with pytest.raises(ValueError, match="a path is empty"):
+            list(sync.files(cwd=folder, rev="HEAD", paths=""))

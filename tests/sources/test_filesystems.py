@@ -161,7 +161,7 @@ def test_object_that_is_too_large_is_left_out(store: Callable[..., str], monkeyp
         ([], {}, "urls must be a URL such as"),
         ("memory://x", {"workers": 0}, "workers must be 1 to 256, got 0"),
         ("memory://x", {"max_bytes": -1}, "max_bytes must be 0 or more"),
-        ("memory://x", {"stall_seconds": -1}, "must be 0 seconds or more"),
+        ("memory://x", {"stall_seconds": -1}, "stall_seconds must be 0 seconds or more"),
         ("memory://x", {"inside": "rar"}, "inside must be "),
     ],
 )

@@ -10,7 +10,8 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import HistoryMatch
 from ripwrap.options import SearchOptions, StrPath, check_limit
-from ripwrap.sources.git import BlobName, HistorySource, check_date, check_revision
+from ripwrap.sources.dates import check_date
+from ripwrap.sources.git import BlobName, HistorySource, check_revision
 
 ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "limit", "rg")
 
@@ -49,7 +50,7 @@ def search_history(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `cwd` is not in a repository, `rev` is not a revision of the repository, or a path is outside of
             `cwd`. `search_in()` lists further causes.
-        FileNotFoundError: `cwd` does not exist.
+        FileNotFoundError: `cwd` does not exist, or, without `since`, no path in `paths` ever existed.
         SearchError: git cannot be started, or git or rg fails.
     """
     return run_items(history_request(pattern, cwd, paths, rev, since, limit, options), rg)

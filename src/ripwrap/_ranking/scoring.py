@@ -445,9 +445,7 @@ def most_relevant_lines(text: str, query: Query) -> list[int]:
         if lines := list(islice(definition_lines(text, symbol), _MAX_RELEVANT_LINES)):
             return lines
     # A line end at the end of the text is not followed by another line.
-    most = _count_words(query, split_camel_case(text).lower().removesuffix("
-").split("
-"))
+    most = _count_words(query, split_camel_case(text).lower().removesuffix("\n").split("\n"))
     best = max(most)
     return list(islice((index for index, count in enumerate(most) if count == best), _MAX_RELEVANT_LINES))
 

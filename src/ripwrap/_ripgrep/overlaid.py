@@ -209,16 +209,16 @@ async def prepare(
 
     disk: Command = await call(partial(_on_disk, command, overlay))
     found: list[tuple[str, bytes]] = []
-    if any(text is not None for text in overlay.texts.values()):
-        listing = replace(
-            disk, arguments=(*_listing_flags(disk), "--", *disk.paths), patterns=(), needs=(), overlay=None
-        )
+    # The answer is an error if no path exists; one that exists only in the overlay is not among those of the listing.
+    listed = await call(lambda: [path for path in disk.paths if os.path.exists(os.path.join(disk.cwd, path))])
+    if listed and any(text is not None for text in overlay.texts.values()):
+        listing = replace(disk, arguments=(*_listing_flags(disk), "--", *listed), patterns=(), needs=(), overlay=None)
         found += (await run(listing, lambda: _Listing(paths))).found
     options = _options(command)
     types: Mapping[str, Sequence[str]] = {}
     if options.get("type") or options.get("type_not"):
-        listed = await run(command.types(), lambda: _Output(Exit.check_listing))
-        types = decode_types(b"".join(listed.chunks))
+        known = await run(command.types(), lambda: _Output(Exit.check_listing))
+        types = decode_types(b"".join(known.chunks))
     found += await call(lambda: list(_new_files(command, overlay, options, types, paths.folders())))
     named = {_plain(path) for path in command.paths}
     texts = [_Found(path, text, path in named) for path, text in found]

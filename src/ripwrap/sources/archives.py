@@ -112,7 +112,8 @@ class ArchiveSource(Source):
             inside: Formats to read.
             bounds: Limits for each file.
             follow: True to follow links.
-            named: Paths of documents that are read even if `selects()` is false for them.
+            named: Paths that the caller names. Links in them are followed, and documents among them are read even if
+                `selects()` is false for them.
             reader: Reader of documents, which this source closes; `None` for a new reader without a cache.
         """
         super().__init__()
@@ -139,7 +140,8 @@ class ArchiveSource(Source):
         if kind is None or (find_format(kind) and path not in self._named and not self.selects(path)):
             return
         try:
-            with open(open_regular_file(self._cwd, path, follow=self._follow), "rb") as file:
+            opened = open_regular_file(self._cwd, path, follow=self._follow, roots=tuple(self._named))
+            with open(opened, "rb") as file:
                 yield from _Reader(self, file, self._inside, self._bounds).read(path, file, 1)
         except TimeoutError:  # a subclass of `OSError`, but here it means the time limit of the search
             raise
@@ -204,7 +206,7 @@ class _Reader:
         with zipfile.ZipFile(file) as archive:
             for info in archive.infolist():
                 kind = stat.S_IFMT(info.external_attr >> 16)
-                if info.is_dir() or kind not in (0, stat.S_IFREG):
+                if info.filename.endswith("/") or kind not in (0, stat.S_IFREG):
                     continue
                 member = f"{name}{SEPARATOR}{info.filename}"
                 if info.flag_bits & 1:
@@ -222,7 +224,8 @@ class _Reader:
                 if info.isreg():
                     member = f"{name}{SEPARATOR}{info.name}"
                     read = partial(archive.extractfile, info)
-                    yield from self._member(member, read, depth, counted=True)
+                    # Most bytes of a sparse member are not in the archive; they are counted when they are read.
+                    yield from self._member(member, read, depth, counted=not info.issparse())
 
     def _member(
         self, name: str, open_member: Callable[[], IO[bytes] | None], depth: int, *, counted: bool = False
@@ -307,10 +310,14 @@ class _Counting(io.RawIOBase):
         left: Number of bytes that may be read until the next member begins.
     """
 
+    _MAX_READS_AT_END = 100
+    """Number of reads at the end of the file. `tarfile` skips as many blocks as the header of a member asks for."""
+
     def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
         self.left: int = _HEADER_BYTES
         self._file = file
         self._count = count
+        self._reads_at_end = 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -321,6 +328,9 @@ class _Counting(io.RawIOBase):
         chunk = self._file.read(len(buffer))
         self._count(len(chunk))
         self.left -= len(chunk)
+        self._reads_at_end += not chunk
+        if self._reads_at_end > self._MAX_READS_AT_END:
+            raise tarfile.ReadError("unexpected end of data")
         if self.left < 0:
             raise tarfile.ReadError(f"a header has more than {_HEADER_BYTES} bytes")
         buffer[: len(chunk)] = chunk
@@ -386,7 +396,7 @@ def _suffixes(kind: str) -> tuple[str, ...]:
 def _inner(name: str) -> str:
     """Return the name of a compressed file without its directory and extension."""
     base = name.replace(os.sep, "/").rpartition("/")[2]
-    return base.rpartition(".")[0] or base
+    return base.rpartition(".")[0] or base[1:]
 
 
 def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:

@@ -118,7 +118,7 @@ def fs(
         workers,
         check_inside(inside) if inside else (),
         check_limit(max_bytes, "max_bytes"),
-        check_timeout(stall_seconds),
+        check_timeout(stall_seconds, "stall_seconds"),
         dict(storage_options or {}),
     )
 

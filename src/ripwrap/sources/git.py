@@ -9,12 +9,10 @@ optional locks, and does not fetch missing objects of a partial clone.
 import errno
 import io
 import os
-import re
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import IO, NamedTuple, cast
 
 from ripwrap._subprocess import Popen, defer_interrupts, kill, open_temporary_file, start, wait_for_exit
@@ -24,6 +22,7 @@ from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import Commit, PathError
 from ripwrap.options import StrPath
 from ripwrap.sources.base import Item, NamedSource, Source
+from ripwrap.sources.dates import date_error, read_date
 
 _DROPPED_VARIABLES = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_EXTERNAL_DIFF"),
@@ -36,13 +35,15 @@ _SETTINGS = {
     "GIT_LITERAL_PATHSPECS": "1",
     "LC_ALL": "C",
 }
+_GLOBAL_OPTIONS = ("--no-pager", "-c", "log.diffMerges=separate")
+"""Options before the command. `-m` of `git log` shows merges as `log.diffMerges` says, which may be not at all."""
+
 _REGULAR, _SUBMODULE = "100", "160000"
 """Beginning of the modes of regular files, and mode of a submodule; the mode of a link begins with 120."""
 
 _OTHER_TYPE = "but the object dereferences to"
 """Part of what `git rev-parse` prints for an object of another type, such as the tree of a directory."""
 
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EXIT_SECONDS = 5.0
 _MAX_ERROR = 4000
 _BUFFER_BYTES = 1 << 20
@@ -51,7 +52,7 @@ _COMMIT = b"\x01"
 
 _PLAIN_LOG = (
     "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00",
-    *("--no-show-signature", "--no-color", "--no-notes", "--no-mailmap"),
+    *("--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--no-follow", "--encoding=UTF-8"),
 )
 """Options of `git log` that override the user's configuration. For example, `log.showSignature` would start gpg."""
 
@@ -75,7 +76,7 @@ class _Git:
     def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "_Output":
         """Start a command, and return its output."""
         program = find_program("git")
-        argv = (program or "git", "--no-pager", *arguments)
+        argv = (program or "git", *_GLOBAL_OPTIONS, *arguments)
         env = {name: value for name, value in os.environ.items() if name not in _DROPPED_VARIABLES}
         stderr = open_temporary_file()
         given = stdin if isinstance(stdin, int) else stdin.fileno()
@@ -158,35 +159,18 @@ def check_revision(rev: str) -> str:
     """Check a revision and return it.
 
     Raises:
-        ValueError: The revision is empty, begins with a dash, or has a NUL.
+        ValueError: The revision is empty, begins with a dash or `^`, or has a NUL.
         TypeError: The revision is not a string.
     """
     if not isinstance(rev, str):
         raise TypeError(f"rev must be a str, got {type(rev).__name__}")
-    if not rev or rev.startswith("-") or "\0" in rev or rev != rev.strip():
+    if not rev or rev.startswith(("-", "^")) or "\0" in rev or rev != rev.strip():
         raise ValueError(
             HintedText(
                 Hint("rev", kind="correct"), f" must be a revision of git, such as 'v1.2' or 'main~3', got {rev!r}"
             )
         )
     return rev
-
-
-def check_date(since: str | None) -> str | None:
-    """Check a date for `git log --since` and return it; `None` is no date.
-
-    Raises:
-        ValueError: The date is empty or has a NUL.
-        TypeError: The date is not a string or `None`.
-    """
-    if since is not None and not isinstance(since, str):
-        raise TypeError(f"since must be a str or None, got {type(since).__name__}")
-    if since is not None and (not since.strip() or "\0" in since):
-        raise ValueError(
-            HintedText(Hint("since", kind="correct"), f" must be a date such as '2024-01-31', got {since!r}")
-        )
-    # git takes a date without a time for that day at the present time of day (approxidate).
-    return f"{since} 00:00" if since is not None and _DATE.fullmatch(since.strip()) else since
 
 
 class RevisionSource(NamedSource):
@@ -250,9 +234,7 @@ class RevisionSource(NamedSource):
                 elif mode.startswith(_REGULAR) and (name == named or self.selects(name)):
                     entries.append(_Entry(name, oid))
         if self.roots and left == set(self.roots):
-            names = ", ".join(map(shown, self.roots[:10]))
-            text = HintedText(f"no such path in {self._rev}; check ", Hint("paths", kind="correct"))
-            raise FileNotFoundError(errno.ENOENT, text, names)
+            raise _no_path(self._rev, self.roots)
         return sorted(entries, key=lambda entry: os.fsencode(entry.path).replace(b"/", b"\0"))
 
 
@@ -328,8 +310,9 @@ class HistorySource(Source):
     def _blobs(self, tip: str) -> Mapping[str, Blob]:
         """Return the contents by their ids, the newest first."""
         blobs: dict[str, Blob] = {}
+        found = False
         left: dict[str, tuple[bool, str]] = {}  # by blob: (removed by a merge, parent of the commit that removed it)
-        since = () if self._since is None else (f"--since={self._since}",)
+        since = () if self._since is None else (f"--since={_readable_date(self._git, self._since)}",)
         diff = ("--raw", "-z", "-m", "--root", "--no-renames", "--no-abbrev", "--relative", "--no-ext-diff")
         with self._git.lines("log", *diff, *_PLAIN_LOG, *since, tip, "--", *self.roots) as output:
             records = output.records()
@@ -339,6 +322,7 @@ class HistorySource(Source):
                 if text.startswith(_COMMIT):
                     commit, parents = self._commit(text, records)
                 elif text.startswith(b":") and commit is not None:
+                    found = True
                     path = os.fsdecode(next(records, b""))
                     old_mode, mode, old, new, _ = text[1:].decode().split(" ")
                     if mode.startswith(_REGULAR):
@@ -349,6 +333,8 @@ class HistorySource(Source):
                         merges = len(parents) > 1
                         if old not in left or (left[old][0] and not merges):
                             left[old] = merges, parents[0]
+        if self.roots and self._since is None and not found:
+            raise _no_path(self._rev, self.roots)
         here = self._at_tip(tip)
         lasts = {oid: tip if oid in here else left.get(oid, (False, tip))[1] for oid in blobs}
         self._read_commits({oid for oid in lasts.values() if oid not in self._commits})
@@ -361,7 +347,7 @@ class HistorySource(Source):
         fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
         oid, parents, author, date, subject = (field.decode("utf-8", "replace") for field in fields)
         if oid not in self._commits:
-            self._commits[oid] = Commit(id=oid, author=author, date=_date(date), subject=subject)
+            self._commits[oid] = Commit(id=oid, author=author, date=read_date(date), subject=subject)
         return self._commits[oid], parents.split() or [""]
 
     def _at_tip(self, tip: str) -> frozenset[str]:
@@ -382,12 +368,19 @@ class HistorySource(Source):
                         self._commit(text, records)
 
 
-def _date(text: str) -> datetime:
-    """Parse a date that git wrote; ignore its time zone if that is invalid, which git allows."""
+def _readable_date(git: _Git, since: str) -> str:
+    """Return a date that git can read. `git log` takes any other text for the present time.
+
+    Raises:
+        ValueError: git cannot read it.
+    """
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return datetime.fromisoformat(text[:19]).replace(tzinfo=UTC)
+        git.read("config", "--type=expiry-date", f"--default={since}", "--get", "ripwrap.since")
+    except SearchError as error:
+        if error.returncode is None:  # git could not be started
+            raise
+        raise date_error(since) from None
+    return since
 
 
 def _resolve(git: _Git, cwd: str, name: str, rev: str) -> str:
@@ -415,6 +408,11 @@ def _resolve(git: _Git, cwd: str, name: str, rev: str) -> str:
     raise ValueError(
         HintedText(Hint("rev", kind="correct"), f" is not a revision of the repository in {shown(cwd)}: {rev!r}")
     )
+
+
+def _no_path(rev: str, paths: Sequence[str]) -> FileNotFoundError:
+    text = HintedText(f"no such path in {rev}; check ", Hint("paths", kind="correct"))
+    return FileNotFoundError(errno.ENOENT, text, ", ".join(map(shown, paths[:10])))
 
 
 def _missing(git: _Git, rev: str, *, history: bool = False) -> frozenset[str]:
@@ -458,9 +456,11 @@ def _relative(cwd: str, path: StrPath) -> str:
     """Return a path relative to `cwd`, with `/`.
 
     Raises:
-        ValueError: The path is outside of `cwd`.
+        ValueError: The path is empty, or outside of `cwd`.
     """
     text = os.fspath(path)
+    if not text:
+        raise ValueError("a path is empty; pass '.' for the directory itself")
     try:
         relative = os.path.normpath(os.path.relpath(text, cwd) if os.path.isabs(text) else text).replace(os.sep, "/")
     except ValueError:  # on another drive of Windows
@@ -485,4 +485,5 @@ def _start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
 
 def _git_error(argv: tuple[str, ...], code: int, stderr: bytes) -> SearchError:
     text = stderr.decode("utf-8", "replace").strip()
-    return SearchError(f"git {argv[2]} failed: {text or f'exit code {code}'}", argv=argv, returncode=code, stderr=text)
+    command = argv[len(_GLOBAL_OPTIONS) + 1]
+    return SearchError(f"git {command} failed: {text or f'exit code {code}'}", argv=argv, returncode=code, stderr=text)

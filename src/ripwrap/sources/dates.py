@@ -1,0 +1,48 @@
+"""Dates for git, and of git."""
+
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from ripwrap.errors import Hint, HintedText
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def check_date(since: str | None) -> str | None:
+    """Check a date for `git log --since` and return it; `None` is no date.
+
+    Raises:
+        ValueError: The date is empty, has a NUL, or is a day that does not exist.
+        TypeError: The date is not a string or `None`.
+    """
+    if since is None:
+        return None
+    if not isinstance(since, str):
+        raise TypeError(f"since must be a str or None, got {type(since).__name__}")
+    if not since.strip() or "\0" in since:
+        raise date_error(since)
+    if not _DATE.fullmatch(since.strip()):
+        return since
+    try:
+        datetime.fromisoformat(since.strip())
+    except ValueError:
+        raise date_error(since) from None
+    # git takes a date without a time for that day at the present time of day (approxidate).
+    return f"{since.strip()} 00:00"
+
+
+def date_error(since: str) -> ValueError:
+    """Return the error for a date that is none, or that git cannot read."""
+    return ValueError(HintedText(Hint("since", kind="correct"), f" must be a date such as '2024-01-31', got {since!r}"))
+
+
+def read_date(text: str) -> datetime:
+    """Parse a date that git wrote; ignore its time zone if that is invalid, which git allows.
+
+    A date that is invalid or after the year 9999, which git allows too, becomes the beginning of 1970.
+    """
+    for known in (text, f"{text[:19]}Z"):
+        with suppress(ValueError):
+            return datetime.fromisoformat(known)
+    return datetime.fromtimestamp(0, UTC)
