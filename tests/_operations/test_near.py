@@ -181,6 +181,6 @@ def test_explain_says_what_there_would_be_without_near(plant: Plant) -> None:
 
 def test_a_search_that_is_stopped_is_not_exact(plant: Plant, stand_in: Callable[..., Path]) -> None:
     """The search for the other pattern takes too long, so matches are missing."""
-    rg = stand_in("if '--regexp=slow' in sys.argv: time.sleep(FOR_EVER)\nbegin()\nsay(MATCH)\nend()")
+    rg = stand_in("if '--regexp=slow' in sys.argv: time.sleep(FOR_EVER)\nsay(BEGIN)\nsay(MATCH)\nsay(SUMMARY)")
     result = sync.grep("a", cwd=plant({}), near="slow", rg=rg, timeout=0.1)
     assert (result.exact, result.truncated, result.stop_reason) == (False, True, "timeout")
