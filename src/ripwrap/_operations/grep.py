@@ -12,10 +12,10 @@ from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.explain import Probe, probes
-from ripwrap._operations.pagination import files_in_path_order, make_page_request
+from ripwrap._operations.pagination import MatchCollector, files_in_path_order, make_page_request
+from ripwrap._operations.two_runs import Density, collect_page
 from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
-from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
@@ -35,34 +35,6 @@ _EXPLAIN_TIMEOUT = 5.0
 _FIRST_MATCH = PageRequest(offset=0, max_matches=1, max_files=1, before=0, after=0, max_count=None)
 
 F = TypeVar("F", bound="MatchCollector")
-
-
-class MatchCollector(PageCollector):
-    """Collector of the matches of one search.
-
-    Attributes:
-        end: Exit of rg.
-        timed_out: True if rg was stopped at its time limit.
-    """
-
-    end: Exit
-    timed_out: bool
-
-    def end_run(self, end: Exit) -> None:
-        """Process the end of the output of one rg; raise if rg failed."""
-        if end.ended:
-            self.close()
-        end.check(summary=self.ended)
-        self.ended = False
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg."""
-        self.end, self.timed_out = end, timed_out
-
-    @property
-    def exact(self) -> bool:
-        """True if the counts are complete."""
-        return not self.timed_out and not self.dropped_records
 
 
 Search: TypeAlias = Callable[[SearchOptions, PageRequest, float | None], Step[F]]
@@ -249,10 +221,16 @@ def _error_order(error: PathError) -> tuple[bool, bytes]:
     return error.path is None, path_order(os.fsencode(error.path or ""))
 
 
-async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
-    """Search. If nothing was found and the caller asks for the reason, search for the reason, too."""
+async def run_grep(run: Runner, request: GrepRequest, density: Density = Density()) -> GrepResult:  # noqa: B008 - frozen
+    """Search. If nothing was found and the caller asks for the reason, search for the reason, too.
+
+    Args:
+        run: Runner of the searches.
+        request: Search.
+        density: Condition for the use of further runs for a dense search; the answer does not depend on it.
+    """
     query = request.query
-    found = await run.collect(request.first_step())
+    found = await collect_page(run, request, density)
     candidates = request.candidates
     errors = found.end.path_errors() if candidates is None else candidates.errors_with(found.end.path_errors())
     result = await page_result(

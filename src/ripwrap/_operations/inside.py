@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, Generic, Never, Protocol, TypeVar, cast
 
 from ripwrap._operations.files import files_request
-from ripwrap._operations.grep import GrepRequest, MatchCollector, result_of
-from ripwrap._operations.pagination import files_in_path_order
+from ripwrap._operations.grep import GrepRequest, result_of
+from ripwrap._operations.pagination import MatchCollector, files_in_path_order
 from ripwrap._operations.search import messages_request, search_request, sum_summaries
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
 from ripwrap._operations.streams import CollectingAnswer, SourceMatchAnswer, SourceMessageAnswer, item_command

@@ -2,13 +2,14 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
 from ripwrap._ripgrep.decoder import MessageDecoder
-from ripwrap._ripgrep.page_collector import Block, PageRequest, is_text
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import Block, PageCollector, PageRequest, is_text
 from ripwrap._ripgrep.round_robin import RoundRobinCollector, shares
 from ripwrap._ripgrep.runner import Runner
 from ripwrap.models import Context, End
@@ -21,6 +22,34 @@ _CHECKPOINT_INTERVAL = 200
 """Number of matches that are decoded before other tasks may run."""
 
 _MODELS: dict[str, type[BaseModel]] = {"match": GrepMatch, "context": Context, "end": End}
+
+
+class MatchCollector(PageCollector):
+    """Collector of the matches of one search.
+
+    Attributes:
+        end: Exit of rg.
+        timed_out: True if rg was stopped at its time limit.
+    """
+
+    end: Exit
+    timed_out: bool
+
+    def end_run(self, end: Exit) -> None:
+        """Process the end of the output of one rg; raise if rg failed."""
+        if end.ended:
+            self.close()
+        end.check(summary=self.ended)
+        self.ended = False
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the exit of rg."""
+        self.end, self.timed_out = end, timed_out
+
+    @property
+    def exact(self) -> bool:
+        """True if the counts are complete."""
+        return not self.timed_out and not self.dropped_records
 
 
 def make_page_request(
@@ -57,18 +86,29 @@ async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[B
     """
     decoder = MessageDecoder(models=_MODELS)
     files: list[FileMatches] = []
-    skip, left, decoded = page.offset, page.max_matches, 0
+    decoded = 0
+    for block, skip, taken in on_page(page, blocks):
+        files.append(await _file(run, decoder, page, block, skip, taken))
+        decoded += taken
+        if decoded >= _CHECKPOINT_INTERVAL:
+            decoded = 0
+            await run.checkpoint()
+    return tuple(files)
+
+
+def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block, int, int]]:
+    """Yield the files of a page, given blocks in path order.
+
+    Each file comes with the number of its matches before the page, and the number of its matches on the page.
+    """
+    skip, left, files = page.offset, page.max_matches, 0
     for block in blocks:
         if skip >= block.matches:
             skip -= block.matches
-        elif left and len(files) < page.max_files:
+        elif left and files < page.max_files:
             taken = min(left, block.matches - skip)
-            files.append(await _file(run, decoder, page, block, skip, taken))
-            skip, left, decoded = 0, left - taken, decoded + taken
-            if decoded >= _CHECKPOINT_INTERVAL:
-                decoded = 0
-                await run.checkpoint()
-    return tuple(files)
+            yield block, skip, taken
+            skip, left, files = 0, left - taken, files + 1
 
 
 async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:

@@ -10,7 +10,8 @@ from typing import Any, Generic, Never, TypeVar, Unpack, cast
 import anyio
 from pydantic import BaseModel
 
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, MatchCollector, grep_request, page_result
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, page_result
+from ripwrap._operations.pagination import MatchCollector
 from ripwrap._operations.search import MatchAnswer, MessageAnswer, SearchAnswer
 from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
 from ripwrap._ripgrep.command import search_command

@@ -18,6 +18,7 @@ from ripwrap._ripgrep.framing import MAX_RECORD, Framer
 _HEAD_BYTES = len(b'{"type":"context","data":')
 _MATCH, _CONTEXT, _END = (b'{"type":"%b","data":{"path":' % kind for kind in (b"match", b"context", b"end"))
 _MATCH_HEAD, _CONTEXT_HEAD, _END_HEAD = (start[:_HEAD_BYTES] for start in (_MATCH, _CONTEXT, _END))
+_DOT_SLASH = os.fsencode(os.path.join(os.curdir, ""))
 _take_head = itemgetter(slice(_HEAD_BYTES))
 
 
@@ -173,6 +174,15 @@ class PageCollector:
         if not (self._request.max_matches and self._request.max_files):
             return False
         return not self._fills_page(len(self._kept), self._held) or path_order(path) < path_order(self._kept[-1].path)
+
+    def _add_file(self, path: bytes, matches: int) -> None:
+        """Count a file whose records are not known, and keep it if it can be on the page."""
+        self.matches += matches
+        self.files += 1
+        path = path.removeprefix(_DOT_SLASH)
+        if self._may_be_on_page(path):
+            self._block = Block(path, matches)
+            self._keep_block()
 
     def _match(self, record: bytes) -> None:
         self._append(record, is_match=bool(self._count(1)))

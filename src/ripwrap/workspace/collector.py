@@ -2,7 +2,7 @@
 
 import os
 
-from ripwrap._operations.grep import MatchCollector
+from ripwrap._operations.pagination import MatchCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.round_robin import RoundRobinCollector
 from ripwrap.workspace.scope import PathFilter, Progress
