@@ -20,7 +20,7 @@ from typing import TypeAlias
 import instructions
 import peers
 import report
-from cases import IMPORT, LINUX, OUR_IMPORTS, PEER_IMPORTS, PEERS, SMALL, STDLIB, SUBPROCESS, Case, Corpus
+from cases import IMPORT, LINUX, ONE_RUN, OUR_IMPORTS, PEER_IMPORTS, PEERS, SMALL, STDLIB, SUBPROCESS, Case, Corpus
 from corpora import CACHE, linux, standard_library
 from ripwrap import sync
 from ripwrap._ripgrep.command import files_command, search_command
@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="maximum number of rounds [default: 5]")
     parser.add_argument("--output", type=Path, default=Path("docs/benchmarks"), help=f"{output} [default: %(default)s]")
     arguments = parser.parse_args()
-    pythons = dict.fromkeys((*SUBPROCESS, *OUR_IMPORTS), sys.executable)
+    pythons = dict.fromkeys((*SUBPROCESS, ONE_RUN, *OUR_IMPORTS), sys.executable)
     pythons.update(dict.fromkeys((*PEERS, *PEER_IMPORTS), arguments.peers))
     left_out = peers.import_errors(arguments.peers)
     for peer, why in left_out.items():

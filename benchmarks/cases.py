@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 SUBPROCESS = ("raw rg", "ripwrap", "ripwrap.sync")
+ONE_RUN = "ripwrap.sync, one run"
+"""`grep()` that never counts the matches of a dense search first, to compare with."""
 PEERS = ("rpygrep", "ripgrepy", "python-ripgrep", "rgapi")
 BOUNDED = ("rpygrep", "rgapi")  # the peers that do not keep all matches in memory
 LIMIT = 100
@@ -68,6 +70,16 @@ class Corpus:
             Case("very dense", "search", (*SUBPROCESS, *BOUNDED), {"pattern": self.very_dense}, rounds=3),
             Case("limit", "limit", (*SUBPROCESS, "rgapi"), {"pattern": self.dense, "limit": LIMIT}),
             Case("grep", "grep", SUBPROCESS, {"pattern": self.dense, "limit": LIMIT}),
+            *(
+                Case(
+                    name,
+                    "grep",
+                    (*SUBPROCESS, ONE_RUN),
+                    {"pattern": pattern, "limit": LIMIT, "context": 2},
+                    under=self.part,
+                )
+                for name, pattern in (("sparse page", self.sparse), ("page", self.dense))
+            ),
             Case("files", "files", (*SUBPROCESS, "rpygrep", "python-ripgrep", "rgapi")),
             Case("tree", "tree", SUBPROCESS[1:], {"limit": 50}, baseline="ripwrap"),
             Case("whole tree", "tree", SUBPROCESS[1:], {"limit": None}, baseline="ripwrap"),
@@ -86,6 +98,8 @@ TITLES = {
     "very dense": "a very dense literal (`{pattern}`)",
     "limit": f"the first {LIMIT} of the dense literal",
     "grep": f"`grep()`: a page of {LIMIT}, all matches counted",
+    "sparse page": f"`grep()`: a page of {LIMIT} of the sparse literal, with two lines of context, in `{{under}}/`",
+    "page": "the same, of the dense literal",
     "files": "`files()`",
     "tree": "`tree()`, limited to {limit}",
     "whole tree": "`tree()`, complete",

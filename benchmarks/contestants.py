@@ -95,9 +95,9 @@ class Ripwrap:
         """Yield the first `limit` matches; rg has then ended."""
         return self._search(pattern, cwd=cwd, limit=limit, rg=self._rg)
 
-    async def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[int]:
+    async def grep(self, pattern: str, cwd: str, limit: int, context: int = 0) -> AsyncIterator[int]:
         """Yield the number of all matches, after a page of matches in path order."""
-        found = await self._api.grep(pattern, cwd=cwd, limit=limit, context=0, rg=self._rg)
+        found = await self._api.grep(pattern, cwd=cwd, limit=limit, context=context, rg=self._rg)
         yield found.total_matches
 
     def files(self, cwd: str, **_: Any) -> AsyncIterator[Any]:
@@ -134,9 +134,9 @@ class Blocking:
         """Yield the first `limit` matches; rg has then ended."""
         return self._api.search(pattern, cwd=cwd, limit=limit, rg=self._rg)
 
-    def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
+    def grep(self, pattern: str, cwd: str, limit: int, context: int = 0) -> Iterator[int]:
         """Yield the number of all matches, after a page of matches in path order."""
-        yield self._api.grep(pattern, cwd=cwd, limit=limit, context=0, rg=self._rg).total_matches
+        yield self._api.grep(pattern, cwd=cwd, limit=limit, context=context, rg=self._rg).total_matches
 
     def files(self, cwd: str, **_: Any) -> Iterator[Any]:
         """Yield each path."""
@@ -150,6 +150,20 @@ class Blocking:
         """Search `times` times; each search also finds rg."""
         for _time in range(times):
             yield from self._api.search(pattern, cwd=cwd)
+
+
+class OneRun(Blocking):
+    """Contestant that uses `ripwrap.sync`, but collects each page in one run of rg."""
+
+    def grep(self, pattern: str, cwd: str, limit: int, context: int = 0) -> Iterator[int]:
+        """Yield the number of all matches, after a page of matches in path order."""
+        from ripwrap._operations.grep import grep_request, run_grep
+        from ripwrap._operations.two_runs import Density
+        from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+
+        request = grep_request(pattern, cwd, (), limit, None, 0, None, {"context": context}, explain=False)
+        result = run_blocking(run_grep(BlockingRunner(self._rg), request, Density(matches=sys.maxsize)))
+        yield result.total_matches
 
 
 class _Peer(ABC):
@@ -248,6 +262,7 @@ CONTESTANTS: dict[str, Callable[[Case], Any]] = {
     "raw rg": Raw,
     "ripwrap": Ripwrap,
     "ripwrap.sync": Blocking,
+    "ripwrap.sync, one run": OneRun,
     "rpygrep": Rpygrep,
     "ripgrepy": Ripgrepy,
     "python-ripgrep": PythonRipgrep,

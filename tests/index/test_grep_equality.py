@@ -13,28 +13,12 @@ from ripwrap.binary import RgBinary
 from ripwrap.errors import RipwrapError
 from support.effort import times
 from support.grep import same
-from support.patterns import NOISE, Sample, samples
+from support.patterns import ENCODINGS, NOISE, Sample, encoded, samples
 
 VISIBLE = {"hidden": False, "follow": False}
 _NAMES = ("a.txt", "sub/b.py", "sub/deep/c.c", "d.bin", "-e", "f \u00e9.txt", "\udcff.txt", ".h", "i.log")
-_ENCODINGS = ("utf-8", "utf-8", "latin-1", "utf-16", "utf-8-sig", "NUL", "late NUL", "crlf")
 _MAYBE_LONG = "sub/deep/c.c"
 """The one file that may be larger than the indexed part: decoding its matches takes longer than all others."""
-
-
-def _encoded(text: str, encoding: str) -> bytes:
-    raw = text.encode("utf-8")
-    match encoding:
-        case "NUL":
-            return b"\0" + raw
-        case "late NUL":
-            return raw + b"\n" + (b"x" * 99 + b"\n") * 1_000 + b"\0" + raw
-        case "long":
-            return (b"x" * 999 + b"\n") * 1_010 + raw
-        case "crlf":
-            return raw.replace(b"\n", b"\r\n")
-        case _:
-            return text.encode(encoding, "replace")
 
 
 _flags = st.fixed_dictionaries(
@@ -70,8 +54,8 @@ def test_index_grep_equals_grep_for_any_pattern(tmp_path: Path, rg: RgBinary) ->
     @st.composite
     def contents(draw: st.DrawFn, name: str, texts: list[str]) -> bytes:
         parts = draw(st.lists(st.one_of(st.sampled_from(texts), NOISE), max_size=3))
-        encodings = (*_ENCODINGS, "long") if name == _MAYBE_LONG else _ENCODINGS
-        return _encoded("\n".join(parts), draw(st.sampled_from(encodings)))
+        encodings = (*ENCODINGS, "long") if name == _MAYBE_LONG else ENCODINGS
+        return encoded("\n".join(parts), draw(st.sampled_from(encodings)))
 
     @settings(max_examples=times(8, 2000), suppress_health_check=list(HealthCheck))
     @given(data=st.data(), found=st.lists(samples(), min_size=1, max_size=2), flags=_flags, others=_others)

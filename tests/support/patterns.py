@@ -17,7 +17,26 @@ _REPEATS = st.sampled_from(
 _OPENINGS = st.sampled_from(["(", "(?:", "(?i:", "(?s-i:", "(?x:", "(?-u:"])
 NOISE = st.text(st.sampled_from("abksKS\u017f\u212aé \n"), max_size=5)
 
+ENCODINGS = ("utf-8", "utf-8", "latin-1", "utf-16", "utf-8-sig", "NUL", "late NUL", "crlf")
+"""Encodings of a file that `encoded()` knows; "long" is another, of a file larger than the indexed part."""
+
 Sample = tuple[str, str]
+
+
+def encoded(text: str, encoding: str) -> bytes:
+    """Return a text as the content of a file."""
+    raw = text.encode("utf-8")
+    match encoding:
+        case "NUL":
+            return b"\0" + raw
+        case "late NUL":
+            return raw + b"\n" + (b"x" * 99 + b"\n") * 1_000 + b"\0" + raw
+        case "long":
+            return (b"x" * 999 + b"\n") * 1_010 + raw
+        case "crlf":
+            return raw.replace(b"\n", b"\r\n")
+        case _:
+            return text.encode(encoding, "replace")
 
 
 @st.composite

@@ -14,6 +14,7 @@ from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condition, run_near
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
+from ripwrap._operations.two_runs import Density, collect_page
 from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.host import RgHost
@@ -236,11 +237,17 @@ def _error_order(error: PathError) -> tuple[bool, bytes]:
     return error.path is None, path_order(os.fsencode(error.path or ""))
 
 
-async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
-    """Search. If nothing was found and the caller asks for the reason, search for the reason, too."""
+async def run_grep(run: Runner, request: GrepRequest, density: Density = Density()) -> GrepResult:  # noqa: B008 - frozen
+    """Search. If nothing was found and the caller asks for the reason, search for the reason, too.
+
+    Args:
+        run: Runner of the searches.
+        request: Search.
+        density: Condition for the use of further runs for a dense search; the answer does not depend on it.
+    """
     query = request.query
     if request.near is None:
-        found = await run.collect(request.first_step())
+        found = await collect_page(run, request, density)
     else:
         found = await _search(run, request, request.options, request.page, request.timeout)
     candidates = request.candidates

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel
@@ -57,18 +57,29 @@ async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[B
     """
     decoder = MessageDecoder(models=_MODELS)
     files: list[FileMatches] = []
-    skip, left, decoded = page.offset, page.max_matches, 0
+    decoded = 0
+    for block, skip, taken in on_page(page, blocks):
+        files.append(await _file(run, decoder, page, block, skip, taken))
+        decoded += taken
+        if decoded >= _CHECKPOINT_INTERVAL:
+            decoded = 0
+            await run.checkpoint()
+    return tuple(files)
+
+
+def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block, int, int]]:
+    """Yield the files of a page, given blocks in path order.
+
+    Each file comes with the number of its matches before the page, and the number of its matches on the page.
+    """
+    skip, left, files = page.offset, page.max_matches, 0
     for block in blocks:
         if skip >= block.matches:
             skip -= block.matches
-        elif left and len(files) < page.max_files:
+        elif left and files < page.max_files:
             taken = min(left, block.matches - skip)
-            files.append(await _file(run, decoder, page, block, skip, taken))
-            skip, left, decoded = 0, left - taken, decoded + taken
-            if decoded >= _CHECKPOINT_INTERVAL:
-                decoded = 0
-                await run.checkpoint()
-    return tuple(files)
+            yield block, skip, taken
+            skip, left, files = 0, left - taken, files + 1
 
 
 async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:

@@ -153,6 +153,7 @@ def search_command(
     mode: Mode = "json",
     *,
     include_zero: bool = False,
+    stats: bool = False,
     arguments: Collection[str] = ARGUMENTS,
     on: RgHost | None = None,
     captures: str | None = None,
@@ -160,9 +161,10 @@ def search_command(
 ) -> Command:
     """Return the command for a search that prints JSON, counts or paths.
 
-    `arguments` are the caller's arguments besides the options, for hints about unknown names. `on` is the host that rg
-    runs on. `captures` is the replacement that lists the groups of a match (`ripwrap._ripgrep.groups`). `pattern_file`
-    is a file with the patterns, one on each line, for patterns that are too long for a command line.
+    `stats` adds rg's statistics after counts. `arguments` are the caller's arguments besides the options, for hints
+    about unknown names. `on` is the host that rg runs on. `captures` is the replacement that lists the groups of a
+    match (`ripwrap._ripgrep.groups`). `pattern_file` is a file with the patterns, one on each line, for patterns that
+    are too long for a command line.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -180,7 +182,8 @@ def search_command(
     zero = ("--include-zero",) if include_zero else ()
     regexps = [f"--regexp={one}" for one in patterns] if pattern_file is None else [f"--file={pattern_file}"]
     replacement = () if captures is None else (f"--replace={captures}",)
-    flags = (flag, *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *replacement, *regexps)
+    totals = ("--stats",) if stats else ()
+    flags = (flag, *framing, *zero, *totals, *_flags(_SEARCH_FLAGS, checked), *replacement, *regexps)
     needs = [*_required_versions(checked, mode), *(() if captures is None else (NEEDS_CAPTURES,))]
     return _make_command(flags, cwd, paths, patterns, tuple(needs), on)
 

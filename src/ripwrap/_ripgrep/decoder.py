@@ -185,28 +185,37 @@ class CountDecoder:
     """Decoder of paths, each followed by a NUL, a number and a line terminator, into counts.
 
     The line terminator depends on the options `crlf` and `null_data`.
+
+    Attributes:
+        rest: Bytes after the last count so far.
     """
 
     _PATH_AND_COUNT = re.compile(rb"([^\0]+)\0([0-9]{1,20})(?:\r?\n|\0)")  # rg counts in 64 bits
     _START_OF_COUNT = re.compile(rb"[^\0]*(\0[0-9]{0,20}\r?)?")
 
     def __init__(self) -> None:
-        self._rest = b""
+        self.rest: bytes = b""
 
     def feed(self, chunk: bytes) -> list[FileCount]:
-        """Return the counts that `chunk` completes.
+        """Return the counts that `chunk` completes; raise what `split()` raises."""
+        return [
+            FileCount(path=decode_path(path).removeprefix(_DOT_SLASH), count=count) for path, count in self.split(chunk)
+        ]
+
+    def split(self, chunk: bytes) -> list[tuple[bytes, int]]:
+        """Return the counts that `chunk` completes, with each path as rg wrote it.
 
         Raises:
             DecodeError: The next bytes are not a path and a count, or a path is longer than `MAX_RECORD`. The counts
                 before them are returned first; the next call raises.
         """
-        self._rest += chunk
+        self.rest += chunk
         known = 0
-        counts: list[FileCount] = []
-        while found := self._PATH_AND_COUNT.match(self._rest, known):
-            counts.append(FileCount(path=decode_path(found[1]).removeprefix(_DOT_SLASH), count=int(found[2])))
+        counts: list[tuple[bytes, int]] = []
+        while found := self._PATH_AND_COUNT.match(self.rest, known):
+            counts.append((found[1], int(found[2])))
             known = found.end()
-        self._rest = self._rest[known:]
+        self.rest = self.rest[known:]
         if not counts:
             self._check()
         return counts
@@ -218,13 +227,13 @@ class CountDecoder:
             DecodeError: The last count is incomplete.
         """
         self._check()
-        if self._rest:
-            raise _decode_error(self._rest, "an incomplete count")
+        if self.rest:
+            raise _decode_error(self.rest, "an incomplete count")
 
     def _check(self) -> None:
         """Raise `DecodeError` if the remaining bytes cannot be the start of a count."""
-        if not self._START_OF_COUNT.fullmatch(self._rest) or len(self._rest) > MAX_RECORD:
-            raise _decode_error(self._rest, "something that is not a path and a count")
+        if not self._START_OF_COUNT.fullmatch(self.rest) or len(self.rest) > MAX_RECORD:
+            raise _decode_error(self.rest, "something that is not a path and a count")
 
 
 class CountedPathDecoder:

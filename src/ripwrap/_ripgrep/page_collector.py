@@ -9,11 +9,19 @@ import os
 from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from ripwrap._ripgrep.decoder import kind_of, path_in, path_of
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.framing import MAX_RECORD, Framer
 from ripwrap.models import PathError
+
+# The shortest first bytes of a record that tell a match, a line of context and the end of a file from any other line.
+_HEAD_BYTES = len(b'{"type":"context","data":')
+_MATCH, _CONTEXT, _END = (b'{"type":"%b","data":{"path":' % kind for kind in (b"match", b"context", b"end"))
+_MATCH_HEAD, _CONTEXT_HEAD, _END_HEAD = (start[:_HEAD_BYTES] for start in (_MATCH, _CONTEXT, _END))
+_DOT_SLASH = os.fsencode(os.path.join(os.curdir, ""))
+_take_head = itemgetter(slice(_HEAD_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +126,19 @@ class PageCollector:
         Raises:
             DecodeError: A record is malformed.
         """
-        for record in self._framer.feed(chunk):
-            self._take(record)
+        records = self._framer.feed(chunk)
+        heads: list[bytes] = []
+        number = 0
+        while number < len(records):
+            if self._block is None or self._is_complete(self._block):
+                heads = heads or list(map(_take_head, records))
+                end = _end_of_lines(heads, number)
+                self._count(heads[number:end].count(_MATCH_HEAD))
+                number = end
+                if end == len(records):
+                    return
+            self._take(records[number])
+            number += 1
 
     def close(self) -> None:
         """Process a last line without a newline; raise what `feed()` raises."""
@@ -158,17 +177,34 @@ class PageCollector:
             return False
         return not self._fills_page(len(self._kept), self._held) or path_order(path) < path_order(self._kept[-1].path)
 
+    def _add_file(self, path: bytes, matches: int) -> None:
+        """Count a file whose records are not known, and keep it if it can be on the page."""
+        self.matches += matches
+        self.files += 1
+        path = path.removeprefix(_DOT_SLASH)
+        if self._may_be_on_page(path):
+            self._block = Block(path, matches)
+            self._keep_block()
+
     def _match(self, record: bytes) -> None:
+        self._append(record, is_match=bool(self._count(1)))
+
+    def _count(self, matches: int) -> int:
+        """Count matches of the current file, and return how many of them count."""
         if self._skipping_file:
-            return
-        is_match = self._in_file != self._request.max_count
-        if is_match:
-            self.matches += 1
-            self.files += not self._in_file
-            self._in_file += 1
-            if self._block:
-                self._block.matches += 1
-        self._append(record, is_match=is_match)
+            return 0
+        if self._request.max_count is not None:
+            matches = min(matches, self._request.max_count - self._in_file)
+        self.matches += matches
+        self.files += bool(matches) and not self._in_file
+        self._in_file += matches
+        if self._block:
+            self._block.matches += matches
+        return matches
+
+    def _is_complete(self, block: Block) -> bool:
+        """Return True if no further record of a file can be on the page, so that its matches are only counted."""
+        return block.matches >= self._request.end and block.trailing == self._request.after
 
     def _append(self, record: bytes, *, is_match: bool) -> None:
         block = self._block
@@ -237,6 +273,20 @@ class MatchCollector(PageCollector):
     def exact(self) -> bool:
         """True if the counts are complete."""
         return not self.timed_out and not self.dropped_records
+
+
+def _end_of_lines(heads: Sequence[bytes], first: int) -> int:
+    """Return the position of the first record, from `first` on, that is neither a match nor context."""
+    if heads[first] not in (_MATCH_HEAD, _CONTEXT_HEAD):
+        return first
+    try:
+        end = heads.index(_END_HEAD, first)
+    except ValueError:
+        end = len(heads)
+    lines = heads[first:end]
+    if lines.count(_MATCH_HEAD) + lines.count(_CONTEXT_HEAD) == len(lines):
+        return end
+    return next(place for place in range(first, end) if heads[place] not in (_MATCH_HEAD, _CONTEXT_HEAD))
 
 
 def path_order(path: bytes) -> bytes:

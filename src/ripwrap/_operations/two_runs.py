@@ -1,0 +1,220 @@
+"""Collect a page of a dense search faster: count all matches in a run of rg, then search the files of the page.
+
+rg writes the context of every match, and a page needs that of few. So if many matches come in a short time, rg is
+stopped. A run with `--count` has the exact totals and the files of the page, and a run with context searches these
+files. The answer is that of one run; where it could differ, one run is made (docs/explanation/architecture.md).
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from ripwrap._operations.pagination import on_page
+from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.decoder import CountDecoder
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap.options import SearchOptions
+
+if TYPE_CHECKING:
+    from ripwrap._operations.grep import GrepRequest
+
+MAX_PAGE = 1000
+"""Maximum number of matches of a page that is collected in several runs."""
+
+MAX_PATHS = 10
+"""Maximum number of directories that are searched in several runs."""
+
+C = TypeVar("C", bound=MatchCollector)
+
+_CONTEXT = ("context", "before_context", "after_context", "passthru")
+# With these options, rg counts something else than the records of its JSON, counts too much (rg-facts 51), or searches
+# a named file in another way than a file of a directory (rg-facts 20).
+_OTHER_COUNTS = ("multiline", "max_count", "invert_match", "null_data", "binary", "text", "stop_on_nonmatch", "mmap")
+_STATS = re.compile(rb"\n(\d+) matched lines\n(\d+) files contained matches\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """Condition under which the matches of a search are counted first.
+
+    Attributes:
+        matches: Number of matches, in addition to those of a page, after which it is checked, once.
+        per_second: Minimum number of matches per second until then.
+    """
+
+    matches: int = 4096
+    per_second: float = 100_000
+
+
+class _DenseSearchError(Exception):
+    """Stop of a search that is dense.
+
+    Attributes:
+        collector: Collector with the matches so far.
+    """
+
+    def __init__(self, collector: "_FirstCollector") -> None:
+        super().__init__()
+        self.collector = collector
+
+
+class _FirstCollector(MatchCollector):
+    """Collector that stops a dense search, by an error."""
+
+    def __init__(self, page: PageRequest, density: Density) -> None:
+        super().__init__(page)
+        self._begun = time.monotonic()
+        self._per_second = density.per_second
+        self._check_at = page.max_matches + density.matches
+        self._checked = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output.
+
+        Raises:
+            DecodeError: A record is malformed.
+            _DenseSearchError: The search is dense.
+        """
+        super().feed(chunk)
+        if self._checked or self.matches < self._check_at:
+            return
+        self._checked = True
+        is_dense = self.matches >= self._per_second * (time.monotonic() - self._begun)
+        if is_dense and not (self.binary or self.dropped_records or self.ended):
+            raise _DenseSearchError(self)
+
+
+class _CountCollector(MatchCollector):
+    """Collector of the number of matches of each file, which keeps the first files; they have no records yet.
+
+    Attributes:
+        complete: True if rg ended, and its statistics have as many matches as its counts. They have more if rg found
+            matches in a binary file, because it then prints no count for the file (rg-facts 58).
+    """
+
+    def __init__(self, page: PageRequest) -> None:
+        super().__init__(page)
+        self.complete: bool = False
+        self._decoder = CountDecoder()
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output; raise `DecodeError` if it is malformed."""
+        for path, count in self._decoder.split(chunk):
+            self._add_file(path, count)
+
+    def end_run(self, end: Exit) -> None:
+        """Compare the counts with rg's statistics."""
+        stats = _STATS.search(self._decoder.rest)
+        self.complete = end.ended and stats is not None and (int(stats[1]), int(stats[2])) == (self.matches, self.files)
+
+
+class _Clock:
+    """Time limit of several runs together, without the waits between them.
+
+    Attributes:
+        left: Seconds that are left; `None` is no limit.
+    """
+
+    def __init__(self, run: Runner, seconds: float | None) -> None:
+        self.left = seconds
+        self._run = run
+
+    async def collect(self, command: Command, collector: Callable[[], C]) -> C:
+        """Run rg and return the collector of its output; raise what `Runner.collect()` raises."""
+        begun = time.monotonic()
+
+        def begin() -> C:
+            nonlocal begun
+            begun = time.monotonic()
+            return collector()
+
+        try:
+            return await self._run.collect(Step(command, begin, self.left))
+        finally:
+            if self.left is not None:
+                self.left = max(0.0, self.left - (time.monotonic() - begun))
+
+
+async def collect_page(run: Runner, request: "GrepRequest", density: Density) -> MatchCollector:
+    """Collect the page of a search, and count all matches, in one run of rg or in several.
+
+    Args:
+        run: Runner of the searches.
+        request: Search.
+        density: Condition for several runs.
+
+    Raises what `Runner.collect()` raises.
+    """
+    if not _allows_two_runs(request):
+        return await run.collect(request.first_step())
+    clock, page = _Clock(run, request.timeout), request.page
+    try:
+        return await clock.collect(request.command, lambda: _FirstCollector(page, density))
+    except _DenseSearchError as dense:
+        first = dense.collector
+    found = await _collect_counted(clock, request)
+    if found is None:
+        found = await clock.collect(request.command, lambda: MatchCollector(page))
+    if not found.timed_out or (found.matches >= first.matches and not isinstance(found, _CountCollector)):
+        return found
+    first.matches, first.files = max(first.matches, found.matches), max(first.files, found.files)
+    first.finish(found.end, timed_out=True)
+    return first
+
+
+async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollector | None:
+    """Count all matches, and then search the files of the page.
+
+    Return `None` if a file with a match is binary, or if a file of the page has changed between the runs.
+    """
+    plain = cast("SearchOptions", {name: one for name, one in request.options.items() if name not in _CONTEXT})
+    command = _command(request, search_command(request.query, os.curdir, request.paths, plain, "count", stats=True))
+    counts = await clock.collect(command, lambda: _CountCollector(request.page))
+    if counts.timed_out:
+        return counts
+    if not counts.complete:
+        return None
+    blocks = [*on_page(request.page, counts.blocks())]
+    if not blocks:
+        return counts
+    most = max(skip + taken for _, skip, taken in blocks) + 1  # one more, to see if a file has more matches now
+    page = replace(request.page, offset=blocks[0][1], max_files=len(blocks), max_count=most)
+    # With few files, rg uses memory maps, in which it finds other binary files (rg-facts 20).
+    options: SearchOptions = {**request.options, "max_count": most, "mmap": False}
+    paths = [os.fsdecode(block.path) for block, _, _ in blocks]
+    command = _command(request, search_command(request.query, os.curdir, paths, options))
+    try:
+        found = await clock.collect(command, lambda: MatchCollector(page))
+    except FileNotFoundError:
+        return None
+    if found.timed_out:
+        counts.timed_out = True
+        return counts
+    searched = {block.path: block for block in found.blocks()}
+    for block, _, _ in blocks:
+        now = searched.get(block.path)
+        if now is None or now.matches != min(block.matches, most) or not is_text(now.end) or found.dropped_records:
+            return None
+        block.records, block.end = now.records, now.end
+    return counts
+
+
+def _allows_two_runs(request: "GrepRequest") -> bool:
+    """Return True if two runs have the same answer as one run, unless files change or are binary."""
+    command, options = request.command, request.options
+    return (
+        request.page.max_matches <= MAX_PAGE
+        and (request.candidates, command.on, command.overlay) == (None, None, None)
+        and not any(options.get(name, False) is not False for name in _OTHER_COUNTS)
+        and len(command.paths) <= MAX_PATHS
+        and all(os.path.isdir(os.path.join(command.cwd, path)) for path in command.paths)
+    )
+
+
+def _command(request: "GrepRequest", command: Command) -> Command:
+    return replace(command, cwd=request.command.cwd)
