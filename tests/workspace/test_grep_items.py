@@ -163,12 +163,24 @@ class TestInside:
         content = f"needle {KEY}\n".encode()
         short = key + b"needleMIIE=\n-----END RSA PRIVATE KEY-----\n"
         utf16 = short.decode().encode("utf-16")
-        folder = plant({"f.zip": zipped({"a.txt": content, "k": short, "u": utf16}), "sub/p.txt": short})
-        answer = sync.Workspace(folder, redact=True).grep_content("needle|MIIE", inside="zip")
+        cells = {"cells": [{"source": part.decode()} for part in (short[:120], short[120:])]}
+        files = {"a.txt": content, "k": short, "u": utf16, "n.ipynb": json.dumps(cells).encode()}
+        folder = plant({"f.zip": zipped(files), "sub/p.txt": short})
+        answer = sync.Workspace(folder, redact=True).grep_content("needle|MIIE", inside="zip,ipynb")
         assert "needle [redacted: github" in answer
         assert KEY not in answer
         assert "MIIE" not in answer
-        assert answer.count("[redacted: private-key]") >= 12
+        assert answer.count("[redacted: private-key]") >= 17
+
+    @pytest.mark.filterwarnings("ignore:Duplicate name")
+    def test_key_in_the_first_of_two_members_with_a_name_is_masked(self, plant: Plant) -> None:
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            archive.writestr("k", "-----BEGIN " + "PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n")
+            archive.writestr("k", "needle")
+        answer = sync.Workspace(plant({"f.zip": out.getvalue()}), redact=True).grep_content("MIIE", inside="zip")
+        assert "[redacted: private-key]" in answer
+        assert "MIIE" not in answer
 
     def test_several_roots_have_absolute_names(self, tree: Path, tmp_path: Path) -> None:
         other = tmp_path / "other"

@@ -29,7 +29,7 @@ from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.workspace.arguments import GrepContentArguments, comma_separated
 from ripwrap.workspace.collector import RoundRobinMatchCollector
-from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, Redactor, key_lines, redact
+from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines, redact
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Progress, Scope, Settings
 
@@ -167,9 +167,17 @@ class _NotesKeys(Source):
 
     def __iter__(self) -> Iterator[Item]:
         self._source.selects = self.selects
+        scanner, document = KeyScanner(), ""
         for name, content in self._source:
-            if not isinstance(name, LocatedName) and isinstance(content, bytes):  # a key may span parts of a document
-                self.keys[name_in_answer(self._location, name)] = key_lines(io.BytesIO(content))
+            if isinstance(content, bytes):
+                above = name.rpartition(SEPARATOR)[0] if isinstance(name, LocatedName) else ""
+                if not above or above != document:  # a key may span parts of a document
+                    scanner, document = KeyScanner(), above
+                shown_name, found = name_in_answer(self._location, name), key_lines(io.BytesIO(content), scanner)
+                before = self.keys.get(shown_name, found)  # two members may have the same name
+                # Readers of documents may join lines and spaces, so each line of a part is also checked by itself.
+                scanned = 0 if above else min(found.scanned, before.scanned)
+                self.keys[shown_name] = KeyLines(found.numbers | before.numbers, scanned)
             yield name, content
 
     def close(self) -> None:

@@ -201,7 +201,7 @@ def redact(
         check: Function that is called before each line and may raise an error, for example at a deadline. A megabyte
             may take 2 seconds.
     """
-    scanner = _KeyScanner()
+    scanner = KeyScanner()
     masks: list[Mask] = []
     starts: list[int] = []
     pieces: list[str] = []
@@ -220,15 +220,19 @@ def redact(
     return Redacted("".join((*pieces, text[done:])), tuple(masks), tuple(starts))
 
 
-def key_lines(file: BinaryIO) -> KeyLines:
-    """Return the lines of the private keys in the first `MAX_SCANNED_BYTES` of an open file."""
+def key_lines(file: BinaryIO, scanner: "KeyScanner | None" = None) -> KeyLines:
+    """Return the lines of the private keys in the first `MAX_SCANNED_BYTES` of an open file.
+
+    `scanner` has scanned the parts of the same document before this one.
+    """
+    scanner = scanner or KeyScanner()
     raw = file.read(MAX_SCANNED_BYTES + 1)
     _, encoding = byte_order_mark(raw)
-    if encoding == "utf-8" and b"PRIVATE KEY" not in raw:
+    if encoding == "utf-8" and b"PRIVATE KEY" not in raw and not scanner.inside:
         numbers, count = frozenset[int](), raw.count(b"\n") + 1
     else:
         lines = raw.decode(encoding, "replace").split("\n")
-        numbers, count = frozenset(_numbers_of_keys(lines)), len(lines)
+        numbers, count = frozenset(_numbers_of_keys(lines, scanner)), len(lines)
     return KeyLines(numbers, count if len(raw) <= MAX_SCANNED_BYTES else count - 1)
 
 
@@ -250,7 +254,7 @@ def file_redactor(
     return lambda text, first: redact(text, first, keys, check)
 
 
-class _KeyScanner:
+class KeyScanner:
     """Scanner of consecutive lines for private keys.
 
     Attributes:
@@ -279,7 +283,7 @@ class _KeyScanner:
                 yield begin.start(), at
 
 
-def _key_masks(scanner: _KeyScanner, line: str, number: int, keys: KeyLines) -> Iterator[Mask]:
+def _key_masks(scanner: KeyScanner, line: str, number: int, keys: KeyLines) -> Iterator[Mask]:
     """Yield the masks of the parts of a line that belong to private keys."""
     if {number - 1, number} <= keys.numbers:
         scanner.inside = True  # the text may begin inside a key
@@ -289,9 +293,8 @@ def _key_masks(scanner: _KeyScanner, line: str, number: int, keys: KeyLines) -> 
     yield from (Mask(start, end, _PRIVATE_KEY) for start, end in parts if start < end)
 
 
-def _numbers_of_keys(lines: Iterable[str]) -> Iterator[int]:
+def _numbers_of_keys(lines: Iterable[str], scanner: KeyScanner) -> Iterator[int]:
     """Yield the number of each line that belongs to a private key."""
-    scanner = _KeyScanner()
     for number, line in enumerate(lines, 1):
         if list(scanner.parts(line)):
             yield number
