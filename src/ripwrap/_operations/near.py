@@ -109,6 +109,8 @@ class LineCollector(MatchCollector):
         lines: Numbers of the lines, by path.
     """
 
+    _counts_together = False
+
     def __init__(self) -> None:
         super().__init__(_NO_PAGE)
         self.lines: dict[bytes, array[int]] = {}
@@ -128,6 +130,8 @@ class NearCollector(MatchCollector):
     Attributes:
         far: Number of matches that are not near.
     """
+
+    _counts_together = False
 
     def __init__(self, page: PageRequest, others: Sequence[LineCollector], within: int) -> None:
         super().__init__(page)

@@ -86,6 +86,9 @@ class PageCollector:
         ended: True if rg's summary was read, so that these numbers are final.
     """
 
+    _counts_together = True
+    """True if matches that are not on the page are only counted. A subclass that reads each of them sets it to False."""
+
     def __init__(
         self,
         request: PageRequest,
@@ -130,7 +133,7 @@ class PageCollector:
         heads: list[bytes] = []
         number = 0
         while number < len(records):
-            if self._block is None or self._is_complete(self._block):
+            if self._counts_together and (self._block is None or self._is_complete(self._block)):
                 heads = heads or list(map(_take_head, records))
                 end = _end_of_lines(heads, number)
                 self._count(heads[number:end].count(_MATCH_HEAD))
