@@ -43,6 +43,9 @@ ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
 NEEDS_CAPTURES = ("captures", (15,))
 """Need of a search for groups; see `Command.needs`."""
 
+NEEDS_SCAN = ("scan()", (15,))
+"""Need of `scan()`, which reports groups."""
+
 _NOT_HIDDEN = "!.*"
 _SORTS, _RULES = ("--sort=", "--sortr="), "--ignore-file="
 _SORTS_OF_OVERLAYS = ("--sort=path", "--sortr=path", "--sort=none", "--sortr=none")
@@ -61,7 +64,8 @@ class Command:
         cwd: Path of the directory that rg runs in, absolute unless there is a host; globs and relative paths are
             relative to it.
         patterns: Patterns; empty for a listing.
-        needs: Options that some supported versions of rg do not have, each with the first version that has it.
+        needs: Options, and functions as `name()`, that some supported versions of rg do not support, each with the
+            first version that does.
         on: Host that rg runs on; `None` is this machine.
         overlay: Texts that count in place of files; `None` if there are none.
     """
