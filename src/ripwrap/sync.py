@@ -342,9 +342,10 @@ def scan(
     A rule matches what `search()` finds for its pattern. Where the texts of several rules overlap, the leftmost text is
     yielded, and of those that begin at the same place that of the first rule. `overlaps=True` yields all of them: then
     the answer is that of one search for each rule. Texts come file by file and in the order of the file if all rules
-    are searched together; rules that may span lines, name the start or end of the file (`\A`, `\z`), or have white
-    space between their parts (`(?x)`) are searched in further runs. With such rules and without `overlaps`, all texts
-    are held in memory before the first is yielded.
+    are searched together; rules that may span lines, name the start of the file (`\A`), or have white space between
+    their parts (`(?x)`) are searched in further runs. With such rules and without `overlaps`, all texts are held in
+    memory before the first is yielded. With more than 16 rules and no `sort`, rg may run twice; then the texts of the
+    first run are held until the second finds their files.
 
     ```python
     from ripwrap import sync

@@ -1,18 +1,19 @@
 """Scanning for many rules, on asyncio, on trio and blocking."""
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import Allowlist, CapabilityError, CapturedMatch, PatternError, Rule, ScanMatch, sync
 from ripwrap.binary import RgBinary
+from support.effort import times
 
 Plant = Callable[..., Path]
 Hit = tuple[str, str, int, str, tuple[str | None, ...]]
@@ -52,7 +53,7 @@ async def test_texts_have_their_rules_and_groups_from_rg_15_on(rg: RgBinary, pla
     folder = plant({"a.py": f"# TODO(ada) {KEY}\n# TODO()\n", "b.py": "nothing\n"})
     scan = ripwrap.scan(RULES, cwd=folder, rg=rg)
     if rg.version < (15,):
-        with pytest.raises(CapabilityError, match="captures needs rg 15"):
+        with pytest.raises(CapabilityError, match=r"^scan\(\) needs rg 15.*\nUse a newer rg: pip"):
             await anext(scan)
         return
     hits = [hit async for hit in scan]
@@ -103,6 +104,10 @@ def test_rules_that_are_searched_alone_overlap_the_others(plant: Plant) -> None:
     ("rules", "options"),
     [
         ({"start": r"\Ab", "space": "(?x) b # c\n", "back": r"(b)c"}, {}),
+        ({"start": "(?-m:^)b", "end": "b(?-m:$)", "back": r"(b)c"}, {}),
+        ({"end": r"(b|c)\z", "either": r"b(\z|b)", "all": r"c?(?:b?c)"}, {}),
+        ({"end": r"b\z", "other": "c"}, {"crlf": True}),
+        ({"group": "(b)?c", "twice": "(?:b?x){0,3}c", "part": "(?:x?b){2}"}, {}),
         ({"back": r"(b)\1", "look": "(?<=b)b", "name": "(?P<x>b)", "other": "(?P<x>c)"}, {"pcre2": True}),
         ({"same": "(?P<x>b)", "name": "(?P<x>c)", "empty": "$", "none": "x*"}, {}),
         ({"case": "B", "flag": "(?-i)B", "group": "(?i:C)"}, {"ignore_case": True}),
@@ -111,6 +116,7 @@ def test_rules_that_are_searched_alone_overlap_the_others(plant: Plant) -> None:
         ({"line": "b.*", "part": "b"}, {"line_regexp": True}),
         ({"end": "b$", "any": "b"}, {"crlf": True}),
         ({"end": "b", "over": r"c(?s:.)d"}, {"null_data": True}),
+        ({"one": "bb", "two": "B(c)"}, {"encoding": "utf-16le"}),
         ({"letter": r"\w+", "ascii": r"(?-u:\w)+"}, {"no_unicode": True}),
         ({"long s": "(?iu)keys"}, {"no_unicode": True}),
     ],
@@ -128,6 +134,18 @@ def test_the_answer_is_that_of_single_searches(rules: dict[str, str], options: d
     expected = searched(rules, folder, **options)
     assert scanned(rules, folder, overlaps=True, **options) == expected
     assert expected
+
+
+@pytest.mark.fact(60)
+def test_the_end_of_the_file_is_that_of_each_line(plant: Plant) -> None:
+    folder = plant({"a": "b\nbx\nb"})
+    for paths in ((), "a"):
+        found = {match.line_number: match.spans() for match in sync.search(r"b\z", cwd=folder, paths=paths)}
+        assert found == {1: ((0, 1),), 3: ((0, 1),)}
+    found = {match.line_number: match.spans() for match in sync.search(r"\Ab", cwd=folder)}
+    assert found == dict.fromkeys((1, 2, 3), ((0, 1),))
+    found = {match.line_number: match.spans() for match in sync.search(r"\Ab", cwd=folder, paths="a")}
+    assert found == {1: ((0, 1),), 2: (), 3: ()}
 
 
 PATTERNS = st.sampled_from(
@@ -152,6 +170,65 @@ def test_any_rules_find_what_single_searches_find(
     for path, start, end in map(place, expected):  # a text that was left out overlaps one that was chosen
         same = [(first, last) for one, first, last in taken if one == path]
         assert any(start == first or (start < last and first < end) for first, last in same)
+
+
+MANY = {
+    **{f"rare {number}": f"(?i)word{number}\\b(x)?" for number in range(12)},
+    "parts": r"abc(?:d|e)?f(?P<rest>\w*)",
+    "end": r"(words?)\z",
+    "wide": r"(?i)[a-z_]{0,20}?(?:word|key)_?(=)(\d*)",
+    "short": r"(k)?e",
+    "digits": r"\d+(?P<unit>x|y)?",
+    "test": "test(ed)?",
+    "space": "(?x) abc  d",
+    "none": "z*",
+}
+"""Rules for two runs, of which some have rare literals and others have none, and for runs of their own."""
+
+PIECES = ["word1", "Word11x", "word", "_", "key=12", "abcdf", "abcef", "tested", "abc", "WORD3 ", *"\u017f \n\né"]
+
+
+@pytest.mark.slow
+@settings(max_examples=times(10, 300))
+@given(texts=st.lists(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), min_size=1, max_size=3))
+def test_many_rules_find_what_single_searches_find(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("scan")
+    for number, text in enumerate(texts):
+        (folder / str(number)).write_text(text, "utf-8")
+    expected = searched(MANY, folder)
+    assert scanned(MANY, folder, overlaps=True) == expected
+    assert scanned(MANY, folder, overlaps=True, sort="path") == expected
+    assert scanned(dict(list(MANY.items())[-8:]), folder, overlaps=True) == [
+        hit for hit in expected if hit[0] in list(MANY)[-8:]
+    ]
+
+
+@pytest.mark.parametrize("options", [{}, {"sort": "path"}])
+def test_many_rules_yield_texts_file_by_file_in_order(options: dict[str, Any], plant: Plant) -> None:
+    rules = {**{f"rare {number}": f"word{number}\\b" for number in range(16)}, "digits": r"\d+x", "over": "rd1 2"}
+    texts = {"a": "word1 2x word2\n3x\nnone\nword3\n", "b": "word4\n", "c": "4x\n", "d": "5x\nword5 6x\n"}
+    folder = plant(texts)
+    every = list(sync.scan(rules, cwd=folder, overlaps=True, **options))
+    assert told(every) == searched(rules, folder)
+    hits = list(sync.scan(rules, cwd=folder, **options))
+    assert {hit.rule for hit in every} - {hit.rule for hit in hits} == {"over"}
+    for found in (every, hits):
+        files = [list(group) for _, group in groupby(found, key=lambda hit: hit.path)]
+        assert len(files) == len(texts)
+        places = [[hit.absolute_offset + hit.submatches[0].start for hit in group] for group in files]
+        assert places == [sorted(group) for group in places]
+    assert [hit.path for hit in hits] == sorted(hit.path or "" for hit in hits) or not options
+    assert len(list(sync.scan(rules, cwd=folder, limit=3, **options))) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("temporary")
+def test_texts_of_two_runs_are_in_order_in_a_file_of_several_batches(plant: Plant) -> None:
+    rules = {**{f"rare {number}": f"word{number}\\b" for number in range(16)}, "digits": r"\d+x"}
+    folder = plant({"a": "1x\n" * 9000 + "word1\n2x\n" * 9000 + "word2\n", "b": "word2\n3x\n"})
+    hits = list(sync.scan(rules, cwd=folder))
+    lines = {path: [hit.line_number for hit in group] for path, group in groupby(hits, key=lambda hit: hit.path)}
+    assert lines == {"a": [*range(1, 27002)], "b": [1, 2]}
 
 
 def place(hit: Hit) -> tuple[str, int, int]:

@@ -82,6 +82,27 @@ def test_a_group_is_put_around_an_optional_part() -> None:
 def test_joined_patterns_have_no_groups() -> None:
     assert groups_of(r"(a)(?P<x>b|(?i)c)\(").joined == r"(?:a)(?:b|(?i)c)\("
     assert groups_of(r"(?x) a").joined is groups_of(r"\Aa").joined is groups_of("a", pcre2=True).joined is None
+    assert groups_of("(?-m:^)a").joined is None  # `^` is then the start of the file
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reduced"),
+    [
+        (r"(?i)\w{0,50}?(token)", "(?i)(?:token)"),
+        (r"a?(b)*(?:c|d?e)f?", "(?:c|e)f?"),
+        (r"x*(?i:[a-c]*(y)?(?:z))", "(?i:(?:z))"),
+        (r"(?:a?b)+c", "(?:a?b)+c"),
+        (r"(?:a?b)*a*c", "c"),
+        (r"(a?|b)c?d", "(?:|b)c?d"),
+        (r"\ba?b", r"\ba?b"),
+        (r"a+?b", "a+?b"),
+        (r"(a|\z)b|c\z*", "(?:a|(?:))b|c(?:)*"),
+        (r"a?\z", "(?:)"),
+        (r"a*", ""),
+    ],
+)
+def test_reduced_patterns_lack_what_a_match_may_leave_out(pattern: str, reduced: str) -> None:
+    assert groups_of(pattern).reduced == reduced
 
 
 @pytest.mark.parametrize(
@@ -104,4 +125,4 @@ def test_separators_of_several_lines_are_random() -> None:
 
 
 def test_plain_text_has_no_groups() -> None:
-    assert groups_of("(a", verbatim=True) == Groups("(a", None, (), "\n", (), ())
+    assert groups_of("(a", verbatim=True) == Groups("(a", None, None, (), "\n", (), ())

@@ -43,6 +43,9 @@ ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
 NEEDS_CAPTURES = ("captures", (15,))
 """Entry of `Command.needs` for a search that returns groups."""
 
+NEEDS_SCAN = ("scan()", (15,))
+"""Need of `scan()`, which reports groups."""
+
 _NOT_HIDDEN = "!.*"
 _SORTS, _RULES = ("--sort=", "--sortr="), "--ignore-file="
 _SORTS_OF_OVERLAYS = ("--sort=path", "--sortr=path", "--sort=none", "--sortr=none")
@@ -60,7 +63,8 @@ class Command:
         arguments: Arguments of rg, without the executable.
         cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host.
         patterns: Patterns; empty for a listing.
-        needs: Options that some supported versions of rg do not have, each with the first version that has it.
+        needs: Options, and functions as `name()`, that some supported versions of rg do not support, each with the
+            first version that does.
         on: Host that rg runs on; `None` is this machine.
         overlay: Texts to search in place of files; `None` without an overlay.
     """

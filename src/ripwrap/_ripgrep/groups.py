@@ -16,7 +16,7 @@ The syntax is that of https://docs.rs/regex, or with `pcre2` that of pcre2patter
 
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ripwrap.errors import DecodeError
@@ -88,23 +88,24 @@ class Groups:
     Attributes:
         pattern: Pattern to search for: the original, perhaps with additional groups.
         joined: Original pattern without groups, to be joined with other patterns by `|`; `None` if it cannot be joined.
+        reduced: `joined` without what a match may leave out at its start, and without `\z`. At least the same lines
+            match, and rg finds them faster: it can look for the literals of `(?i)token` but not for those of
+            `(?i)\w{0,50}token`, and with `\z` it searches line by line.
         names: Name of each group of the original pattern; `None` for a group without a name.
         separator: Text after each group in the replacement.
         numbers: For each group of the original pattern, its number in `pattern`.
         deciding: For each group of the original pattern, how to decide whether it is set when its text is empty: 0 for
             set, -1 for unset, otherwise the number of a group in `pattern`: set if that group has any text.
-        whole: True if the pattern can match the start or end of the file (`\A`, `\z`), so that one line is not enough
-            to tell whether it matches.
         multiline: True if the pattern can match line terminators, as `[\s\S]` and `(?s:.)` do.
     """
 
     pattern: str
     joined: str | None
+    reduced: str | None
     names: tuple[str | None, ...]
     separator: str
     numbers: tuple[int, ...]
     deciding: tuple[int, ...]
-    whole: bool = False
     multiline: bool = False
 
     @property
@@ -145,7 +146,7 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
     """
     separator = "\n" if in_line else f"\x1e{secrets.token_hex(8)}\x1e"
     if verbatim:
-        return Groups(pattern, None, (), separator, (), ())
+        return Groups(pattern, None, None, (), separator, (), ())
     parser = _Parser(pattern, pcre2=pcre2)
     parser.parse()
     edits: dict[int, str] = {}
@@ -160,14 +161,17 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
             if edits.get(at, "") == "(" if inserted else any(group.at == at for group in parser.groups):
                 number += 1
                 numbers[at, inserted] = number
+    openings = {(group.at, group.at + len(group.opening)): "(?:" for group in parser.groups}
+    further = dict.fromkeys(parser.optional, "") | {(at, at + 2): "(?:)" for at in parser.ends}
+    alone = pcre2 or parser.verbose or parser.begins or "\n" in pattern
     return Groups(
         changed,
-        None if pcre2 or parser.verbose or "\n" in pattern or parser.whole else _without_groups(pattern, parser.groups),
+        None if alone else _replaced(pattern, openings),
+        None if alone else _replaced(pattern, openings | further),
         tuple(group.name for group in parser.groups),
         separator,
         tuple(numbers[group.at, False] for group in parser.groups),
         tuple(one if isinstance(one, int) else numbers[one] for one in deciding),
-        parser.whole,
         parser.multiline,
     )
 
@@ -203,28 +207,35 @@ def _insert(pattern: str, edits: dict[int, str]) -> str:
     return "".join((*pieces, pattern[done:]))
 
 
-def _without_groups(pattern: str, groups: Sequence[_Group]) -> str:
+def _replaced(pattern: str, edits: Mapping[tuple[int, int], str]) -> str:
+    """Return a pattern with texts in place of some of its parts; parts in others are left out with them."""
     pieces: list[str] = []
     done = 0
-    for group in groups:
-        pieces += pattern[done : group.at], "(?:"
-        done = group.at + len(group.opening)
+    for (start, end), text in sorted(edits.items(), key=lambda one: (one[0][0], -one[0][1])):
+        if start >= done:
+            pieces += pattern[done:start], text
+            done = end
     return "".join((*pieces, pattern[done:]))
 
 
 class _Parser:
-    """Recursive descent parser that finds the groups of a pattern, in the order of their numbers.
+    r"""Recursive descent parser that finds the groups of a pattern, in the order of their numbers.
 
     Attributes:
         groups: Capturing groups.
         verbose: True if white space may be skipped, `(?x)`.
-        whole: See `Groups`.
+        begins: True if the pattern has `\A`, whose matches depend on how rg reads the file (rg-facts 60).
+        ends: Offsets of `\z`.
+        optional: Parts that each match may leave out, with nothing but such parts before them.
         multiline: See `Groups`.
     """
 
     def __init__(self, pattern: str, *, pcre2: bool) -> None:
         self.groups: list[_Group] = []
-        self.verbose = self.whole = self.multiline = False
+        self.verbose = self.begins = self.multiline = False
+        self.ends: list[int] = []
+        self.optional: list[tuple[int, int]] = []
+        self._leading = True  # nothing but optional parts so far
         self._text = pattern
         self._pcre2 = pcre2
         self._at = 0
@@ -246,7 +257,9 @@ class _Parser:
         if depth > _MAX_DEPTH:
             raise UnknownSyntaxError
         branches: list[tuple[_Part, int, int]] = []
+        leading = self._leading
         while True:
+            self._leading = leading
             branches.append(self._branch(verbose=verbose, depth=depth))
             if self._peek() != "|":
                 break
@@ -267,7 +280,7 @@ class _Parser:
                 self._at = space.end()
             if self._peek() in ("", "|", ")"):
                 break
-            begun, groups = self._at, len(self.groups)
+            begun, groups, leading, known = self._at, len(self.groups), self._leading, len(self.optional)
             flags = _FLAGS.match(self._text, self._at)
             if flags and flags["end"] == ")":
                 self._at = flags.end()
@@ -277,8 +290,12 @@ class _Parser:
                 else:
                     plain = False
                 continue
-            empty = self._atom(verbose=verbose, depth=depth)
-            empty = self._repeat(begun, groups, empty, verbose=verbose)
+            once = self._atom(verbose=verbose, depth=depth)
+            after = self._at
+            empty = self._repeat(begun, groups, once, verbose=verbose)
+            self._leading = leading and empty and not once
+            if self._at > after:  # a part of it must stay, because of the next repetition
+                self.optional[known:] = [(begun, self._at)] if self._leading else []
             nullable = nullable and empty
             end = self._at
         return _Part(start, end, nullable, certain=False, plain=plain), first, len(self.groups)
@@ -292,6 +309,7 @@ class _Parser:
             raise UnknownSyntaxError
         on, _, off = flags.partition("-")
         self.multiline = self.multiline or "s" in on
+        self.begins = self.begins or "m" in off  # `^` is then `\A`
         self.verbose = self.verbose or "x" in on
         return (verbose or "x" in on) and "x" not in off
 
@@ -411,9 +429,10 @@ class _Parser:
             self._at = quoted.end()
             return len(quoted[0]) < 5
         self._at += 2
-        if character in "Az" or (self._pcre2 and character in "ZG"):
-            self.whole = True
-            return True
+        if character == "z":
+            self.ends.append(self._at - 2)
+        if character == "A" or (self._pcre2 and character in "ZG"):
+            self.begins = True
         if character == "n":
             self.multiline = True
         if character == "b" and not self._pcre2 and (boundary := _BOUNDARY.match(self._text, self._at)):
@@ -423,7 +442,7 @@ class _Parser:
                 self._at = braced.end()
         elif not self._pcre2 and character.isdigit():
             raise UnknownSyntaxError  # a backreference
-        return character in "bB<>" or (self._pcre2 and (character in "KgkEC" or character.isdigit()))
+        return character in "AzbB<>" or (self._pcre2 and (character in "ZGKgkEC" or character.isdigit()))
 
 
 def _escapes(text: str) -> Iterator[str]:

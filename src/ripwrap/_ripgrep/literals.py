@@ -21,6 +21,9 @@ MIN_LITERAL_BYTES = 3
 """Minimum length of a literal, in bytes."""
 
 _MAX_LITERALS = 200
+_MAX_RUNS = 16
+"""Number of texts up to which alternatives are combined with what is around them: `(?:a|b)_` has `a_` and `b_`."""
+
 _MAX_DEPTH = 50
 _UNCERTAIN_OPTIONS = ("pcre2", "encoding", "invert_match")
 """Options with which no literals are extracted: they select another syntax, another encoding or inverted matching."""
@@ -33,9 +36,11 @@ _PROPERTY = re.compile(r"\{[^{}]*\}|[A-Za-z]")
 _CODE = re.compile(r"\{[0-9A-Fa-f]+\}|[0-9A-Fa-f]+")
 _COUNT = re.compile(r"\{[ \t]*([0-9]*)[ \t]*(?:,[ \t]*[0-9]*[ \t]*)?\}")
 _GROUP = re.compile(r"\((?!\?)|\(\?P?<[A-Za-z_][A-Za-z0-9_]*>|\(\?([A-Za-z-]*)([:)])")
+_SMALL_CLASS = re.compile(r"\[(-?[^\]\[\\^&~-]{1,4}-?)\]")
 _PLAIN_CLASS = re.compile(r"[!-\"$-~]*")
 _POSIX_CLASS = re.compile(r"\[:\^?[a-z]+:\]")
 _VERBOSE_SPACE = re.compile(r"(?:[ \t\n\v\f\r]|#[^\n]*)*")
+_NOTHING = (b"",)
 _MINIMUM = {"*": 0, "?": 0, "+": 1}
 
 
@@ -128,7 +133,7 @@ def _of_pattern(pattern: str, flags: _Flags, *, fixed: bool) -> Required | None:
     if fixed:
         branch = _Branch()
         for character in pattern:
-            branch.add(flags.literal(character))
+            branch.add(_single(flags.literal(character)))
         return branch.required()
     try:
         return _Parser(pattern).parse(replace(flags))
@@ -137,10 +142,10 @@ def _of_pattern(pattern: str, flags: _Flags, *, fixed: bool) -> Required | None:
 
 
 def _any_of(parts: Sequence[Required | None]) -> Required | None:
-    different = dict.fromkeys(parts)
-    if not different or None in different:
+    if not parts or None in parts:
         return None
-    known = tuple(part for part in different if part is not None)
+    flat = [one for part in parts for one in (part.parts if isinstance(part, AnyOf) else (part,))]
+    known = tuple(dict.fromkeys(one for one in flat if one is not None))
     return known[0] if len(known) == 1 else AnyOf(known)
 
 
@@ -149,47 +154,69 @@ class _Branch:
     """One branch of an alternation.
 
     Attributes:
-        run: The last characters of the branch, which directly follow each other in every match.
-        parts: Required literals before `run`.
+        runs: The last characters of the branch, which directly follow each other in every match: each match has one of
+            these texts.
+        parts: Required literals before `runs`.
+        whole: True if a match of the branch is exactly one of `runs`.
     """
 
-    run: bytes = b""
+    runs: tuple[bytes, ...] = (b"",)
     parts: list[Required] = field(default_factory=list[Required])
+    whole: bool = True
 
-    def add(self, character: bytes | None, minimum: int | None = None) -> None:
-        """Add the next part of a pattern, which is not a group.
+    def add(self, texts: tuple[bytes, ...] | None, minimum: int | None = None, *, optional: bool = False) -> None:
+        """Add the next part of a pattern.
 
         Args:
-            character: Bytes of a literal character; `None` for any other part, such as a class.
+            texts: Texts, of which every match has one; `None` for a part without literals, such as a wide class.
             minimum: Minimum number of repetitions; `None` is exactly once.
+            optional: True if it is repeated zero times or once.
         """
-        if character is not None and minimum != 0:
-            self.run += character
+        if texts is not None and optional:
+            texts = (b"", *texts)
+            minimum = None
+        if texts is not None and minimum != 0:
+            runs = tuple(dict.fromkeys(run + text for run in self.runs for text in texts))
+            if len(runs) <= _MAX_RUNS:
+                self.runs = runs
+            else:
+                self.end_run()
+                self.runs = texts
             if minimum is None:
                 return
         self.end_run()
-        if character is not None and minimum:
-            self.run = character  # the last one of the repeated characters
+        if texts is not None and minimum:
+            self.runs = texts  # the last repetition
 
-    def add_group(self, required: Required | None, minimum: int | None) -> None:
-        """Add the literals of a group; `minimum` is as in `add()`."""
+    def add_group(self, group: "_Group", minimum: int | None, *, optional: bool = False) -> None:
+        """Add the literals of a group; `minimum` and `optional` are as in `add()`."""
+        if group.texts is not None and (minimum is None or optional):
+            self.add(group.texts, minimum, optional=optional)
+            return
         self.end_run()
-        if required is not None and minimum != 0:
-            self.parts += required.parts if isinstance(required, AllOf) else (required,)
+        if group.required is not None and minimum != 0:
+            self.parts += group.required.parts if isinstance(group.required, AllOf) else (group.required,)
 
     def end_run(self) -> None:
-        """End the run of characters."""
-        if len(self.run) >= MIN_LITERAL_BYTES:
-            self.parts.append(self.run)
-        self.run = b""
+        """End the runs of characters."""
+        last = _alternatives(self.runs)
+        self.parts += [] if last is None else [last]
+        self.runs, self.whole = (b"",), False
 
     def required(self) -> Required | None:
         """Return the required literals of the branch."""
-        self.end_run()
-        different = tuple(dict.fromkeys(self.parts))
+        last = _alternatives(self.runs)
+        different = tuple(dict.fromkeys(self.parts if last is None else (*self.parts, last)))
         if not different:
             return None
         return different[0] if len(different) == 1 else AllOf(different)
+
+
+def _alternatives(texts: Sequence[bytes]) -> Required | None:
+    """Return texts as alternatives, without those that contain another; `None` if one of them is too short."""
+    if min(map(len, texts)) < MIN_LITERAL_BYTES:
+        return None
+    return _any_of([text for text in texts if not any(other in text for other in texts if other != text)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +224,12 @@ class _Group:
     """Result of parsing a group.
 
     Attributes:
-        required: Literals that every match of the group contains.
+        required: Its literals.
+        texts: All texts that it matches, if they are few.
     """
 
     required: Required | None
+    texts: tuple[bytes, ...] | None = None
 
 
 class _Parser:
@@ -219,9 +248,9 @@ class _Parser:
         found = self._alternation(flags, 0)
         if self._at < len(self._text):
             raise _UncertainError
-        return found
+        return found.required
 
-    def _alternation(self, flags: _Flags, depth: int) -> Required | None:
+    def _alternation(self, flags: _Flags, depth: int) -> _Group:
         """Parse up to the end of a group, or of the pattern. Syntax such as `(?i)` changes `flags`."""
         branches = [_Branch()]
         while (character := self._peek(flags)) not in ("", ")"):
@@ -230,12 +259,14 @@ class _Parser:
                 branches.append(_Branch())
                 continue
             atom = self._atom(character, flags, depth)
-            minimum = self._minimum(flags)
+            minimum, optional = self._repetition(flags)
             if isinstance(atom, _Group):
-                branches[-1].add_group(atom.required, minimum)
+                branches[-1].add_group(atom, minimum, optional=optional)
             else:
-                branches[-1].add(atom, minimum)
-        return _any_of([branch.required() for branch in branches])
+                branches[-1].add(atom, minimum, optional=optional)
+        texts = tuple(dict.fromkeys(text for branch in branches for text in branch.runs))
+        few = len(texts) <= _MAX_RUNS and all(branch.whole for branch in branches)
+        return _Group(_any_of([branch.required() for branch in branches]), texts if few else None)
 
     def _peek(self, flags: _Flags) -> str:
         """Skip white space and comments if `verbose`, and return the next character; empty at the end."""
@@ -252,20 +283,21 @@ class _Parser:
         self._at = found.end()
         return found
 
-    def _atom(self, character: str, flags: _Flags, depth: int) -> bytes | _Group | None:
+    def _atom(self, character: str, flags: _Flags, depth: int) -> tuple[bytes, ...] | _Group | None:
         if character in "*+?{":
             raise _UncertainError  # no part before the repetition operator
         if character == "(":
             return self._group(flags, depth)
         if character == "[":
-            self._skip_class(flags)
-            return None
+            return self._class(flags)
         self._at += 1
         if character == "\\":
             return self._escape(flags)
-        return None if character in ".^$" else flags.literal(character)
+        if character in "^$":
+            return _NOTHING
+        return None if character == "." else _single(flags.literal(character))
 
-    def _group(self, flags: _Flags, depth: int) -> _Group | None:
+    def _group(self, flags: _Flags, depth: int) -> tuple[bytes, ...] | _Group:
         if depth == _MAX_DEPTH:
             raise _UncertainError
         changes, end = self._take(_GROUP).groups()
@@ -275,15 +307,26 @@ class _Parser:
         if changes is not None:
             _change(flags if end == ")" else inner, changes)
         if end == ")":
-            return None
+            return _NOTHING
         found = self._alternation(inner, depth + 1)
         if self._text[self._at : self._at + 1] != ")":
             raise _UncertainError
         self._at += 1
-        return _Group(found)
+        return found
 
-    def _skip_class(self, flags: _Flags) -> None:
-        """Skip a class, such as `[^a-z]`."""
+    def _class(self, flags: _Flags) -> tuple[bytes, ...] | None:
+        """Parse a class; return its characters if they are few, and `None` for a class such as `[^a-z]`."""
+        if not flags.verbose and (small := _SMALL_CLASS.match(self._text, self._at)):
+            self._at = small.end()
+            texts = [flags.literal(character) for character in small[1]]
+            return None if None in texts else tuple(dict.fromkeys(text for text in texts if text is not None))
+        self._skip_class(flags, 0)
+        return None
+
+    def _skip_class(self, flags: _Flags, depth: int) -> None:
+        """Skip a class, with the classes in it."""
+        if depth == _MAX_DEPTH:
+            raise _UncertainError
         begun = self._at
         self._at += 1
         if self._text.startswith("^", self._at):
@@ -293,8 +336,10 @@ class _Parser:
         while (character := self._text[self._at : self._at + 1]) != "]":
             if not character:
                 raise _UncertainError
-            if character == "[":
-                self._take(_POSIX_CLASS)  # other classes in a class are rare
+            if character == "[" and (posix := _POSIX_CLASS.match(self._text, self._at)):
+                self._at = posix.end()
+            elif character == "[":
+                self._skip_class(flags, depth + 1)
             else:
                 self._at += 2 if character == "\\" else 1
         self._at += 1
@@ -302,22 +347,24 @@ class _Parser:
         if flags.verbose and not _PLAIN_CLASS.fullmatch(inside):
             raise _UncertainError  # it may have white space or comments
 
-    def _escape(self, flags: _Flags) -> bytes | None:
+    def _escape(self, flags: _Flags) -> tuple[bytes, ...] | None:
         """Parse an escape, after its backslash."""
         character = self._text[self._at : self._at + 1]
         self._at += 1
         if character in _WIDTH_OF_CODE:
-            return self._code(_WIDTH_OF_CODE[character], flags)
+            return _single(self._code(_WIDTH_OF_CODE[character], flags))
         if character in _CONTROLS:
-            return flags.literal(_CONTROLS[character])
+            return _single(flags.literal(_CONTROLS[character]))
         if character == "b" and (boundary := _WORD_BOUNDARY.match(self._text, self._at)):
             self._at = boundary.end()
-        elif character in ("p", "P"):
+        if character and character in "bBAz<>":
+            return _NOTHING
+        if character in ("p", "P"):
             self._take(_PROPERTY)
-        elif not character or not character.isascii() or (character.isalnum() and character not in "dDsSwWbBAz"):
+        elif not character or not character.isascii() or (character.isalnum() and character not in "dDsSwW"):
             raise _UncertainError  # unknown, such as a backreference
-        elif not character.isalnum() and character not in "<>":
-            return flags.literal(character)
+        elif not character.isalnum():
+            return _single(flags.literal(character))
         return None
 
     def _code(self, width: int, flags: _Flags) -> bytes | None:
@@ -332,10 +379,15 @@ class _Parser:
         code = int(digits.strip("{}"), 16)
         return flags.literal(chr(code)) if code < 0x80 else None  # without Unicode, a higher number is a byte
 
-    def _minimum(self, flags: _Flags) -> int | None:
-        """Parse the repetition operators after a part; return the minimum number of repetitions, `None` without one."""
+    def _repetition(self, flags: _Flags) -> tuple[int | None, bool]:
+        """Parse the repetitions after a part.
+
+        Return their minimum, `None` if there are none, and True if the part is repeated zero times or once.
+        """
         minimum: int | None = None
+        operators = ""
         while (character := self._peek(flags)) and character in "*+?{":
+            operators += character
             if character == "{":
                 least = int(self._take(_COUNT)[1] or 0)
             else:
@@ -346,7 +398,11 @@ class _Parser:
             ):  # a lazy repetition; after white space, `?` may be a repetition of its own
                 self._at += 1
             minimum = least if minimum is None else min(minimum, least)
-        return minimum
+        return minimum, operators == "?"
+
+
+def _single(text: bytes | None) -> tuple[bytes] | None:
+    return None if text is None else (text,)
 
 
 def _change(flags: _Flags, changes: str) -> None:

@@ -323,16 +323,16 @@ def _check_needs(command: Command, binary: RgBinary) -> None:
     place = "" if command.on is None else f"on {command.on}, "
     for option, since in command.needs:
         if binary.version < since:
+            function = option.removesuffix("()") if option.endswith("()") else None
+            leave_out = ("Leave ", Hint(option, kind="omit"), " out, or use a newer rg: ")
             raise CapabilityError(
                 HintedText(
-                    Hint(option, kind="correct"),
+                    Hint(option, kind="correct") if function is None else Hint(kind="call", target=function),
                     f" needs rg {format_version(since)} or later: {place}{binary.path} is "
                     f"{format_version(binary.version)}",
                 ),
                 hint=HintedText(
-                    "Leave ",
-                    Hint(option, kind="omit"),
-                    " out, or use a newer rg: ",
+                    *(leave_out if function is None else ("Use a newer rg: ",)),
                     Hint(kind="install", target="ripwrap[bin]") if command.on is None else INSTALL_THERE,
                     ".",
                 ),

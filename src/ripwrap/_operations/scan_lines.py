@@ -1,0 +1,197 @@
+"""Search lines that were found for each rule that may match them."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn, cast
+
+from ripwrap._operations.scan_plan import CompiledRule, ScanRequest, for_scan
+from ripwrap._operations.search import MatchAnswer, capturing_search
+from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.literals import fold
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._text import raw_bytes
+from ripwrap.errors import PatternError
+from ripwrap.models import CapturedMatch, Match, ScanMatch
+from ripwrap.options import FileOptions, SearchOptions
+
+_NARROW_RULES = 3
+"""Number of rules from which on one search drops lines that no rule matches, before each rule is searched."""
+
+_NARROWING = frozenset({"word_regexp", "line_regexp"})
+"""Options without which at least the same lines match."""
+
+_FILE_OPTIONS = frozenset(FileOptions.__annotations__) - {"threads"}
+_FOR_FILES = frozenset(
+    {"encoding", "max_count", "context", "before_context", "after_context", "passthru", "stop_on_nonmatch", "binary"}
+)
+"""Options that the search of single lines leaves out."""
+
+
+def timeout_error(timeout: float | None) -> TimeoutError:
+    """Return the error for a scan that took longer than its timeout, in seconds."""
+    return TimeoutError(f"the scan took more than timeout={timeout} seconds; narrow it, or allow more")
+
+
+def widened(options: SearchOptions) -> SearchOptions:
+    """Return the options without those that drop matches of a pattern."""
+    given = cast("Mapping[str, Any]", options)
+    return cast("SearchOptions", {name: value for name, value in given.items() if name not in _NARROWING})
+
+
+class LineSearch:
+    """Search of lines, in a file of these lines."""
+
+    def __init__(
+        self, request: ScanRequest, directory: str, timeout: float | None, left: Callable[[], float | None]
+    ) -> None:
+        """Set what is searched, and how.
+
+        Args:
+            request: Call.
+            directory: Directory for temporary files.
+            timeout: Seconds for the whole scan; `None` is no limit.
+            left: Function that returns the seconds that are left; `None` is no limit.
+        """
+        given = cast("Mapping[str, Any]", request.options)
+        kept = {name: value for name, value in given.items() if name not in _FILE_OPTIONS | _FOR_FILES}
+        self._options = cast("SearchOptions", {**kept, "text": True, "encoding": "none", "no_ignore": True})
+        self._end = b"\0" if request.options.get("null_data") else b"\n"
+        self._directory = directory
+        self._path = os.path.join(directory, "lines")
+        self._timeout = timeout
+        self._left = left
+
+    async def check(self, run: Runner, rules: Sequence[CompiledRule]) -> None:
+        """Check that rules compile, even if no line has their literals.
+
+        Raises:
+            PatternError: A rule does not compile.
+        """
+        await run.call(partial(_write, self._path, b""))
+        try:
+            await self._search_together(run, [rule.joined or "" for rule in rules], self._options)
+        except PatternError as error:
+            if "exceeds size limit" not in error.stderr or len(rules) == 1:
+                await self.name_rule(run, error, rules)
+            half = len(rules) // 2
+            await self.check(run, rules[:half])
+            await self.check(run, rules[half:])
+
+    async def name_rule(self, run: Runner, error: PatternError, rules: Sequence[CompiledRule]) -> NoReturn:
+        """Raise the error of the first rule that does not compile."""
+        await run.call(partial(_write, self._path, b""))
+        for rule in rules:
+            await self._search(run, rule)
+        raise error
+
+    async def search(self, run: Runner, lines: Sequence[Match], rules: Sequence[CompiledRule]) -> list[ScanMatch]:
+        """Return the texts of the rules in lines, in the order of the lines.
+
+        Raises:
+            PatternError: A rule does not compile.
+        """
+        raw = [raw_bytes(line.lines) for line in lines]
+        left, starts, rules = await self._put(run, raw, range(len(lines)), rules)
+        if len(rules) > _NARROW_RULES:
+            try:
+                found = await self._search_together(run, [rule.reduced for rule in rules], widened(self._options))
+            except PatternError as error:
+                if "exceeds size limit" not in error.stderr:
+                    raise
+            else:
+                left = [starts[match.absolute_offset] for match in found if match.absolute_offset]
+                left, starts, rules = await self._put(run, raw, left, rules)
+        hits: list[tuple[int, int, int, ScanMatch]] = []
+        for order, rule in enumerate(rules):
+            for match in await self._search(run, rule):
+                if not match.absolute_offset:  # the line that was added
+                    continue
+                number = starts[match.absolute_offset]
+                for hit in texts(match, rule.rule.id, lines[number]):
+                    (submatch,) = hit.submatches
+                    # At the end of a file without a newline rg finds no empty text. There is a newline here.
+                    if submatch.start < len(raw[number]) or raw[number].endswith(self._end):
+                        hits.append((number, submatch.start, order, hit))
+        hits.sort(key=lambda one: one[:3])
+        return [hit for *_, hit in hits]
+
+    async def _put(
+        self, run: Runner, raw: Sequence[bytes], numbers: Sequence[int], rules: Sequence[CompiledRule]
+    ) -> tuple[Sequence[int], dict[int, int], list[CompiledRule]]:
+        """Write lines into the file; return their numbers, these by offset, and the rules that may match them."""
+        # The first line is empty, so that rg sees no byte order mark.
+        pieces, starts, at = [self._end], dict[int, int](), len(self._end)
+        for number in numbers:
+            line = raw[number]
+            pieces.append(line if line.endswith(self._end) else line + self._end)
+            starts[at] = number
+            at += len(pieces[-1])
+        content = b"".join(pieces)
+        folded = fold(content)
+        possible = [rule for rule in rules if rule.may_match(folded)] if numbers else []
+        if possible:
+            await run.call(partial(_write, self._path, content))
+        return numbers, starts, possible
+
+    async def _search_together(self, run: Runner, patterns: Sequence[str], options: SearchOptions) -> list[Match]:
+        """Return the lines of the file that any of the patterns matches."""
+        file = os.path.join(self._directory, "patterns")
+        await run.call(partial(write_patterns, file, patterns))
+        command = for_scan(search_command(patterns, self._directory, self._path, options, pattern_file=file))
+        return (
+            await run.collect(Step(command, lambda: _LineCollector(MatchAnswer(None), self._timeout), self._left()))
+        ).matches
+
+    async def _search(self, run: Runner, rule: CompiledRule) -> list[CapturedMatch]:
+        """Return the matches of a rule in the file."""
+        command, answer = capturing_search([rule.rule.pattern], self._directory, self._path, None, self._options)
+        step = Step(for_scan(command), lambda: _LineCollector(answer(), self._timeout), self._left())
+        try:
+            return cast("list[CapturedMatch]", (await run.collect(step)).matches)
+        except PatternError as error:
+            raise error.about_rule(rule.rule.id) from None
+
+
+class _LineCollector:
+    """Collector of matches.
+
+    Attributes:
+        matches: Matches.
+    """
+
+    def __init__(self, answer: MatchAnswer, timeout: float | None) -> None:
+        self._timeout = timeout
+        self.matches: list[Match] = []
+        self._answer = answer
+        self.ended = False
+
+    def feed(self, chunk: bytes) -> None:
+        self.matches += self._answer.feed(chunk)
+        self.ended = self._answer.ended
+
+    def end_run(self, end: Exit) -> None:
+        self.matches += self._answer.end_run(end)
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:  # noqa: ARG002 - `end_run` has checked it
+        if timed_out:
+            raise timeout_error(self._timeout)
+
+
+def texts(match: CapturedMatch, rule: str, line: Match | None = None) -> Iterator[ScanMatch]:
+    """Yield each submatch of a match as a text of a rule; `line` is the line of the file."""
+    place = dict(match if line is None else line)
+    for submatch, captures in zip(match.submatches, match.captures, strict=True):
+        known: dict[str, Any] = {**place, "submatches": (submatch,), "captures": (captures,), "rule": rule}
+        yield ScanMatch.model_construct(**known)
+
+
+def write_patterns(path: str, patterns: Sequence[str]) -> None:
+    """Write patterns to a file for rg, one on each line."""
+    _write(path, "".join(f"{pattern}\n" for pattern in patterns).encode())
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)

@@ -1,0 +1,208 @@
+"""State of a scan: runs that are to come, lines and texts that were found, and their order."""
+
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+from ripwrap._operations.rules import accepted
+from ripwrap._operations.scan_lines import LineSearch, texts, timeout_error, widened, write_patterns
+from ripwrap._operations.scan_plan import ScanRequest, compile_rules, for_scan, plan_passes
+from ripwrap._operations.search import MatchAnswer, capturing_search
+from ripwrap._operations.streaming import StreamRequest
+from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.runner import Runner
+from ripwrap.errors import PatternError
+from ripwrap.models import CapturedMatch, Match, ScanMatch
+from ripwrap.options import SearchOptions
+
+_BATCH_LINES = 16384
+_BATCH_BYTES = 8 << 20
+"""Number and size of the lines that are searched for each rule at a time."""
+
+_LONG_PATTERNS = 16 << 10
+"""Number of characters of patterns from which on they are passed in a file, because of limits of command lines."""
+
+
+class Scanning:
+    """State of a scan.
+
+    Attributes:
+        passes: Runs of rg over all files that are to come.
+        full: True if the limit is reached.
+    """
+
+    def __init__(self, request: ScanRequest, timeout: float | None, directory: str) -> None:
+        """Choose the runs.
+
+        Args:
+            request: Call.
+            timeout: Seconds for everything; `None` is no limit.
+            directory: Directory for temporary files.
+        """
+        self._request = request
+        self._timeout = timeout
+        self._deadline = math.inf if timeout is None else time.monotonic() + timeout
+        self._directory = directory
+        self._left = math.inf if request.limit is None else request.limit
+        self._order = {rule.id: number for number, rule in enumerate(request.rules)}
+        self._rules = {rule.id: rule for rule in request.rules}
+        self.passes = deque(plan_passes(compile_rules(request.rules, request.options), request.options))
+        self._search = LineSearch(request, directory, timeout, self.left)
+        self._lines: list[Match] = []
+        self._size = 0
+        self._held: list[ScanMatch] = []
+        self._early: dict[str | None, list[ScanMatch]] = {}
+        self._open: tuple[str | None, ...] = ()
+
+    @property
+    def full(self) -> bool:
+        """True if the limit is reached."""
+        return self._left <= 0
+
+    def left(self) -> float | None:
+        """Return the seconds that are left; `None` without a limit.
+
+        Raises:
+            TimeoutError: No time is left.
+        """
+        if self._timeout is None:
+            return None
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise timeout_error(self._timeout)
+        return left
+
+    async def check(self, run: Runner) -> None:
+        """Check that all rules that are searched together compile, even if no line has their literals.
+
+        Raises:
+            PatternError: A rule does not compile.
+        """
+        rules = [rule for part in self.passes if not part.alone for rule in part.rules]
+        if rules:
+            await self._search.check(run, sorted(rules, key=lambda one: self._order[one.rule.id]))
+
+    def begin(self) -> StreamRequest[Match]:
+        """Return the request of the next run."""
+        part, request = self.passes[0], self._request
+        if part.alone:
+            (rule,) = (one.rule for one in part.rules)
+            options: SearchOptions = {**request.options, "multiline": True} if rule.multiline else request.options
+            command, answer = capturing_search([rule.pattern], request.cwd, request.paths, None, options)
+            return StreamRequest(for_scan(command), answer)
+        patterns, file = part.patterns(), None
+        if sum(map(len, patterns)) > _LONG_PATTERNS:
+            file = os.path.join(self._directory, "patterns-of-run")
+            write_patterns(file, patterns)
+        command = search_command(patterns, request.cwd, request.paths, widened(request.options), pattern_file=file)
+        return StreamRequest(for_scan(command), partial(MatchAnswer, None))
+
+    def add(self, match: Match) -> bool:
+        """Add a match of the run; return True if it is time to call `flush()`."""
+        self._lines.append(match)
+        self._size += len(match.lines)
+        return self.passes[0].alone or len(self._lines) >= _BATCH_LINES or self._size >= _BATCH_BYTES
+
+    async def flush(self, run: Runner) -> Iterable[ScanMatch]:
+        """Search the lines that were added, and return the texts that are known now."""
+        lines, self._lines, self._size = self._lines, [], 0
+        part = self.passes[0]
+        if part.alone:
+            name = part.rules[0].rule.id
+            hits = [hit for line in lines if isinstance(line, CapturedMatch) for hit in texts(line, name)]
+        else:
+            hits = await self._search.search(run, lines, part.rules) if lines else []
+        if hits and any(one.rule.filters for one in part.rules):
+            hits = await run.call(lambda: list(accepted(hits, self._rules, self._request.cwd)))
+        if part.held:
+            for hit in hits:
+                self._early.setdefault(hit.path, []).append(hit)
+            return ()
+        return self._found(self._merge(hits))
+
+    async def end(self, run: Runner) -> Iterable[ScanMatch]:
+        """End a run; return the texts that are known now."""
+        found = list(await self.flush(run))
+        if not self.passes[0].held:
+            found += self._found(self._merge([], ended=True))
+        self.passes.popleft()
+        if self._held and not self.passes:
+            return self._limited(_without_overlaps(self._held, self._order))
+        return found
+
+    async def fail(self, run: Runner, error: PatternError) -> None:
+        """Split the rules of a run whose regex is too large, or raise an error that names the rule.
+
+        Raises:
+            PatternError: A rule does not compile.
+        """
+        part = self.passes[0]
+        if error.rule is not None:
+            raise error
+        if len(part.rules) == 1:
+            raise error.about_rule(part.rules[0].rule.id) from None
+        if "exceeds size limit" not in error.stderr:
+            await self._search.name_rule(run, error, part.rules)
+        self.passes.popleft()
+        self.passes.extendleft(reversed(part.halves()))
+
+    def _merge(self, hits: list[ScanMatch], *, ended: bool = False) -> list[ScanMatch]:
+        """Return texts of a run with those of the same files that an earlier run found.
+
+        rg writes each file whole, so only the last file of `hits` may go on in the next ones.
+        """
+        if not (hits or ended) or not (self._early or self._open):
+            return hits
+        paths = dict.fromkeys((*self._open, *(hit.path for hit in hits), *(self._early if ended else ())))
+        self._open = () if ended else (hits[-1].path,)
+        merged = list(hits)
+        for path in paths:
+            early = self._early.pop(path, [])
+            if path in self._open:
+                until = hits[-1].absolute_offset
+                self._early[path] = [hit for hit in early if hit.absolute_offset > until]
+                early = [hit for hit in early if hit.absolute_offset <= until]
+            merged += early
+        places = {path: number for number, path in enumerate(paths)}
+        return sorted(
+            merged,
+            key=lambda hit: (places[hit.path], hit.absolute_offset, hit.submatches[0].start, self._order[hit.rule]),
+        )
+
+    def _found(self, hits: list[ScanMatch]) -> Sequence[ScanMatch]:
+        """Return the texts that count; hold them until the end if others may overlap them."""
+        if self._request.overlaps:
+            return self._limited(hits)
+        if self._held or len(self.passes) > 1:
+            self._held += hits
+            return ()
+        return self._limited(_without_overlaps(hits, self._order))
+
+    def _limited(self, hits: Sequence[ScanMatch]) -> Sequence[ScanMatch]:
+        if self._left == math.inf:
+            return hits
+        hits = hits[: int(self._left)]
+        self._left -= len(hits)
+        return hits
+
+
+def _without_overlaps(hits: Iterable[ScanMatch], order: Mapping[str, int]) -> list[ScanMatch]:
+    """Return the texts without those that overlap an earlier one, or one of an earlier rule at the same place."""
+    files: dict[str | None, list[tuple[int, int, int, ScanMatch]]] = {}
+    for hit in hits:
+        (submatch,) = hit.submatches
+        start = hit.absolute_offset + submatch.start
+        end = hit.absolute_offset + submatch.end
+        files.setdefault(hit.path, []).append((start, order[hit.rule], end, hit))
+    kept: list[ScanMatch] = []
+    for found in files.values():
+        found.sort(key=lambda one: one[:3])
+        last = (-1, -1)
+        for start, _, end, hit in found:
+            if start >= last[1] and start != last[0]:
+                kept.append(hit)
+                last = start, end
+    return kept
