@@ -102,8 +102,9 @@ def windows(session: nox.Session) -> None:
 
 @nox.session
 def extras(session: nox.Session) -> None:
-    """Run the tests that need optional packages: MCP, data frames, documents, fsspec and the index; no frameworks."""
-    _install(session, "test", "examples", "filesystems", extras="bin,cli,documents,mcp,google,index")
+    """Run the tests that need optional packages: MCP, data frames, documents, fsspec, ast-grep and the index."""
+    extras = "bin,cli,documents,mcp,google,index,structure"
+    _install(session, "test", "examples", "filesystems", "structure", extras=extras)
     without = ["--ignore=tests/frameworks", "-m", "extra"]
     session.run("pytest", *FEWER, *without, *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
 
@@ -198,7 +199,7 @@ def release(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Run mypy and pyright, and check that the whole public interface is typed."""
-    _install(session, "typing", extras="bin,cli,documents,mcp,index")
+    _install(session, "typing", extras="bin,cli,documents,mcp,index,structure")
     session.run("mypy")
     # On Windows, only ripwrap's own code can differ. These packages would take half of the time.
     config = pathlib.Path(session.create_tmp(), "windows.ini")

@@ -36,6 +36,7 @@ RENAMED = {
     "run_inside": "run_inside_blocking",
     "run_items": "run_items_blocking",
     "run_scan": "run_scan_blocking",
+    "run_code": "run_code_blocking",
     "run_grep_in": "run_grep_in_blocking",
     "run_grep_revision": "run_grep_revision_blocking",
     "run_revision_listing": "run_revision_listing_blocking",
@@ -44,7 +45,9 @@ RENAMED = {
 WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases of docstrings that differ."""
 
-TIMED = {"AsyncRunner", "run_stream", "run_inside", "run_items", "run_revision_listing", "run_scan", "_runner"}
+TIMED = {
+    *("AsyncRunner", "run_code", "run_inside", "run_items", "run_revision_listing", "run_scan", "run_stream", "_runner")
+}
 """Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""
 
 RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")
@@ -157,9 +160,11 @@ __all__ = [
     "install",
     "rank",
     "replace",
+    "replace_code",
     "resolve",
     "scan",
     "search",
+    "search_code",
     "search_history",
     "search_in",
     "search_messages",
@@ -215,6 +220,7 @@ TARGETS = (
             "ripwrap._operations.files": ["files"],
             "ripwrap._operations.rank": ["rank"],
             "ripwrap._operations.replace": ["ReplacePlan", "replace", "undo"],
+            "ripwrap._operations.structure": ["search_code", "replace_code"],
             "ripwrap._operations.tree": ["tree", "tree_text", "_yield_entries"],
             "ripwrap.binary.resolver": ["resolve", "install"],
         },

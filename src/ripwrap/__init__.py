@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from ripwrap._operations.scan import scan
     from ripwrap._operations.search import search, search_messages
     from ripwrap._operations.streams import grep_in, search_in
+    from ripwrap._operations.structure import replace_code, search_code
     from ripwrap._operations.tree import tree, tree_text
     from ripwrap._overlay import overlay
     from ripwrap._ripgrep.limiter import limit_processes
@@ -89,6 +90,8 @@ if TYPE_CHECKING:
         Begin,
         CapturedMatch,
         Captures,
+        CodeError,
+        CodeMatch,
         Commit,
         Context,
         Elapsed,
@@ -146,6 +149,8 @@ __all__ = [
     "CapturedMatch",
     "Captures",
     "ChecksumMismatchError",
+    "CodeError",
+    "CodeMatch",
     "Commit",
     "ConflictError",
     "Context",
@@ -225,9 +230,11 @@ __all__ = [
     "overlay",
     "rank",
     "replace",
+    "replace_code",
     "sarif",
     "scan",
     "search",
+    "search_code",
     "search_history",
     "search_in",
     "search_messages",
@@ -268,6 +275,8 @@ _MODULE_OF = {
     "search": "_operations.search",
     "search_messages": "_operations.search",
     "search_in": "_operations.streams",
+    "search_code": "_operations.structure",
+    "replace_code": "_operations.structure",
     "search_history": "_operations.history",
     "grep_in": "_operations.streams",
     "count": "_operations.counts",
@@ -313,6 +322,8 @@ _MODULE_OF = {
     "Begin": "models",
     "CapturedMatch": "models",
     "Captures": "models",
+    "CodeError": "models",
+    "CodeMatch": "models",
     "Commit": "models",
     "Context": "models",
     "Elapsed": "models",

@@ -306,6 +306,45 @@ class ScanMatch(CapturedMatch, frozen=True):
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
+class CodeMatch(Match, frozen=True):
+    """Node of a syntax tree that a pattern of `search_code()` matched: a match with one submatch.
+
+    `lines` are all lines of the node. In an UTF-16 file, offsets are those of the text in UTF-8.
+
+    Attributes:
+        metavariables: Text that each metavariable of the pattern has captured, by name without `$`; for `$$$NAME`, the
+            text from the first to the last node, and `""` if there is none.
+    """
+
+    metavariables: dict[str, Text] = {}
+
+
+CodeErrorKind: TypeAlias = Literal["syntax", "timeout", "crash", "encoding", "binary", "too_large", "unreadable"]
+
+
+class CodeError(_Model, frozen=True):
+    """File that `search_code()` could not search, or only in part; it continued with the other files.
+
+    Attributes:
+        path: Path of the file; `None` if rg names no path.
+        kind: `syntax` (a part of the file does not parse; the matches in its other parts were found), `timeout`
+            (parsing took too long), `crash` (the parser crashed, or needed too much memory), `encoding` (the file is
+            not UTF-8), `binary` (it has a NUL byte in its first 64 KiB), `too_large` or `unreadable`.
+        message: Description.
+        line_number: Number of the first line that does not parse, from 1; `None` for other kinds.
+    """
+
+    type: Literal["error"] = "error"
+    path: FsPath | None
+    kind: CodeErrorKind
+    message: str
+    line_number: int | None = None
+
+    def __str__(self) -> str:
+        """Return the path and the message, with characters that cannot be printed replaced."""
+        return f"{shown(self.path)}: {self.message}" if self.path else self.message
+
+
 class Context(_Lines, frozen=True):
     """Line near a match; its `submatches` are empty unless `invert_match` is set."""
 

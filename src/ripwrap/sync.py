@@ -2,7 +2,8 @@
 # ripwrap._operations.scan, ripwrap._operations.combine, ripwrap._operations.streams,
 # ripwrap._operations.history, ripwrap._operations.counts, ripwrap._operations.expand,
 # ripwrap._operations.coverage, ripwrap._operations.files, ripwrap._operations.rank,
-# ripwrap._operations.replace, ripwrap._operations.tree, ripwrap.binary.resolver. Do not edit.
+# ripwrap._operations.replace, ripwrap._operations.structure, ripwrap._operations.tree, ripwrap.binary.resolver.
+# Do not edit.
 """The operations of ripwrap for code that does not await: the same names, blocking.
 
 Each function takes the arguments of its async twin. Most also take a `timeout` in seconds, because a blocking call
@@ -47,6 +48,7 @@ from ripwrap._operations.scan import run_scan_blocking, scan_request
 from ripwrap._operations.search import captures_request, messages_request, search_request
 from ripwrap._operations.streaming import run_stream_blocking
 from ripwrap._operations.streams import grep_in_request, run_grep_in_blocking, run_items_blocking, search_in_request
+from ripwrap._operations.structure import FILE_SECONDS, CodeItem, code_request, run_code_blocking, run_replace_code
 from ripwrap._operations.tree import (
     CHECKPOINT_INTERVAL,
     EXCLUDE,
@@ -63,7 +65,7 @@ from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg, find, install
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Context, FileCount, HistoryMatch, Match, Message, ScanMatch, TreeEntry
-from ripwrap.options import FileOptions, SearchOptions, StrPath, check_timeout
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_timeout
 from ripwrap.results import Coverage, Expansion, GrepResult, RankedChunk, Reason, Tree
 from ripwrap.sources.base import Items
 from ripwrap.workspace.blocking import Workspace
@@ -91,9 +93,11 @@ __all__ = [
     "install",
     "rank",
     "replace",
+    "replace_code",
     "resolve",
     "scan",
     "search",
+    "search_code",
     "search_history",
     "search_in",
     "search_messages",
@@ -1099,6 +1103,128 @@ def undo(
     """
     work = partial(undo_edits, journal, cwd, journals)
     return run_blocking(run_write(BlockingRunner(None, timeout=timeout), work, timeout=timeout))
+
+
+def search_code(
+    pattern: str,
+    *,
+    lang: str,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    limit: int | None = None,
+    file_timeout: float = FILE_SECONDS,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[FileOptions],
+) -> Generator[CodeItem]:
+    """Search code by its syntax, with a pattern of ast-grep; yield each match, and each file that was not searched.
+
+    A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of them,
+    such as arguments (https://ast-grep.github.io/guide/pattern-syntax.html). White space does not count. The matches
+    are those of ast-grep in all files of the language, in path order, also those within another match. JavaScript in
+    HTML is not searched. It needs the extra `structure`.
+
+    rg first finds the files that have the longest name or text of the pattern, so a pattern with a rare name is fast.
+    Files are parsed in processes of their own, because a parser may hang or crash. What was not searched is a
+    `CodeError`, with `type` `"error"`, and the other files are searched.
+
+    ```python
+    from ripwrap import sync
+
+    for hit in sync.search_code("def $NAME($$$ARGS): $$$", lang="python", cwd="docs/demo"):
+        if hit.type == "match":
+            print(hit.path, hit.line_number, hit.metavariables)
+    ```
+
+    ```text
+    shop/cart.py 4 {'NAME': 'total', 'ARGS': 'items'}
+    shop/till.py 1 {'NAME': 'pay', 'ARGS': 'amount'}
+    ```
+
+    Args:
+        pattern: A pattern of ast-grep.
+        lang: Language, as ast-grep names it: `python`, `typescript`, `tsx`, `rust`, …; files with its extensions are
+            searched.
+        cwd: The directory to search; globs and `paths` are relative to it.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
+            whatever its extension.
+        limit: Maximum number of matches, over all files.
+        file_timeout: Seconds for parsing and searching a file, after which it is a `CodeError`.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        **options: rg's flags that choose files; see `FileOptions`. `type` does not apply.
+
+    Raises:
+        pydantic.ValidationError: An option is unknown or ill-typed.
+        ValueError: The language is unknown, `limit` is negative, `type` is given, or a path or option has a NUL.
+        RipwrapError: ast-grep-py is not installed, or the process that parses cannot be started.
+        PatternError: ast-grep does not accept the pattern, or a part of it does not parse.
+        FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError: See
+            `search()`.
+        TimeoutError: The call took more than `timeout` seconds.
+
+    The call itself raises the errors about options and the language, and the error for a missing package. The first
+    iteration raises the other errors.
+    """
+    return run_code_blocking(
+        code_request(pattern, None, lang, cwd, paths, limit, file_timeout, options), rg, timeout=timeout
+    )
+
+
+def replace_code(
+    pattern: str,
+    fix: str,
+    *,
+    lang: str,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    file_timeout: float = FILE_SECONDS,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[FileOptions],
+) -> ReplacePlan:
+    """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
+
+    The edits are those of `ast-grep run --rewrite`. In `fix`, `$NAME` and `$$$NAME` are what the metavariables of the
+    pattern have captured. Lines keep their indentation relative to the match. Of matches within each other, the outer
+    one is replaced; a second call finds the others.
+
+    ```python
+    from ripwrap import sync
+
+    plan = sync.replace_code("$A[item]", "$A.get(item, 0)", lang="python", cwd="docs/demo")
+    print([(file.path, edit.before, edit.after) for file in plan for edit in file.edits])
+    ```
+
+    ```text
+    [('shop/cart.py', 'PRICES[item]', 'PRICES.get(item, 0)')]
+    ```
+
+    Args:
+        pattern: A pattern of ast-grep, as in `search_code()`.
+        fix: Text to put in place of each match.
+        lang: Language, as in `search_code()`.
+        cwd: The directory to search; globs and `paths` are relative to it.
+        paths: Files or directories to search, as in `search_code()`.
+        file_timeout: Seconds for parsing and searching a file, after which it is left out.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        **options: rg's flags that choose files. As in `replace()`, hidden files and symbolic links are left out, unless
+            `hidden` or `follow` is set.
+
+    Files that were not searched, or only in part, are in `plan.errors`.
+
+    Raises:
+        ValueError: The fix names a metavariable that the pattern does not capture; or what `search_code()` raises it
+            for.
+        ConflictError: A file changed while it was searched.
+        TimeoutError: The call took more than `timeout` seconds.
+
+    It also raises what `search_code()` raises.
+    """
+    request = code_request(pattern, fix, lang, cwd, paths, None, file_timeout, {**VISIBLE_FILES, **options})
+    known = run_blocking(run_replace_code(BlockingRunner(rg, timeout=timeout), request, timeout=timeout))
+    return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
 
 
 def tree(

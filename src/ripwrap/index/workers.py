@@ -8,35 +8,26 @@ killed at any time. If a worker ends or cannot be started, this process splits i
 import json
 import logging
 import os
-import queue
 import sys
-import weakref
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
-from contextvars import copy_context
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple
 
 from ripwrap._code.treesitter.chunker import chunker_version, syntax_chunks
 from ripwrap._code.treesitter.worker import FILE_TIMEOUT, IDLE_TIMEOUT
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
-from ripwrap._concurrency import CANCELLED, Cancellation
+from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES
+from ripwrap._subprocess.pool import WorkerPool, usable_cpus
 from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.index.splitting import TOKENIZER, Chunker, Position, Request, SplitFile, SplitText, split_file
-
-MAX_PROCESSES = 4
-"""Maximum number of processes by default; more would wait for the process that writes."""
 
 MIN_BYTES = 4_000_000
 """Size in bytes of the files of a refresh above which processes are started: about half a second of work."""
 
 _BATCH_BYTES = 400_000
 _BATCH_FILES = 200
-_WAIT_SECONDS = 0.05
 _DIGEST_BYTES = 16
 _LOGGER = logging.getLogger("ripwrap")
 _INSTALLED = os.stat(__file__).st_mtime_ns if os.path.exists(__file__) else 0
@@ -58,7 +49,7 @@ class Splitter:
 
     Attributes:
         chunker: Splits the texts.
-        processes: Maximum number of processes; 0 uses none. `None` is the number of CPUs, up to `MAX_PROCESSES`.
+        processes: Maximum number of processes; 0 uses none. `None` is the number of CPUs, up to 4.
         least: Size in bytes of the files of a refresh above which processes are started.
     """
 
@@ -83,88 +74,29 @@ class Splitter:
         if total < self.least or count < (2 if self.processes is None else 1) or not _can_start():
             yield from (split(request) for request, _ in requests)
             return
-        with CANCELLED.get().child(), closing(_Pool(count, self.chunker)) as pool:
-            yield from pool.split(root, requests, split, follow=follow)
+        failed: list[StartError] = []
 
+        def ask(worker: WorkerProcess, batch: Sequence[Request]) -> list[bytes] | None:
+            """Return the answer of a process; `None` if it ended before answering, or if none can be started."""
+            if failed:
+                return None
+            try:
+                return worker.request(_encode_request(root, batch, follow=follow))
+            except StartError as error:
+                if not failed:
+                    failed.append(error)
+                    _LOGGER.info("files are split in this process only: %s", error)
+                return None
 
-def usable_cpus() -> int:
-    """Return the number of CPUs that this process may use, up to `MAX_PROCESSES`."""
-    # On systems without affinity, such as macOS, all CPUs are usable.
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, MAX_PROCESSES)
+        pool = WorkerPool(_CODE.format(version=_version(self.chunker.version)), count, FILE_TIMEOUT, IDLE_TIMEOUT)
+        with CANCELLED.get().child(), closing(pool.map(ask, _batches(requests))) as answers:
+            for batch, message in answers:
+                yield from _answers(batch, message, split)
 
 
 def _can_start() -> bool:
     """Return True if `sys.executable` is Python; in a frozen program, it would be the program itself."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
-
-
-class _Pool:
-    """Processes that split batches of files, each driven by a thread."""
-
-    def __init__(self, count: int, chunker: Chunker) -> None:
-        """Set the number of processes; they are started when they are needed.
-
-        Args:
-            count: Number of processes.
-            chunker: Splits the texts.
-        """
-        code = _CODE.format(version=_version(chunker.version))
-        workers = [WorkerProcess(code, FILE_TIMEOUT, IDLE_TIMEOUT) for _ in range(count)]
-        self._workers = workers
-        self._free: queue.SimpleQueue[WorkerProcess] = queue.SimpleQueue()
-        for worker in workers:
-            self._free.put(worker)
-            weakref.finalize(self, worker.kill)  # called when the interpreter ends, too
-        self._threads = ThreadPoolExecutor(count, "ripwrap-worker")
-        self._failed = False
-        self._ended = Cancellation()
-
-    def close(self) -> None:
-        """End the processes and threads at once."""
-        self._ended.set()  # ends the process of a request that is under way, even if it is being started
-        self._threads.shutdown(cancel_futures=True)
-        for worker in self._workers:
-            worker.kill()
-
-    def split(
-        self, root: str, requests: Iterable[SizedRequest], split: Callable[[Request], SplitFile], *, follow: bool
-    ) -> Iterator[SplitFile]:
-        """Yield the results of `split` for all files, in order."""
-        context = copy_context()
-        context.run(CANCELLED.set, self._ended)
-        batches = _batches(requests)
-        pending: deque[tuple[list[Request], Future[list[bytes] | None]]] = deque()
-        while True:
-            for batch in islice(batches, 2 * len(self._workers) - len(pending)):
-                message = _encode_request(root, batch, follow=follow)
-                pending.append((batch, self._threads.submit(context.copy().run, self._ask, message)))
-            if not pending:
-                return
-            batch, future = pending.popleft()
-            while not wait([future], _WAIT_SECONDS).done:  # Windows delivers a Ctrl-C only between two waits
-                _check_cancelled()
-            yield from _answers(batch, future.result(), split)
-
-    def _ask(self, message: list[bytes]) -> list[bytes] | None:
-        """Send a batch to a free process and return its answer, or `None` if the process ended before answering."""
-        if self._failed or self._ended.is_set():
-            return None
-        worker = self._free.get()
-        try:
-            return worker.request(message)
-        except StartError as error:
-            if not self._failed:
-                self._failed = True
-                _LOGGER.info("files are split in this process only: %s", error)
-            return None
-        finally:
-            self._free.put(worker)
-
-
-def _check_cancelled() -> None:
-    if CANCELLED.get().is_set():
-        raise TimeoutError("the call of the index was cancelled")
 
 
 def _answers(

@@ -1,0 +1,115 @@
+"""Compare `search_code()` with ast-grep on five packages: the same matches, and times.
+
+    python benchmarks/structure.py DIR
+
+DIR keeps the packages, which pip downloads from PyPI, and which are unpacked. Each pattern is searched by ripwrap, by
+ast-grep-py in every file, and by the program `ast-grep`, which has a thread for each CPU, if it is installed
+(`pip install ast-grep-cli`). The time is the least of three runs, in seconds of a clock; all of them begin with nothing
+parsed. The matches are compared by path, start and end.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from ast_grep_py import SgRoot
+
+from ripwrap import CodeMatch, sync
+
+PACKAGES = ("aiohttp==3.13.2", "django==5.2.8", "flask==3.1.2", "pydantic==2.12.4", "requests==2.32.5")
+PATTERNS = {
+    "rare": ("hashlib.md5($$$A)", "asyncio.shield($A)", "requests.get($URL, $$$)", "raise $E from None"),
+    "common": ("isinstance($A, $B)", "super().__init__($$$A)", "warnings.warn($$$A)"),
+    "no name": ("$A == $B", "lambda $A: $B"),
+}
+"""Patterns, by how many files have their longest name; `raise … from None` has the name `None`."""
+
+RUNS = 3
+
+Hit: TypeAlias = tuple[str, int, int]
+
+
+def unpack(folder: Path) -> Path:
+    """Download and unpack the packages that are not there; return the directory with their files."""
+    tree = folder / "tree"
+    if not tree.exists():
+        pip = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--only-binary=:all:"]
+        subprocess.run([*pip, f"--dest={folder}", *PACKAGES], check=True)
+        for wheel in sorted(folder.glob("*.whl")):
+            with zipfile.ZipFile(wheel) as opened:
+                opened.extractall(tree)
+    return tree
+
+
+def by_ripwrap(tree: Path, pattern: str) -> list[Hit]:
+    """Return what `search_code()` finds."""
+    hits = (hit for hit in sync.search_code(pattern, lang="python", cwd=tree) if isinstance(hit, CodeMatch))
+    found: list[Hit] = []
+    for hit in hits:
+        (submatch,) = hit.submatches
+        start = hit.absolute_offset
+        found.append((hit.path or "", start + submatch.start, start + submatch.end))
+    return sorted(found)
+
+
+def by_ast_grep_py(tree: Path, pattern: str) -> list[Hit]:
+    """Return what ast-grep-py finds in every file, with offsets in characters of texts in ASCII."""
+    found: list[Hit] = []
+    for path in (path for extension in ("py", "pyi") for path in tree.rglob(f"*.{extension}")):
+        text = path.read_text("utf-8")
+        name = str(path.relative_to(tree))
+        for node in SgRoot(text, "python").root().find_all(pattern=pattern):
+            start, end = (len(text[: place.index].encode()) for place in (node.range().start, node.range().end))
+            found.append((name, start, end))
+    return sorted(found)
+
+
+def by_program(program: str, tree: Path, pattern: str) -> list[Hit]:
+    """Return what the program `ast-grep` finds."""
+    argv = [program, "run", "--json=stream", "--lang=python", f"--pattern={pattern}", "."]
+    done = subprocess.run(argv, cwd=tree, capture_output=True, check=False)
+    matches = map(json.loads, done.stdout.splitlines())
+    places = ((one["file"].removeprefix("./"), one["range"]["byteOffset"]) for one in matches)
+    return sorted((path, place["start"], place["end"]) for path, place in places)
+
+
+def measure(work: Callable[[], list[Hit]]) -> tuple[list[Hit], float]:
+    """Return what a function finds, and the least of its times."""
+    times: list[float] = []
+    found: list[Hit] = []
+    for _ in range(RUNS):
+        begun = time.perf_counter()
+        found = work()
+        times.append(time.perf_counter() - begun)
+    return found, min(times)
+
+
+def main() -> None:
+    """Print the table."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    tree = unpack(folder)
+    program = shutil.which("ast-grep", path=sysconfig.get_path("scripts"))
+    print("| name | pattern | matches | same | ripwrap | ast-grep-py, ratio | `ast-grep`, ratio |")
+    print("|---|---|---:|---|---:|---:|---:|")
+    for kind, patterns in PATTERNS.items():
+        for pattern in patterns:
+            found, seconds = measure(partial(by_ripwrap, tree, pattern))
+            expected, others = measure(partial(by_ast_grep_py, tree, pattern))
+            same, row = found == expected, f"{seconds:.2f} s | {others:.2f} s, {seconds / others:.2f}"
+            if program is not None:
+                printed, others = measure(partial(by_program, program, tree, pattern))
+                same, row = same and found == printed, f"{row} | {others:.2f} s, {seconds / others:.2f}"
+            print(f"| {kind} | `{pattern}` | {len(found):,} | {same} | {row} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

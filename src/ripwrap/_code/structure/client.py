@@ -1,0 +1,153 @@
+"""Worker processes that search texts with ast-grep, because hostile source may make a parser hang or crash."""
+
+import json
+import time
+from importlib.util import find_spec
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from ripwrap._code.structure.languages import Language
+from ripwrap._subprocess.pool import WorkerPool, usable_cpus
+from ripwrap._subprocess.worker import StartError, WorkerProcess
+from ripwrap._text import in_seconds
+from ripwrap.errors import Hint, HintedText, PatternError, RipwrapError
+
+_IDLE_SECONDS = 60.0
+_CODE = "from ripwrap._code.structure.worker import serve; serve({seconds!r}, {idle!r})"
+_FILES_FOR_ANOTHER = 16
+"""Number of files from which on a further process is started: starting one takes as long as these."""
+
+
+class UnsearchedError(Exception):
+    """Error for a text that could not be searched.
+
+    Attributes:
+        kind: `timeout` or `crash`.
+    """
+
+    def __init__(self, kind: Literal["timeout", "crash"], message: str) -> None:
+        super().__init__(message)
+        self.kind: Literal["timeout", "crash"] = kind
+
+
+class Replacement(NamedTuple):
+    """Edit of a match.
+
+    Attributes:
+        end: End of what is replaced, in bytes; it begins with the match.
+        text: New text.
+    """
+
+    end: int
+    text: str
+
+
+class Hit(NamedTuple):
+    """Match in a text; offsets are in bytes.
+
+    Attributes:
+        start: Start of the match.
+        end: End of the match.
+        spans: Start and end of what each metavariable has captured.
+        edit: Replacement; `None` without a fix, and if it is not known what to replace.
+    """
+
+    start: int
+    end: int
+    spans: dict[str, tuple[int, int]]
+    edit: Replacement | None
+
+
+class Answer(BaseModel, frozen=True):
+    """Matches in a text.
+
+    Attributes:
+        hits: Matches, as ast-grep finds them: by their start, outer ones first.
+        error_line: Number of the first line that does not parse; `None` if all parse.
+    """
+
+    hits: list[Hit]
+    error_line: int | None
+
+
+class _Checked(BaseModel, frozen=True):
+    literals: tuple[str, ...] = ()
+    pattern_error: str | None = None
+    fix_error: str | None = None
+
+
+class CodeWorkers:
+    """Processes that search for a pattern.
+
+    Attributes:
+        pool: Processes.
+    """
+
+    def __init__(self, pattern: str, language: Language, fix: str | None, seconds: float) -> None:
+        """Set what to search for, and the time limit of a text; processes are started when they are needed."""
+        self._pattern = pattern
+        self._language = language
+        self._head = json.dumps([pattern, language.name, fix]).encode()
+        self._seconds = seconds
+        code = _CODE.format(seconds=seconds, idle=_IDLE_SECONDS)
+        self.pool = WorkerPool(code, usable_cpus(), seconds, _IDLE_SECONDS)
+
+    def count(self, files: int) -> int:
+        """Return the number of processes to use for a number of files."""
+        return min(len(self.pool.workers), 1 + files // _FILES_FOR_ANOTHER)
+
+    def check(self) -> tuple[str, ...]:
+        """Return texts that each match contains, the longest first.
+
+        Raises:
+            PatternError: ast-grep does not accept the pattern.
+            ValueError: The fix names a metavariable that the pattern does not capture.
+            RipwrapError: The process cannot be started.
+            TimeoutError: The call was cancelled.
+        """
+        try:
+            answer = self._request(self.pool.workers[0], None)
+            found = _Checked.model_validate_json(answer)
+        except (UnsearchedError, ValidationError):
+            found = _Checked(pattern_error="ast-grep crashes on it, or takes too long")
+        if found.pattern_error is not None:
+            error = PatternError(f"the pattern {self._pattern!r} cannot be used: {found.pattern_error}")
+            error.pattern = self._pattern
+            raise error
+        if found.fix_error is not None:
+            raise ValueError(found.fix_error)
+        return found.literals
+
+    def search(self, worker: WorkerProcess, text: bytes) -> Answer:
+        """Return the matches in a text in UTF-8.
+
+        Raises:
+            UnsearchedError: It took too long, or the process crashed.
+            RipwrapError: The process cannot be started.
+            TimeoutError: The call was cancelled.
+        """
+        try:
+            return Answer.model_validate_json(self._request(worker, text))
+        except ValidationError:
+            raise UnsearchedError("crash", "the parser crashed") from None
+
+    def _request(self, worker: WorkerProcess, text: bytes | None) -> bytes:
+        begun = time.monotonic()
+        try:
+            answer = worker.request([self._head] if text is None else [self._head, text])
+        except StartError as error:
+            raise RipwrapError(f"the process that parses code cannot be started: {error}") from error
+        if answer is not None:
+            return answer[0]
+        if time.monotonic() - begun >= self._seconds:
+            raise UnsearchedError("timeout", f"the parser was stopped after {in_seconds(self._seconds)}")
+        raise UnsearchedError("crash", "the parser crashed, or needed too much memory")
+
+
+def check_installed() -> None:
+    """Raise `RipwrapError` if ast-grep-py is not there."""
+    if find_spec("ast_grep_py") is None:
+        raise RipwrapError(
+            HintedText("search by syntax needs ast-grep-py: ", Hint(kind="install", target="ripwrap[structure]"))
+        )

@@ -1,0 +1,201 @@
+"""Read a pattern of ast-grep: check it, list its metavariables, and the texts that each match must contain.
+
+Texts follow from how ast-grep matches (`crates/core/src/match_tree` of ast-grep, strictness `smart`): a named node of
+the pattern without children matches only a node with the same text. Tokens without a name, such as commas and keywords,
+are compared by their kind, which is their text in the grammar. Tokens after a list (`$$$`) are not compared at all.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ast_grep_py import SgNode, SgRoot
+
+from ripwrap._code.structure.languages import Language
+
+_CAUSE = re.compile(r"^ +\d+: (.+)$", re.MULTILINE)
+_SIGILS = re.compile(r"(\$+)(.?)", re.DOTALL)
+_NAME = r"[A-Z0-9_]*"
+_WORD = re.compile("[A-Za-z]{2,}")
+
+_EXACT_KEYWORDS = frozenset(["c", "cpp", "go", "java", "javascript", "lua", "python", "rust", "tsx", "typescript"])
+"""Languages whose keywords have one spelling; in PHP, for example, case does not count."""
+
+_COMMON = frozenset(("None", "True", "False", "self", "cls", "this", "null", "true", "false", "nil", "super"))
+"""Names that nearly all files have."""
+
+
+class BadPatternError(Exception):
+    """Error for a pattern or a fix that cannot be used; the message says why."""
+
+
+class Variable(NamedTuple):
+    """Metavariable of a pattern.
+
+    Attributes:
+        name: Name without `$`; empty if nothing is captured, as for `$_` and `$$$`.
+        multiple: True for `$$$NAME`, which matches any number of nodes.
+        named: False for `$$NAME`, which also matches nodes without a name, such as operators.
+    """
+
+    name: str
+    multiple: bool = False
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Node of a pattern.
+
+    Attributes:
+        kind: Kind of the node.
+        text: Text of a node without children.
+        named: True for a named node of the grammar.
+        variable: Metavariable that the node is; `None` if it is none.
+        children: Children, without those that are missing in the pattern.
+    """
+
+    kind: str
+    text: str
+    named: bool
+    variable: Variable | None
+    children: tuple["Goal", ...]
+
+    @property
+    def is_list(self) -> bool:
+        """True for a metavariable that matches any number of nodes."""
+        return self.variable is not None and self.variable.multiple
+
+    @property
+    def is_token(self) -> bool:
+        """True for a node that has no name in the grammar, such as a comma or a keyword."""
+        return not self.named and not self.children and self.variable is None
+
+    def walk(self) -> Iterator["Goal"]:
+        """Yield this node and those below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Pattern that ast-grep accepts.
+
+    Attributes:
+        source: Pattern.
+        language: Language.
+        root: Node that a match is compared with.
+    """
+
+    source: str
+    language: Language
+    root: Goal
+
+    @property
+    def variables(self) -> Sequence[Variable]:
+        """Metavariables that capture something, in the order of the pattern."""
+        found = (goal.variable for goal in self.root.walk())
+        return tuple({(one.name, one.multiple): one for one in found if one is not None and one.name}.values())
+
+    @property
+    def by_name(self) -> Mapping[str, Variable]:
+        """Metavariables by name; of `$NAME` and `$$$NAME` the first."""
+        known: dict[str, Variable] = {}
+        for one in self.variables:
+            if one.name not in known or not one.multiple:
+                known[one.name] = one
+        return known
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """Texts in one line that each match contains: names and strings, then keywords; of both, the longest first."""
+        leaves = list(_compared(self.root))
+        texts = {line.strip() for leaf in leaves if leaf.named for line in leaf.text.splitlines()} - {""}
+        tokens = (leaf.kind for leaf in leaves if not leaf.named and leaf.kind == leaf.text)
+        keywords = set(_WORD.findall(" ".join(tokens))) if self.language.name in _EXACT_KEYWORDS else set[str]()
+        frequent = keywords - texts | _COMMON & texts
+        return tuple(sorted(texts | keywords, key=lambda text: (text in frequent, -len(text), text)))
+
+
+def _compared(goal: Goal) -> Iterator[Goal]:
+    """Yield the nodes without children that ast-grep compares."""
+    if not goal.children and goal.variable is None:
+        yield goal
+    after_list = False
+    for child in goal.children:
+        if not (after_list and child.is_token):
+            after_list = child.is_list
+            yield from _compared(child)
+
+
+def read_pattern(source: str, language: Language) -> Pattern:
+    """Return a pattern.
+
+    Raises:
+        BadPatternError: ast-grep does not accept it, or cannot parse it as a whole.
+    """
+    try:
+        SgRoot("", language.name).root().find(pattern=source)
+    except RuntimeError as error:
+        causes = _CAUSE.findall(str(error).partition("Stack backtrace:")[0])
+        raise BadPatternError(_explain(causes[-1] if causes else str(error))) from None
+    node = SgRoot(_with_expando(source, language.expando), language.name).root()
+    while (inner := _only_child(node)) is not None:
+        node = inner
+    root = _goal(node, language.expando)
+    for goal in root.walk():
+        if goal.kind == "ERROR":
+            raise BadPatternError(f"it is not valid {language.name}; a pattern must be code that parses by itself")
+    return Pattern(source, language, root)
+
+
+def _explain(cause: str) -> str:
+    """Return a cause that ast-grep names as a clause."""
+    if cause.startswith("Multiple AST nodes"):
+        return "it has several statements or expressions; a pattern must be one node of the syntax tree"
+    if cause.startswith("No AST root"):
+        return "it is empty"
+    if cause.startswith("Standalone multi meta variable"):
+        return "it is only a $$$ metavariable; use $NAME, or put it into a larger pattern"
+    return cause
+
+
+def _with_expando(source: str, expando: str) -> str:
+    """Return the pattern as ast-grep parses it: with another character for the `$` of metavariables."""
+
+    def replaced(found: "re.Match[str]") -> str:
+        sigils, after = found.groups()
+        is_variable = len(sigils) == 3 or (bool(after) and (after == "_" or "A" <= after <= "Z"))
+        return (expando * len(sigils) if is_variable else sigils) + after
+
+    return _SIGILS.sub(replaced, source)
+
+
+def _only_child(node: SgNode) -> SgNode | None:
+    """Return the child of a node with one child; a second one may be missing in the source, or have no kind."""
+    children = node.children()
+    if len(children) == 1 or (len(children) == 2 and (not children[1].kind() or _is_missing(children[1]))):
+        return children[0]
+    return None
+
+
+def _is_missing(node: SgNode) -> bool:
+    return node.is_leaf() and not node.text()
+
+
+def _goal(node: SgNode, expando: str) -> Goal:
+    variable = _variable(node.text(), expando)
+    children = () if variable else tuple(_goal(one, expando) for one in node.children() if not _is_missing(one))
+    return Goal(node.kind(), node.text() if node.is_leaf() else "", node.is_named(), variable, children)
+
+
+def _variable(text: str, expando: str) -> Variable | None:
+    """Return the metavariable that a text is, with another character for `$`."""
+    sigil = re.escape(expando)
+    if found := re.fullmatch(f"{sigil}{{3}}({_NAME})", text):
+        return Variable("" if found[1].startswith("_") else found[1], multiple=True)
+    if found := re.fullmatch(f"{sigil}({sigil})?([A-Z_]{_NAME})", text):
+        return Variable("" if found[2].startswith("_") else found[2], named=not found[1])
+    return None

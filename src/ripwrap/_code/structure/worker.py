@@ -1,0 +1,100 @@
+"""Search texts with ast-grep, in a worker process: only it imports this module, and with it `ast_grep_py`."""
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeAlias
+
+from ast_grep_py import SgRoot
+
+from ripwrap._code.structure.fixes import Fix, end_of, read_fix, span_of
+from ripwrap._code.structure.languages import LANGUAGES
+from ripwrap._code.structure.patterns import BadPatternError, Pattern, read_pattern
+from ripwrap._subprocess.worker import serve_requests
+
+FoundHit: TypeAlias = tuple[int, int, dict[str, tuple[int, int]], tuple[int, str] | None]
+
+
+def serve(seconds: float, idle: float) -> None:
+    """Answer requests on stdin until it ends: the worker's side of `ripwrap._code.structure.client.CodeWorkers`."""
+
+    def answer(request: list[bytes]) -> list[bytes]:
+        source, language, fix = json.loads(request[0])
+        found = _check(source, language, fix) if len(request) == 1 else search(source, language, fix, request[1])
+        return [json.dumps(found).encode()]
+
+    serve_requests(answer, seconds, idle)
+
+
+@lru_cache(maxsize=1)
+def _read(source: str, language: str, fix: str | None) -> tuple[Pattern, Fix | None]:
+    pattern = read_pattern(source, LANGUAGES[language])
+    return pattern, None if fix is None else read_fix(fix, pattern)
+
+
+def _check(source: str, language: str, fix: str | None) -> dict[str, Any]:
+    """Return the texts that each match contains, or why the pattern or the fix cannot be used."""
+    try:
+        pattern = read_pattern(source, LANGUAGES[language])
+    except BadPatternError as error:
+        return {"pattern_error": str(error)}
+    try:
+        _read(source, language, fix)
+    except BadPatternError as error:
+        return {"fix_error": str(error)}
+    return {"literals": pattern.literals}
+
+
+def search(source: str, language: str, fix: str | None, content: bytes) -> dict[str, Any]:
+    """Return the matches in a text, with offsets in bytes, and the first line that does not parse.
+
+    A match is its start, its end, the span of each metavariable, and with `fix` its edit: the end of what is replaced,
+    and the new text. The edit is `None` if the end is not known.
+    """
+    pattern, template = _read(source, language, fix)
+    text = content.decode()
+    root = SgRoot(text, language).root()
+    hits: list[FoundHit] = []
+    variables = pattern.by_name
+    for node in root.find_all(pattern=source):
+        place = node.range()
+        spans = {name: span_of(node, variable) for name, variable in variables.items()}
+        end = None if template is None else end_of(pattern, node)
+        edit = None if template is None or end is None else (end, template.render(node, text))
+        hits.append((place.start.index, place.end.index, spans, edit))
+    broken = root.find(kind="ERROR")
+    return {
+        "hits": hits if text.isascii() else _in_bytes(text, hits),
+        "error_line": None if broken is None else broken.range().start.line + 1,
+    }
+
+
+def _in_bytes(text: str, hits: Sequence[FoundHit]) -> list[FoundHit]:
+    """Return the matches with offsets in bytes in place of characters."""
+    known = _byte_offsets(text, chain.from_iterable(_offsets(hit) for hit in hits))
+    return [
+        (
+            known[start],
+            known[end],
+            {name: (known[first], known[last]) for name, (first, last) in spans.items()},
+            None if edit is None else (known[edit[0]], edit[1]),
+        )
+        for start, end, spans, edit in hits
+    ]
+
+
+def _offsets(hit: FoundHit) -> list[int]:
+    start, end, spans, edit = hit
+    return [start, end, *chain.from_iterable(spans.values()), *([] if edit is None else [edit[0]])]
+
+
+def _byte_offsets(text: str, offsets: Iterable[int]) -> dict[int, int]:
+    """Map offsets in characters to offsets in bytes."""
+    known: dict[int, int] = {}
+    done = size = 0
+    for offset in sorted(set(offsets)):
+        size += len(text[done:offset].encode())
+        known[offset] = size
+        done = offset
+    return known

@@ -1,0 +1,457 @@
+"""Search code by its syntax with ast-grep, and make a plan that replaces what was found.
+
+rg lists the files of the language that have the longest text that each match must contain. Only these are parsed, in
+worker processes. The matches are those of ast-grep in all files.
+"""
+
+import math
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self, TypeAlias, Unpack, cast
+
+from ripwrap._code.structure.client import Answer, CodeWorkers, UnsearchedError, check_installed
+from ripwrap._code.structure.languages import Language, find_language
+from ripwrap._operations.planning import Change, Found, plan_files
+from ripwrap._operations.replace import ReplacePlan
+from ripwrap._overlay import refuse_overlay
+from ripwrap._ripgrep.command import ARGUMENTS, Command, files_command, search_command
+from ripwrap._ripgrep.decoder import PathDecoder, listing_decoder
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, DeadlineRunner, Runner, Step, run_blocking
+from ripwrap._safe_open import open_regular_file
+from ripwrap._subprocess.worker import WorkerProcess
+from ripwrap._text import byte_order_mark, is_binary
+from ripwrap.binary.resolver import Rg
+from ripwrap.edits import EditPlan
+from ripwrap.errors import Hint, HintedText
+from ripwrap.models import CodeError, CodeErrorKind, CodeMatch, PathError, Submatch
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+
+FILE_SECONDS = 10.0
+"""Seconds for parsing and searching a file."""
+
+MAX_FILE_BYTES = 32 << 20
+"""Size above which a file is not parsed: its tree would need more than the memory of a worker process."""
+
+_TYPE = "ripwrapcode"
+_HEAD_BYTES = 64 << 10
+
+CodeItem: TypeAlias = CodeMatch | CodeError
+
+
+def search_code(
+    pattern: str,
+    *,
+    lang: str,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    limit: int | None = None,
+    file_timeout: float = FILE_SECONDS,
+    rg: Rg = None,
+    **options: Unpack[FileOptions],
+) -> AsyncGenerator[CodeItem]:
+    """Search code by its syntax, with a pattern of ast-grep; yield each match, and each file that was not searched.
+
+    A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of them,
+    such as arguments (https://ast-grep.github.io/guide/pattern-syntax.html). White space does not count. The matches
+    are those of ast-grep in all files of the language, in path order, also those within another match. JavaScript in
+    HTML is not searched. It needs the extra `structure`.
+
+    rg first finds the files that have the longest name or text of the pattern, so a pattern with a rare name is fast.
+    Files are parsed in processes of their own, because a parser may hang or crash. What was not searched is a
+    `CodeError`, with `type` `"error"`, and the other files are searched.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+
+    async def main():
+        async for hit in ripwrap.search_code("def $NAME($$$ARGS): $$$", lang="python", cwd="docs/demo"):
+            if hit.type == "match":
+                print(hit.path, hit.line_number, hit.metavariables)
+
+
+    asyncio.run(main())
+    ```
+
+    ```text
+    shop/cart.py 4 {'NAME': 'total', 'ARGS': 'items'}
+    shop/till.py 1 {'NAME': 'pay', 'ARGS': 'amount'}
+    ```
+
+    Args:
+        pattern: A pattern of ast-grep.
+        lang: Language, as ast-grep names it: `python`, `typescript`, `tsx`, `rust`, …; files with its extensions are
+            searched.
+        cwd: The directory to search; globs and `paths` are relative to it.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
+            whatever its extension.
+        limit: Maximum number of matches, over all files.
+        file_timeout: Seconds for parsing and searching a file, after which it is a `CodeError`.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags that choose files; see `FileOptions`. `type` does not apply.
+
+    Raises:
+        pydantic.ValidationError: An option is unknown or ill-typed.
+        ValueError: The language is unknown, `limit` is negative, `type` is given, or a path or option has a NUL.
+        RipwrapError: ast-grep-py is not installed, or the process that parses cannot be started.
+        PatternError: ast-grep does not accept the pattern, or a part of it does not parse.
+        FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError: See
+            `search()`.
+
+    The call itself raises the errors about options and the language, and the error for a missing package. The first
+    iteration raises the other errors.
+    """
+    return run_code(code_request(pattern, None, lang, cwd, paths, limit, file_timeout, options), rg)
+
+
+async def replace_code(
+    pattern: str,
+    fix: str,
+    *,
+    lang: str,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    file_timeout: float = FILE_SECONDS,
+    rg: Rg = None,
+    **options: Unpack[FileOptions],
+) -> ReplacePlan:
+    """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
+
+    The edits are those of `ast-grep run --rewrite`. In `fix`, `$NAME` and `$$$NAME` are what the metavariables of the
+    pattern have captured. Lines keep their indentation relative to the match. Of matches within each other, the outer
+    one is replaced; a second call finds the others.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+
+    async def main():
+        plan = await ripwrap.replace_code("$A[item]", "$A.get(item, 0)", lang="python", cwd="docs/demo")
+        print([(file.path, edit.before, edit.after) for file in plan for edit in file.edits])
+
+
+    asyncio.run(main())
+    ```
+
+    ```text
+    [('shop/cart.py', 'PRICES[item]', 'PRICES.get(item, 0)')]
+    ```
+
+    Args:
+        pattern: A pattern of ast-grep, as in `search_code()`.
+        fix: Text to put in place of each match.
+        lang: Language, as in `search_code()`.
+        cwd: The directory to search; globs and `paths` are relative to it.
+        paths: Files or directories to search, as in `search_code()`.
+        file_timeout: Seconds for parsing and searching a file, after which it is left out.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags that choose files. As in `replace()`, hidden files and symbolic links are left out, unless
+            `hidden` or `follow` is set.
+
+    Files that were not searched, or only in part, are in `plan.errors`.
+
+    Raises:
+        ValueError: The fix names a metavariable that the pattern does not capture; or what `search_code()` raises it
+            for.
+        ConflictError: A file changed while it was searched.
+
+    It also raises what `search_code()` raises.
+    """
+    request = code_request(pattern, fix, lang, cwd, paths, None, file_timeout, {**VISIBLE_FILES, **options})
+    known = await run_replace_code(AsyncRunner(rg), request, timeout=None)
+    return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRequest:
+    """A checked call of `search_code()` or `replace_code()`.
+
+    Attributes:
+        pattern: Pattern.
+        fix: Text to put in place of each match; `None` for a search.
+        language: Language.
+        paths: Files or directories to search; empty is all of the directory.
+        limit: Maximum number of matches; `None` is no limit.
+        file_timeout: Seconds for a file.
+        options: Options, with the file type of the language.
+        listing: Command that lists the files of the language.
+    """
+
+    pattern: str
+    fix: str | None
+    language: Language
+    paths: tuple[StrPath, ...]
+    limit: int | None
+    file_timeout: float
+    options: FileOptions
+    listing: Command
+
+    @property
+    def root(self) -> str:
+        """Directory that is searched, as an absolute path without `..`."""
+        return os.path.normpath(self.listing.cwd)
+
+    def candidates(self, literals: Sequence[str]) -> "Step[ListingCollector[str]]":
+        """Return the step that lists the files with the first of these texts; without texts, all files."""
+        decoder: Callable[[], Any] = PathDecoder
+        command = self.listing
+        if literals:
+            options = cast("SearchOptions", {**self.options, "fixed_strings": True, "text": True})
+            command = search_command(literals[0], self.listing.cwd, self.paths, options, "files-with-matches")
+            decoder = partial(listing_decoder, counts=command.counts)
+        return Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+
+
+def code_request(
+    pattern: str,
+    fix: str | None,
+    lang: str,
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    limit: int | None,
+    file_timeout: float,
+    options: FileOptions,
+) -> CodeRequest:
+    """Return the checked request of `search_code()` or `replace_code()`."""
+    refuse_overlay("A search by syntax")
+    language = find_language(lang)
+    if options.get("type"):
+        raise ValueError(HintedText(Hint("type", kind="omit"), " does not apply: the language chooses files; use glob"))
+    for name, text in {"pattern": pattern, "fix": fix or ""}.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be a string, got {type(text).__name__}")
+    seconds = check_timeout(file_timeout)
+    if not seconds:
+        raise ValueError(f"file_timeout must be a positive number of seconds, got {file_timeout}")
+    check_installed()
+    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+    added = options.get("type_add", ())
+    globs = (f"{_TYPE}:*.{extension}" for extension in language.extensions)
+    arguments = (*ARGUMENTS, "lang", "file_timeout", "fix")
+    files_command(cwd, several, options, arguments=arguments)  # checks the options and their types
+    known: FileOptions = {
+        **options,
+        "type_add": (*((added,) if isinstance(added, str) else added), *globs),
+        "type": _TYPE,
+    }
+    listing = files_command(cwd, several, known)
+    return CodeRequest(pattern, fix, language, several, check_limit(limit), seconds, known, listing)
+
+
+async def run_code(request: CodeRequest, rg: Rg) -> AsyncGenerator[CodeItem]:
+    """Search, and yield matches and errors."""
+    run = AsyncRunner(rg)
+    with CodeSearch(request) as search:
+        found = await search.begin(run)
+        while found is not None:
+            for item in search.limited(found.items()):
+                yield item
+            found = await search.next(run)
+
+
+def run_code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Generator[CodeItem]:
+    """Search, and yield matches and errors, blocking.
+
+    Raises:
+        ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
+    """
+    return _code_blocking(request, rg, check_timeout(timeout))
+
+
+def _code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Generator[CodeItem]:
+    run = DeadlineRunner(BlockingRunner(rg, timeout=timeout), timeout)
+    with CodeSearch(request) as search:
+        found = run_blocking(search.begin(run))
+        while found is not None:
+            yield from search.limited(found.items())
+            found = run_blocking(search.next(run))
+
+
+async def run_replace_code(run: Runner, request: CodeRequest, *, timeout: float | None) -> EditPlan:  # noqa: ASYNC109
+    """Search, and read the files with matches; raise what `replace_code()` raises."""
+    files: list[Found] = []
+    errors: list[CodeError] = []
+    run = DeadlineRunner(run, check_timeout(timeout))
+    with CodeSearch(request) as search:
+        await search.begin(run)
+        while (found := await search.next(run)) is not None:
+            errors += found.errors
+            if found.changes:
+                files.append(Found(found.path, found.changes))
+        planned, left_out = await run.call(partial(plan_files, request.root, files))
+    told = (PathError(path=one.path, kind="other", message=one.message) for one in errors)
+    return EditPlan(root=request.root, files=planned, errors=(*search.unlisted, *told, *left_out))
+
+
+@dataclass(slots=True)
+class FoundInFile:
+    """What was found in a file.
+
+    Attributes:
+        path: Path; empty for errors about other paths.
+        matches: Matches.
+        changes: Changes that a fix makes.
+        errors: Errors.
+    """
+
+    path: str = ""
+    matches: list[CodeMatch] = field(default_factory=list[CodeMatch])
+    changes: list[Change] = field(default_factory=list[Change])
+    errors: list[CodeError] = field(default_factory=list[CodeError])
+
+    def add_error(self, kind: CodeErrorKind, message: str, line_number: int | None = None) -> None:
+        """Add an error about the file."""
+        self.errors.append(CodeError(path=self.path, kind=kind, message=message, line_number=line_number))
+
+    def items(self) -> Iterator[CodeItem]:
+        """Yield the matches, then the errors."""
+        yield from self.matches
+        yield from self.errors
+
+
+class CodeSearch:
+    """State of a search by syntax; a context manager that ends its processes.
+
+    Attributes:
+        unlisted: Paths that rg could not read; known after `begin()`.
+    """
+
+    def __init__(self, request: CodeRequest) -> None:
+        """Prepare the search; processes are started when they are needed."""
+        self._request = request
+        self._limit = math.inf if request.limit is None else request.limit
+        self._workers = CodeWorkers(request.pattern, request.language, request.fix, request.file_timeout)
+        self.unlisted: tuple[PathError, ...] = ()
+        self._literals: tuple[bytes, ...] = ()
+        self._results: Generator[tuple[str, FoundInFile]] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._workers.pool.close()
+        if self._results is not None:
+            with suppress(ValueError):  # a thread that was cancelled still waits in it; the thread ends it
+                self._results.close()
+
+    async def begin(self, run: Runner) -> FoundInFile | None:
+        """Check the pattern and list the files; return the paths that rg could not read.
+
+        Raises what the first iteration of `search_code()` raises.
+        """
+        request = self._request
+        literals = await run.call(self._workers.check)
+        if self._limit == 0:
+            return None
+        self._literals = tuple(text.encode() for text in literals)
+        listing = await run.collect(request.candidates(literals))
+        listed = listing.every()
+        if not cast("Mapping[str, Any]", request.options).keys() & {"sort", "sortr"}:
+            listed.sort(key=lambda path: path_order(os.fsencode(path)))
+        self._results = self._workers.pool.map(self._search_file, listed, self._workers.count(len(listed)))
+        self.unlisted = tuple(error for error in listing.errors if not error.harmless)
+        unreadable = (CodeError(path=one.path, kind="unreadable", message=one.message) for one in self.unlisted)
+        return FoundInFile(errors=list(unreadable))
+
+    async def next(self, run: Runner) -> FoundInFile | None:
+        """Return what was found in the next file with matches or errors; `None` at the end."""
+        if self._results is None or self._limit <= 0:
+            return None
+        return await run.call(self._next)
+
+    def limited(self, items: Iterable[CodeItem]) -> Iterator[CodeItem]:
+        """Yield items until the limit of matches is reached."""
+        for item in items:
+            if self._limit <= 0:
+                return
+            self._limit -= item.type == "match"
+            yield item
+
+    def _next(self) -> FoundInFile | None:
+        results = self._results or iter(())
+        return next((found for _, found in results if found.matches or found.changes or found.errors), None)
+
+    def _search_file(self, worker: WorkerProcess, path: str) -> FoundInFile:
+        found = FoundInFile(path)
+        try:
+            text = self._read(path)
+            if all(literal in text for literal in self._literals):
+                self._add(found, text, self._workers.search(worker, text))
+        except OSError as error:
+            found.add_error("unreadable", error.strerror or str(error))
+        except UnicodeDecodeError as error:
+            found.add_error("encoding", f"it is not valid {error.encoding}, at byte {error.start}")
+        except (_LeftOutError, UnsearchedError) as error:
+            found.add_error(error.kind, str(error))
+        return found
+
+    def _read(self, path: str) -> bytes:
+        """Return the text of a file in UTF-8, without a byte order mark."""
+        options = cast("Mapping[str, Any]", self._request.options)
+        listing = self._request.listing
+        roots = listing.paths or (os.curdir,)
+        number = open_regular_file(listing.cwd, path, follow=options.get("follow", True), roots=roots)
+        with open(number, "rb") as file:
+            raw = file.read(_HEAD_BYTES)
+            if is_binary(raw):
+                raise _LeftOutError("binary", f"it is binary (NUL at byte {raw.index(0)})")
+            if os.fstat(number).st_size > MAX_FILE_BYTES:
+                raise _LeftOutError("too_large", f"it is larger than {MAX_FILE_BYTES >> 20} MiB")
+            raw += file.read()
+        mark, encoding = byte_order_mark(raw)
+        return raw[len(mark) :].decode(encoding).encode()
+
+    def _add(self, found: FoundInFile, text: bytes, answer: Answer) -> None:
+        """Add the matches and changes of a file."""
+        line, counted, changed = 1, 0, 0
+        for hit in answer.hits:
+            first = text.rfind(b"\n", 0, hit.start) + 1
+            last = text.find(b"\n", max(hit.end - 1, hit.start)) + 1 or len(text)
+            line, counted = line + text.count(b"\n", counted, first) - text.count(b"\n", first, counted), first
+            if self._request.fix is None:
+                found.matches.append(_match(found.path, text, line, first, last, hit.start, hit.end, hit.spans))
+            elif hit.edit is None:
+                found.add_error("syntax", f"line {line} is left out: the end of the match is not known", line)
+            elif hit.start >= changed:
+                end = changed = hit.edit.end
+                found.changes.append(Change(hit.start, end, text[hit.start : end], hit.edit.text.encode()))
+        if answer.error_line is not None:
+            message = f"line {answer.error_line} is not valid {self._request.language.name}; matches may be missing"
+            found.add_error("syntax", message, answer.error_line)
+
+
+class _LeftOutError(Exception):
+    """Error for a file that is not parsed.
+
+    Attributes:
+        kind: Kind of the error.
+    """
+
+    def __init__(self, kind: CodeErrorKind, message: str) -> None:
+        super().__init__(message)
+        self.kind: CodeErrorKind = kind
+
+
+def _match(
+    path: str, text: bytes, line: int, first: int, last: int, start: int, end: int, spans: Mapping[str, tuple[int, int]]
+) -> CodeMatch:
+    """Return a match of bytes `start` to `end`, in the lines from `first` to `last`."""
+    submatch = Submatch.model_construct(match=text[start:end].decode(), start=start - first, end=end - first)
+    return CodeMatch.model_construct(
+        path=path,
+        lines=text[first:last].decode(),
+        line_number=line,
+        absolute_offset=first,
+        submatches=(submatch,),
+        metavariables={name: text[one:other].decode() for name, (one, other) in spans.items()},
+    )

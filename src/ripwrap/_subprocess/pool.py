@@ -1,0 +1,102 @@
+"""Worker processes that share the work of one call, each driven by a thread."""
+
+import os
+import queue
+import weakref
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from itertools import islice
+from typing import TypeVar
+
+from ripwrap._concurrency import CANCELLED, Cancellation
+from ripwrap._subprocess.worker import WorkerProcess
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+MAX_PROCESSES = 4
+"""Maximum number of processes by default; more would wait for the process that has started them."""
+
+_WAIT_SECONDS = 0.05
+
+
+def usable_cpus() -> int:
+    """Return the number of CPUs that this process may use, up to `MAX_PROCESSES`."""
+    # On systems without affinity, such as macOS, all CPUs are usable.
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, MAX_PROCESSES)
+
+
+class WorkerPool:
+    """Processes that work on several requests at a time.
+
+    Attributes:
+        workers: Processes; each is started when it is needed.
+    """
+
+    def __init__(self, code: str, count: int, seconds: float, idle: float) -> None:
+        """Set the number of processes and their limits; see `WorkerProcess`."""
+        self.workers = [WorkerProcess(code, seconds, idle) for _ in range(count)]
+        for worker in self.workers:
+            weakref.finalize(self, worker.kill)  # called when the interpreter ends, too
+        self._ended = Cancellation()
+
+    def close(self) -> None:
+        """End the processes and their threads at once."""
+        self._ended.set()  # ends the process of a request that is under way, even if it is being started
+        for worker in self.workers:
+            worker.kill()
+
+    def map(
+        self, work: Callable[[WorkerProcess, K], T], keys: Iterable[K], count: int | None = None
+    ) -> Generator[tuple[K, T]]:
+        """Yield each key with its result, in order. Closing the iterator ends the processes.
+
+        Args:
+            work: Function that is called in a thread, with a process that no other thread uses meanwhile.
+            keys: Keys of the work; some are taken from the iterator in advance.
+            count: Number of the processes to use; `None` is all.
+
+        Raises:
+            TimeoutError: The task that waits for a result was cancelled.
+        """
+        used = self.workers[:count]
+        free: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()  # so that few requests start few processes
+        for worker in reversed(used):
+            free.put(worker)
+
+        def run(key: K) -> T:
+            if self._ended.is_set():
+                raise TimeoutError("the call was cancelled")
+            worker = free.get()
+            try:
+                return work(worker, key)
+            finally:
+                free.put(worker)
+
+        context = copy_context()
+        context.run(CANCELLED.set, self._ended)
+        waiting = iter(keys)
+        pending: deque[tuple[K, Future[T]]] = deque()
+        threads = ThreadPoolExecutor(len(used), "ripwrap-worker")
+        try:
+            while True:
+                for key in islice(waiting, 2 * len(used) - len(pending)):
+                    pending.append((key, threads.submit(context.copy().run, run, key)))
+                if not pending:
+                    return
+                key, future = pending.popleft()
+                _check_cancelled()
+                while not wait([future], _WAIT_SECONDS).done:  # Windows delivers a Ctrl-C only between two waits
+                    _check_cancelled()
+                yield key, future.result()
+        finally:
+            self.close()
+            threads.shutdown(cancel_futures=True)
+
+
+def _check_cancelled() -> None:
+    if CANCELLED.get().is_set():
+        raise TimeoutError("the call was cancelled")

@@ -1,0 +1,210 @@
+"""Patterns of ast-grep: required texts, edits as those of `ast-grep`, and the table of languages."""
+
+import json
+import random
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("ast_grep_py")
+
+from ast_grep_py import SgRoot
+
+from ripwrap._code.structure.languages import LANGUAGES, find_language
+from ripwrap._code.structure.patterns import BadPatternError, read_pattern
+from ripwrap._code.structure.worker import search
+from support.effort import times
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
+
+SAMPLES = Path(__file__).parents[1] / "data" / "sections"
+STDLIB = Path(sysconfig.get_path("stdlib"))
+CASES = times(90, 3000)
+
+
+class Source(NamedTuple):
+    path: Path
+    language: str
+
+
+class Case(NamedTuple):
+    """Pattern that was made from a node of a source, and a fix with its metavariables."""
+
+    source: Source
+    pattern: str
+    fix: str
+
+
+@cache
+def program() -> str:
+    """Return the path of `ast-grep`, which the extra does not need."""
+    found = shutil.which("ast-grep", path=sysconfig.get_path("scripts"))
+    if found is None:
+        pytest.skip("could not import ast-grep-cli")
+    return found
+
+
+@cache
+def sources() -> list[Source]:
+    by_extension = {f".{extension}": one.name for one in LANGUAGES.values() for extension in one.extensions}
+    samples = [
+        Source(path, by_extension[path.suffix]) for path in sorted(SAMPLES.iterdir()) if path.suffix in by_extension
+    ]
+    return [*samples, *(Source(path, "python") for path in sorted(STDLIB.glob("[a-d]*.py")))]
+
+
+def below(node: Any) -> Iterator[Any]:
+    """Yield the named nodes below a node."""
+    for child in node.children():
+        if child.is_named():
+            yield child
+        yield from below(child)
+
+
+def cases(number: int) -> Iterator[Case]:
+    """Yield patterns: nodes of sources, in which some parts are metavariables."""
+    draw = random.Random(number)
+    while number:
+        source = draw.choice(sources())
+        root = SgRoot(source.path.read_text("utf-8"), source.language).root()
+        if not (nodes := [node for node in below(root) if 3 < len(node.text()) < 300]):
+            continue
+        number -= 1
+        node = draw.choice(nodes)
+        text, start, done = node.text(), node.range().start.index, 10**9
+        parts = [(one.range().start.index - start, one.range().end.index - start) for one in below(node)]
+        names: list[str] = []
+        for first, last in sorted(draw.sample(parts, min(len(parts), draw.randint(0, 3))), reverse=True):
+            if last <= done and not re.match(r"[\w$]", text[last : last + 1]) and text[first - 1 : first] != "$":
+                names.append(draw.choice(["$A", "$B", "$C", "$$$D", "$$$E"]))
+                text, done = text[:first] + names[-1] + text[last:], first
+        yield Case(source, text, f"new(\n    {', '.join(names)}\n)")
+
+
+def found_in(case: Case, fix: str | None) -> "dict[str, Any] | None":
+    """Return what is found in the source of a case; `None` if its text is no pattern."""
+    try:
+        return search(case.pattern, case.source.language, fix, case.source.path.read_bytes())
+    except BadPatternError:
+        return None
+
+
+def test_each_match_has_the_texts_that_its_pattern_requires() -> None:
+    checked = 0
+    for case in cases(CASES):
+        found = found_in(case, None)
+        content = case.source.path.read_bytes()
+        for start, end, _, _ in found["hits"] if found else ():
+            literals = read_pattern(case.pattern, find_language(case.source.language)).literals
+            missing = [text for text in literals if text.encode() not in content[start:end]]
+            assert not missing, case
+            checked += bool(literals)
+    assert checked > CASES / 2
+
+
+def test_matches_and_edits_are_those_of_ast_grep() -> None:
+    checked = edited = 0
+    for case in cases(CASES // 3):
+        found = found_in(case, case.fix)
+        argv = [
+            "run",
+            "--json=stream",
+            f"--pattern={case.pattern}",
+            f"--rewrite={case.fix}",
+            "-l",
+            case.source.language,
+        ]
+        done = subprocess.run([program(), *argv, str(case.source.path)], capture_output=True, timeout=20, check=False)
+        told = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        if found is None:  # it has a part that does not parse, which ast-grep tells of only if it is the whole
+            continue
+        checked += 1
+        assert len(found["hits"]) == len(told), case
+        for hit, one in zip(found["hits"], told, strict=True):
+            start, end, spans, edit = hit
+            assert {"start": start, "end": end} == one["range"]["byteOffset"], case
+            single = one.get("metaVariables", {}).get("single", {})
+            assert {name: spans[name] for name in single} == {
+                name: tuple(value["range"]["byteOffset"].values()) for name, value in single.items()
+            }, case
+            assert edit is not None, case
+            # Where a list is empty, ast-grep replaces the whole match, also what the pattern does not have.
+            if edit[0] != one["replacementOffsets"]["end"]:
+                assert "$$$" in case.pattern, case
+                assert one["replacementOffsets"]["end"] == end, case
+            assert edit[1] == one["replacement"], case
+            edited += 1
+    assert checked > CASES / 6
+    assert edited > checked
+
+
+@pytest.mark.parametrize(
+    ("language", "pattern", "fix", "before", "after"),
+    [
+        ("python", "f($A)", "g($A, 1)", "x = f(a)\n", "x = g(a, 1)\n"),
+        ("python", "f($$$A)", "g($$$A)", "é = f(a,  b)", "é = g(a,  b)"),
+        ("python", "if $A: $$$B", "while $A:\n  $$$B", "if a:\n  b\n  c\nelse:\n  d", "while a:\n  b\n  c\nelse:\n  d"),
+        ("javascript", "const $A = $B", "let $A = $B", "const a = 1; f()", "let a = 1; f()"),
+        ("javascript", "if ($A) { $$$B }", "if (!$A) { $$$B }", "if (a) {} else { b }", "if (!a) {  } else { b }"),
+        ("javascript", "f($A)", "f({\n  a: $A\n})", "  f([\n    2\n  ])", "  f({\n    a: [\n      2\n    ]\n  })"),
+        ("rust", "$A.unwrap()", "$A?", "let a = b.c()\n    .unwrap();", "let a = b.c()?;"),
+        ("go", "$A := $B", "var $A = $B", "package a\nfunc f() { b := c() }", "package a\nfunc f() { var b = c() }"),
+        ("bash", "echo $A", "printf $$A $lower", "echo x", "printf x $lower"),
+    ],
+)  # fmt: skip
+def test_edits_keep_what_the_pattern_does_not_have(
+    language: str, pattern: str, fix: str, before: str, after: str
+) -> None:
+    ((start, _, _, edit),) = search(pattern, language, fix, before.encode())["hits"]
+    raw = before.encode()
+    assert (raw[:start] + edit[1].encode() + raw[edit[0] :]).decode() == after
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literals"),
+    [
+        ("requests.get($URL, verify=False)", ("requests", "verify", "get", "False")),
+        ("f('a b', $A, \"c\")", ("a b", '"', "'", "c", "f")),
+        ("f($$$A)", ("f",)),
+        ("lambda $A: $_", ("lambda",)),
+        ("raise $A from None", ("raise", "None", "from")),
+        ("return foo not in $A", ("foo", "return", "not", "in")),
+        ("x = '''one\n  two'''", ("'''", "one", "two", "x")),
+    ],
+)
+def test_required_texts_are_names_and_strings(pattern: str, literals: tuple[str, ...]) -> None:
+    assert read_pattern(pattern, LANGUAGES["python"]).literals == literals
+
+
+def test_table_of_languages_is_that_of_ast_grep(tmp_path: Path) -> None:
+    """The error for a pattern that is only `$$$A` shows the character that stands for `$`."""
+    for one in LANGUAGES.values():
+        with pytest.raises(RuntimeError, match="Standalone multi meta variable") as error:
+            SgRoot("", one.name).root().find(pattern="$$$A")
+        assert f"`{one.expando * 3}A`" in str(error.value), one
+    for extension in {extension for one in LANGUAGES.values() for extension in one.extensions}:
+        (tmp_path / f"a.{extension}").write_text("a\n")
+    for one in LANGUAGES.values():
+        done = subprocess.run(
+            [program(), "run", "-p", "$A", "-l", one.name, "--json=stream", str(tmp_path)],
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+        read = {Path(json.loads(line)["file"]).suffix[1:] for line in done.stdout.splitlines()}
+        assert read == (set() if one.name == "markdown" else set(one.extensions))  # `a` is no name in Markdown
+
+
+def test_names_of_languages_are_found_and_similar_ones_named() -> None:
+    assert find_language("TS") == find_language("typescript") == LANGUAGES["typescript"]
+    with pytest.raises(ValueError, match="unknown language 'pyton'; did you mean python"):
+        find_language("pyton")
+    with pytest.raises(ValueError, match="known are bash, c,"):
+        find_language("")
