@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _load_profile(*, quick: bool) -> None:
+def _load_profile() -> None:
     """Load a Hypothesis profile without a deadline. In CI it draws the same examples in each run, to avoid flakes.
 
     So more examples show nothing new in CI; `nox -s stress` draws many.
@@ -47,8 +47,7 @@ def _load_profile(*, quick: bool) -> None:
     from hypothesis import settings
 
     if settings.get_current_profile_name() != "ripwrap":
-        examples = times(20 if quick else 40, 200)
-        settings.register_profile("ripwrap", deadline=None, derandomize=ALL_RGS, max_examples=examples)
+        settings.register_profile("ripwrap", deadline=None, derandomize=ALL_RGS, max_examples=times(20, 200))
         settings.load_profile("ripwrap")
 
 
@@ -75,7 +74,7 @@ def pytest_make_collect_report(
     With RIPWRAP_ALL_EXTRAS, fail if a module needs a package that is not installed.
     """
     if isinstance(collector, pytest.Module) and b"from hypothesis import" in collector.path.read_bytes():
-        _load_profile(quick="not slow" in collector.config.option.markexpr)
+        _load_profile()
     report = yield
     if ALL_EXTRAS and report.outcome == "skipped" and "could not import" in str(report.longrepr):
         report.outcome = "failed"

@@ -81,6 +81,7 @@ class TestNotebooks:
                 ("n.ipynb!/cell 2 output", 4, "NeedleError: needle"),
             ]
 
+    @pytest.mark.slow
     def test_old_notebooks_and_those_in_archives_are_read(self, plant: Callable[..., Path]) -> None:
         packed = zipped({"old.ipynb": OLD.encode(), "deep.zip": zipped({"x.zip": zipped({"n.ipynb": OLD.encode()})})})
         folder = plant({"a.zip": packed, "old.ipynb": OLD})
@@ -207,6 +208,7 @@ class TestAdapters:
         with pytest.raises(ValueError, match=r"inside must be .* 'xlsx' or 'mail', got 'post'"):
             sync.search("x", inside="post")
 
+    @pytest.mark.slow
     def test_fault_of_a_reader_is_a_warning_and_ends_nothing(
         self, plant: Callable[..., Path], caplog: pytest.LogCaptureFixture, adapted: Callable[..., None]
     ) -> None:
@@ -256,6 +258,7 @@ class TestAdapters:
         result = sync.grep("needle", cwd=folder, inside="odd", timeout=2)
         assert (result.stop_reason, result.total_matches, result.exact) == ("timeout", 1, False)
 
+    @pytest.mark.slow
     @pytest.mark.anyio
     async def test_time_limit_of_an_async_search_ends_a_reader_that_hangs(
         self, plant: Callable[..., Path], adapted: Callable[..., None]

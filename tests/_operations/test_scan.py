@@ -77,6 +77,7 @@ async def test_a_scan_can_be_left_early(plant: Plant) -> None:
     assert len(hits) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("temporary")
 def test_every_batch_of_lines_is_searched(plant: Plant) -> None:
     folder = plant({"a": "".join(f"TODO(u{number}){LONG_LINE[6:]}" for number in range(60))})
@@ -153,6 +154,7 @@ PATTERNS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(patterns=st.lists(PATTERNS, min_size=1, max_size=5), texts=st.lists(st.text("abcé \n", max_size=30), max_size=3))
 def test_any_rules_find_what_single_searches_find(
     patterns: list[str], texts: list[str], tmp_path_factory: pytest.TempPathFactory

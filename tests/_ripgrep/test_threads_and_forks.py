@@ -112,7 +112,7 @@ ENDS = {
 class TestForks:
     @pytest.mark.parametrize("end", ENDS)
     def test_exiting_child_does_not_end_a_search_of_its_parent(self, plant: Plant, end: str) -> None:
-        folder = plant({"dense": "needle\n" * 50_000})  # more than a pipe holds, so that rg still runs
+        folder = plant({"dense": "needle\n" * 20_000})  # more than a pipe holds, so that rg still runs
         body = f"""
             matches = sync.search("needle")
             next(matches)
@@ -121,7 +121,7 @@ class TestForks:
             os.wait()
             print(1 + len(list(matches)))
             """
-        assert printed(body, folder) == "50000\n"
+        assert printed(body, folder) == "20000\n"
 
     @pytest.mark.parametrize(
         "end",
@@ -132,7 +132,7 @@ class TestForks:
         ],
     )
     def test_exiting_child_does_not_end_an_async_search_of_its_parent(self, plant: Plant, end: str) -> None:
-        folder = plant({"dense": "needle\n" * 50_000})
+        folder = plant({"dense": "needle\n" * 20_000})
         body = f"""
             async def main():
                 matches = ripwrap.search("needle")
@@ -143,7 +143,7 @@ class TestForks:
                 print(1 + len([match async for match in matches]))
             asyncio.run(main())
             """
-        assert printed(body, folder) == "50000\n"
+        assert printed(body, folder) == "20000\n"
 
     @pytest.mark.posix
     def test_forked_child_can_search_while_parent_threads_hold_slots(self, corpus: Path, running_in: RunningIn) -> None:

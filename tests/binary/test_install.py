@@ -134,6 +134,7 @@ def test_unpinned_version_is_rejected_unless_allowed(
         sync.install("15.2", allow_unpinned=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [403, 404, 500])
 def test_failing_server_raises_one_error_and_leaves_no_files(mirror: Mirror, store: Path, status: int) -> None:
     mirror.next(*[say(status, Retry_After="0")] * 3)

@@ -70,6 +70,7 @@ def check(index: sync.Index, pattern: str | list[str], **options: Any) -> GrepRe
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "options", "candidates"),
     [

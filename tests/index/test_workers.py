@@ -225,6 +225,7 @@ def test_small_refresh_starts_no_process(large: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.anyio
+@pytest.mark.loops("asyncio")
 async def test_cancelled_refresh_leaves_no_process(large: Path, tmp_path: Path) -> None:
     seen = anyio.Event()
     async with Index(large, location=tmp_path / "index", chunker="windows", workers=2) as index:

@@ -25,6 +25,7 @@ Plant = Callable[..., Path]
 RunningIn = Callable[[Path], list[psutil.Process]]
 
 
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_answers_are_those_of_a_local_search(container: Container, there: str, plant: Plant) -> None:
     folder = plant(

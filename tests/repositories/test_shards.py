@@ -58,6 +58,7 @@ if os.name == "posix":  # other systems cannot have these names
     TREE |= {b"bytes/\xff.txt": "x\n", "sp ace/[b]*.txt": "x\n"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

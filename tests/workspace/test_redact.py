@@ -224,6 +224,7 @@ def tree(plant: Plant) -> Path:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_answers_have_no_secrets(api: str, tree: Path) -> None:
     token = SECRETS["github-token"][0]

@@ -192,6 +192,7 @@ def test_message_without_matches_says_what_would_match(rg: RgBinary, shop: Path)
     assert "if case is ignored (case_insensitive=True)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.parametrize(
     ("api", "mode"),
