@@ -227,8 +227,8 @@ TARGETS = (
         words={
             ", iterable or async iterable.": ".",
             "An iterable that is not async is read in a worker thread. ripwrap": "ripwrap",
-            "The time that `items` takes to make an item is included.": (
-                "The call\n            does not end while `items` makes an item."
+            "The time in which `items` produces items is included.": (
+                "The call\n            cannot end while `items` produces an item."
             ),
             "The work is done in a worker thread; a cancelled call ends a download.": "",
             "The work is done in a worker thread, which calls `progress`, and ends when the call is cancelled.": (

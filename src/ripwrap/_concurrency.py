@@ -1,4 +1,4 @@
-"""Run blocking work in a worker thread, which learns if its task is cancelled; wait for locks and for files in use."""
+"""Run blocking work in a worker thread that is told if its task is cancelled; wait for locks and for files in use."""
 
 import inspect
 import itertools
@@ -38,7 +38,7 @@ class Cancellation(threading.Event):
         Raises:
             TimeoutError: The task is already cancelled.
         """
-        self.has_child = True  # before the check, so that a task that sets the event after the check sees the child
+        self.has_child = True  # set it before the check: a task that sets the event after the check then sees the child
         try:
             if self.is_set():
                 raise TimeoutError("the call was cancelled")
@@ -94,7 +94,7 @@ async def in_thread(call: Callable[[], T]) -> T:
         CANCELLED.set(cancelled)  # in the thread's own context
         return call()
 
-    # The thread has a limiter of its own. On trio, an abandoned thread holds its token until it ends
+    # Each thread has a separate limiter. On trio, an abandoned thread holds its token until it ends
     # (trio.to_thread.run_sync, "limiter"), and later calls must not wait for a thread that hangs.
     async with limiter:
         try:
@@ -126,8 +126,8 @@ async def in_thread_to_end(call: Callable[[], T]) -> T:
             await anyio.to_thread.run_sync(run, limiter=anyio.CapacityLimiter(1))
         ended.set()
 
-    # The thread runs in a task of its own, because a second cancellation of an asyncio task interrupts even a shielded
-    # wait. The task group then waits for its tasks all the same.
+    # A second cancellation of an asyncio task interrupts even a shielded wait. So the thread runs in a separate task,
+    # for which the task group waits in any case.
     async with anyio.create_task_group() as tasks:
         ended = anyio.Event()
         tasks.start_soon(shielded, ended)

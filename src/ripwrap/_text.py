@@ -67,7 +67,7 @@ def raw_bytes(text: str) -> bytes:
 
 
 def text_of(raw: bytes) -> str:
-    """Return the text of bytes: the reverse of `raw_bytes()`."""
+    """Return the text of bytes. This is the inverse of `raw_bytes()`."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -121,7 +121,7 @@ class _TextOrBytes:
         from_envelope = core_schema.no_info_after_validator_function(self._read, envelope)
         written = core_schema.union_schema([core_schema.str_schema(), envelope])
         return core_schema.json_or_python_schema(
-            # Left to right, because rg nearly always writes a string, which the first schema accepts.
+            # The schemas are tried from left to right: rg nearly always writes a string, which the first one accepts.
             core_schema.union_schema([core_schema.str_schema(strict=True), from_envelope], mode="left_to_right"),
             # `is_instance`, because Pydantic's own string schema refuses lone surrogates and copies subclasses.
             core_schema.union_schema([core_schema.is_instance_schema(str), from_envelope], mode="left_to_right"),

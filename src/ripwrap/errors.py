@@ -321,13 +321,13 @@ class EmbeddingError(RipwrapError):
 
 
 class ConflictError(RipwrapError):
-    """Files are not as they were when they were searched or changed; no file was written.
+    """Files have changed since they were searched or replaced; no file was written.
 
     Attributes:
         paths: Paths of these files.
-        reason: 'changed': their contents differ, or they are gone. 'hard_links': they have several names, and a
-            replacement would give one of these a file of its own. 'unfinished': an interrupted replacement has changed
-            some of them, and `ripwrap.undo(journal)` completes it.
+        reason: 'changed': the contents of the files differ, or they do not exist any more. 'hard_links': a file has
+            several names (hard links), and a replacement would change the file under one name only. 'unfinished': an
+            interrupted replacement has changed some of the files; call `ripwrap.undo(journal)` first.
         journal: Path of the journal; empty if there is none.
     """
 

@@ -47,7 +47,7 @@ class Submatch(_Model, frozen=True):
         match: Text that matched.
         start: Offset of its first byte in the line's bytes.
         end: Offset of the byte after its last byte.
-        replacement: Text that `replace` puts in its place (rg 15 or later); `None` without `replace`.
+        replacement: Text that replaces it, with the option `replace` (rg 15 or later); otherwise `None`.
     """
 
     match: Text = _unwrapped("match")
@@ -134,7 +134,7 @@ class _Lines(_Model, frozen=True):
         The numbers are: units before the offset, line ends before it, and units since the last line end. Units are
         characters, or UTF-16 code units, depending on `length`.
         """
-        # One pass: a minified line may have a hundred thousand submatches.
+        # All offsets are converted in one pass, because a minified line may have a hundred thousand submatches.
         decoder = getincrementaldecoder("utf-8")("replace")
         end = "\0" if self.line_terminator == "\0" else "\n"
         raw = self.raw_lines
@@ -146,7 +146,8 @@ class _Lines(_Model, frozen=True):
             units += length(piece)
             newlines += before.count(end) + len(newline)
             column = length(last) + (0 if newline else column)
-            # The offset is inside of a character, which counts as one, or of a surrogate (ED A0), whose bytes are two.
+            # The offset is inside of a character, which counts as one unit, or inside of a surrogate (ED A0), whose two
+            # bytes count as two.
             cut = len(decoder.getstate()[0].decode("utf-8", "replace"))
             places[offset] = (units + cut, newlines, column + cut)
             done = offset
@@ -265,9 +266,9 @@ class Captures(_Model, frozen=True):
 class CapturedMatch(Match, frozen=True):
     """Match with its groups, as `search(captures=True)` yields it.
 
-    An empty group is `""`, and a group that took no part in the match is `None`. rg does not tell these apart. ripwrap
-    does, by the syntax of the pattern, except in a part that can match empty text and is optional by an alternation or
-    a lazy operator, such as `b|(a*)`. There an empty group is `None`.
+    A group that matched empty text is `""`; a group that took no part in the match is `None`. rg's output is the same
+    for both, so ripwrap decides by the syntax of the pattern. In a part that can match empty text and is optional by an
+    alternation or a lazy operator, such as `b|(a*)`, it cannot decide; the group is then `None`.
 
     Attributes:
         captures: Groups of each submatch.

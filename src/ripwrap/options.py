@@ -49,7 +49,7 @@ called function has.
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """Return the known argument that is an alias of an unknown name, or is similar to it; empty if there is none."""
+    """Return the known argument that an unknown name stands for, or is similar to; empty if there is none."""
     for key, others in ALIASES.items():
         row = (key, *others)
         if name in row and (meant := next((one for one in row if one in known), "")):
@@ -74,7 +74,7 @@ class Flag:
         short: Letter of the flag in rg, if it has one.
         value: Placeholder of its value in help texts; `bool` and `Literal` options have none.
         default: True if ripwrap passes the flag when the caller does not set the option; for `bool` options only.
-        ours: True if only ripwrap has the option; rg has no flag of that name.
+        ours: True if the option is one of ripwrap; rg has no flag of that name.
         negated: True if `False` passes the negated flag, such as `--no-mmap`; without the option, rg decides.
         since: First version of rg that has the flag; empty if all supported versions have it.
     """
@@ -117,7 +117,7 @@ class FileOptions(TypedDict, total=False):
     ]
     iglob: Annotated[Strings, Flag("As --glob, ignoring case; applied after --glob", "files", value="GLOB")]
     glob_case_insensitive: Annotated[bool, Flag("Ignore case in every --glob", "files")]
-    type_clear: Annotated[Strings, Flag("Forget the globs of this type", "files", value="TYPE")]
+    type_clear: Annotated[Strings, Flag("Remove the globs of this type", "files", value="TYPE")]
     type_add: Annotated[Strings, Flag("Add to a type, `web:*.vue` or `web:include:js`", "files", value="SPEC")]
     type: Annotated[Strings, Flag("Only files of this type; see `ripwrap types`", "files", short="t", value="TYPE")]
     type_not: Annotated[Strings, Flag("No files of this type", "files", short="T", value="TYPE")]
@@ -125,7 +125,7 @@ class FileOptions(TypedDict, total=False):
     follow: Annotated[bool, Flag("Follow symbolic links", "files", short="L", default=True)]
     include_git: Annotated[bool, Flag("Include .git, and directories of rg's index: .ripgrep", "files", ours=True)]
     no_require_git: Annotated[bool, Flag("Respect .gitignore outside of git", "files", default=True)]
-    ignore_file: Annotated[Paths, Flag("Add ignore rules, below those of all other files", "files", value="PATH")]
+    ignore_file: Annotated[Paths, Flag("Read ignore rules from PATH, with lowest precedence", "files", value="PATH")]
     ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files", "files")]
     no_ignore: Annotated[bool, Flag("Disregard all ignore files", "files")]
     no_ignore_dot: Annotated[bool, Flag("Disregard .ignore and .rgignore", "files")]
@@ -153,7 +153,7 @@ class SearchOptions(FileOptions, total=False):
     ignore_case: Annotated[bool, Flag("Ignore case", "pattern", short="i")]
     smart_case: Annotated[bool, Flag("Ignore case if the pattern is all lower case", "pattern", short="S")]
     case_sensitive: Annotated[bool, Flag("Match case exactly, which is the default", "pattern", short="s")]
-    fixed_strings: Annotated[bool, Flag("Take the pattern literally, not as a regex", "pattern", short="F")]
+    fixed_strings: Annotated[bool, Flag("Search for plain text, not for a regex", "pattern", short="F")]
     word_regexp: Annotated[bool, Flag("Match whole words only", "pattern", short="w")]
     line_regexp: Annotated[bool, Flag("Match whole lines only", "pattern", short="x")]
     invert_match: Annotated[bool, Flag("Find lines that do not match", "pattern", short="v")]
@@ -174,7 +174,7 @@ class SearchOptions(FileOptions, total=False):
     ]
     mmap: Annotated[bool, Flag("Use memory maps", "engine", negated=True)]
     no_line_number: Annotated[bool, Flag("Leave out line numbers", "output", short="N")]
-    max_count: Annotated[Count, Flag("Matching lines of each file at most", "output", short="m", value="NUM")]
+    max_count: Annotated[Count, Flag("Maximum number of matching lines per file", "output", short="m", value="NUM")]
     context: Annotated[Count, Flag("Lines of context around each match", "output", short="C", value="NUM")]
     before_context: Annotated[Count, Flag("Lines of context before each match", "output", short="B", value="NUM")]
     after_context: Annotated[Count, Flag("Lines of context after each match", "output", short="A", value="NUM")]

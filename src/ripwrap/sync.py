@@ -454,15 +454,15 @@ def search_in(
 ) -> Generator[Match]:
     """Search items for a pattern and yield each matching line, in the order of the items.
 
-    An item is a pair: a name and a content, which is `bytes` or `str`. Items need not be files. The result is that of a
-    search of a directory with one file for each item. Line numbers and offsets count within the item, no match spans
-    two items, and binary items are treated as binary files. `Match.path` is the name of the item. A name may be any
-    string, and two items may have the same name.
+    An item is a pair of a name and a content, which is `bytes` or `str`. The results are the same as if each item was a
+    file of one directory: line numbers and offsets count within the item, no match spans two items, and binary items
+    are treated as binary files. `Match.path` is the name of the item. A name may be any string, and two items may have
+    the same name.
 
     Items are taken from `items` while the caller iterates, a few batches in advance. A batch has at most 2,048 items
     and 16 MiB, or one larger item. It is written to a private temporary directory, which is deleted at the end. If
-    items come slowly, their matches do not wait for a full batch: they are yielded at the latest when the next item has
-    come.
+    items arrive slowly, a batch is searched before it is full, so that its matches are yielded at the latest when the
+    next item has arrived.
 
     ```python
     from ripwrap import sync
@@ -543,8 +543,8 @@ def grep_in(
         limit: Maximum number of matches on the page, over all items; `None` returns all and holds them in memory.
         max_files: Maximum number of items on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
-        timeout: Seconds for the call, without the installation of rg; `None` is no limit. The call
-            does not end while `items` makes an item.
+        timeout: Seconds for the call, not counting an installation of rg; `None` is no limit. The call
+            cannot end while `items` produces an item.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
@@ -576,7 +576,7 @@ def search_history(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: A directory of a repository. Files outside of `cwd` are not searched, and paths are relative to `cwd`.
-        paths: Files or directories whose history to search, also deleted ones; empty is all of `cwd`.
+        paths: Files or directories whose history is searched, including deleted ones; empty is all of `cwd`.
         rev: The newest commit, such as a branch or tag; its ancestors are searched, too.
         since: Search only versions that a commit after this date introduced. Dates are those of `git log --since`, such
             as `2024-01-31`.
@@ -748,7 +748,7 @@ def expand(
 
     Raises:
         RipwrapError: The file does not have the lines of the match any more.
-        FileNotFoundError: The file is gone, or is in another `cwd`.
+        FileNotFoundError: The file does not exist any more, or `cwd` is not the directory that was searched.
         OSError: The file cannot be read.
         ValueError: The match has no path or no line number, both `to` and `lines` are given, or a number is too small.
         TimeoutError: The call took more than `timeout` seconds.
@@ -823,8 +823,8 @@ def why(
     in nested repositories differently, and do not know repositories of Jujutsu. Versions before 15.2 do not read
     `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
 
-    If several of `paths` contain the file, the answer is about the first of them with which rg searches the file, or
-    else about the first of them.
+    Several of `paths` may contain the file. If rg searches the file because of any of them, the answer is `searched`;
+    otherwise it is the reason for the first of these paths.
 
     Args:
         path: A file or directory, relative to `cwd` or absolute.
@@ -915,8 +915,8 @@ def rank(
     """Find the code that answers a question, or that defines a symbol; best results first, without an index.
 
     rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. The 40
-    best files are split into chunks of at most 800 characters. Four things decide the rank of a file: BM25 of its best
-    chunks, words of the query that are near each other, definitions of the query's symbol, and words in its path.
+    best files are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks,
+    words of the query that are near each other, definitions of the query's symbol, and words in its path.
     Tests, examples, legacy code, text and data rank lower, unless the query asks for them. The best chunks of all files
     come before their other chunks. The same files and query give the same answer.
 

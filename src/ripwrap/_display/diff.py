@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from ripwrap.models import Context, Match
 
 Change = tuple[bytes, bytes]
-"""Lines before and after a change; both are equal for context."""
+"""Pair of lines: before and after a change. For a line of context, both are equal."""
 
 
 def unified(path: str, lines: Iterable[Match | Context], sep: str = os.sep, *, nul_ends: bool = False) -> bytes:
@@ -87,7 +87,7 @@ def _split(lines: bytes) -> list[bytes]:
 
 
 def _place(start: int, count: int) -> bytes:
-    """Return the range of a hunk. If it has no lines, its number is that of the line before (POSIX, `diff -u`)."""
+    """Return the range of a hunk. A range without lines has the number of the line before it (POSIX, `diff -u`)."""
     return b"%d" % start if count == 1 else b"%d,%d" % (start if count else start - 1, count)
 
 

@@ -1,4 +1,4 @@
-"""Build commands that search only the candidates of an index; the answer is that of a search of all files. No I/O."""
+"""Build commands that search only the candidates of an index, with the same result as for all files; no I/O."""
 
 import os
 import re
@@ -54,9 +54,9 @@ class Candidates:
         return frozenset((*(self.named or ()), *self.unsure))
 
     def path_filter(self) -> PathFilter | None:
-        """Return a function that tells if the matches of a file count in one search; `None` if all matches count.
+        """Return a function that returns False for a file that rg finds a second time; `None` if this cannot happen.
 
-        In the directory of an unsure file, rg also finds files that the command line names. Such a file counts once.
+        In the directory of an unsure file, rg also finds files that the command line names.
         """
         if self.named is None:
             own = self.own
@@ -121,6 +121,6 @@ def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, obj
 
 
 def _glob(name: str) -> str:
-    """Return a glob for the extension of a name, or the name if it has none; so few globs cover many names."""
+    """Return a glob for the extension of a name, so that few globs match many names; the name if it has none."""
     extension = os.path.splitext(name)[1]
     return f"*{extension}" if extension else name

@@ -130,7 +130,7 @@ class TypesCollector:
 
     Attributes:
         chunks: Output of rg so far.
-        ended: Always false, because nothing marks the last type.
+        ended: Always False; `Collector.ended` is True after the last message of rg, which a list of types has not.
     """
 
     def __init__(self, timeout: float | None) -> None:
@@ -169,7 +169,7 @@ def paths_request(
     *,
     matching: bool,
 ) -> StreamRequest[str]:
-    """Return the checked request of `files_with_matches()`; if `matching` is False, of `files_without_match()`."""
+    """Check the arguments, and return the request of `files_with_matches()`, or of `files_without_match()`."""
     mode: Mode = "files-with-matches" if matching else "files-without-match"
     command = search_command(pattern, cwd, paths, options, mode, on=on)
     decoder = partial(listing_decoder, counts=command.counts, matching=matching)
@@ -187,6 +187,6 @@ def counts_request(
     *,
     include_zero: bool,
 ) -> StreamRequest[FileCount]:
-    """Return the checked request of `count()` or `count_matches()`, depending on `mode`."""
+    """Check the arguments, and return the request of `count()` or `count_matches()`, depending on `mode`."""
     command = search_command(pattern, cwd, paths, options, mode, include_zero=include_zero, on=on)
     return StreamRequest(command, listing_answer(CountDecoder, limit))

@@ -76,8 +76,8 @@ async def why(
     in nested repositories differently, and do not know repositories of Jujutsu. Versions before 15.2 do not read
     `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
 
-    If several of `paths` contain the file, the answer is about the first of them with which rg searches the file, or
-    else about the first of them.
+    Several of `paths` may contain the file. If rg searches the file because of any of them, the answer is `searched`;
+    otherwise it is the reason for the first of these paths.
 
     Args:
         path: A file or directory, relative to `cwd` or absolute.
@@ -134,7 +134,7 @@ async def coverage(
 
 @dataclass(frozen=True, slots=True)
 class CoverageRequest:
-    """A checked call of `coverage()` or `why()`.
+    """Checked arguments of `coverage()` or `why()`.
 
     Attributes:
         command: Command that lists the searched files; for `coverage()`, it also tells which of them have a NUL byte.
@@ -143,8 +143,8 @@ class CoverageRequest:
         path: Argument of `why()`; empty for `coverage()`.
         inside: Real path of the directory that ignore files must be in, with links resolved; empty allows any
             directory.
-        read: True if rg reads the files, and the walk also enters excluded directories. If False, an excluded directory
-            is not opened and counts as one entry, and examples have no hints.
+        read: True to let rg read the files, and to walk through excluded directories, too. If False, an excluded
+            directory is not opened and is counted as one entry, and examples have no hints.
     """
 
     command: Command
@@ -169,7 +169,7 @@ def coverage_request(
     read: bool = True,
     inside: str = "",
 ) -> CoverageRequest:
-    """Return the checked request of `coverage()`.
+    """Check the arguments, and return the request of `coverage()`.
 
     Args:
         cwd: See `coverage()`.
@@ -194,7 +194,7 @@ def why_request(
     *,
     timeout: float | None,
 ) -> CoverageRequest:
-    """Return the checked request of `why()`."""
+    """Check the arguments, and return the request of `why()`."""
     files_command(cwd, [path], {})  # checks the path
     return replace(coverage_request(cwd, paths, options, timeout), path=os.fspath(path))
 
@@ -222,7 +222,7 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
     def __init__(self, command: Command) -> None:
         super().__init__(CountDecoder() if command.counts else PathDecoder())
         self.searched: dict[str, bool] = {}
-        # With several paths rg may find a file by a relative and by an absolute path.
+        # With several paths, rg may print a relative and an absolute path of the same file.
         self._cwd = "" if len(command.paths) == 1 else command.cwd
 
     def key(self, path: str) -> str:
@@ -351,7 +351,7 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
     """Return the reason why a file was excluded; `error` is the error of rg if it could not read the file."""
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
-    # Each hint is tried before it is given, which may follow links. So there are no hints without `read`.
+    # Before a hint is given, the option is tried, and this may follow links. So there are no hints without `read`.
     if kind == "other" or (kind == "unreadable" and error) or not request.read:
         return Reason(path=path, kind=kind, matched=path, detail=error)
     return _reason(request, types, path)
@@ -360,7 +360,7 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
 async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     """Check the rules for one path. If rg would read the file, run rg to look for a NUL byte."""
     run, cwd, path = DeadlineRunner(run, request.timeout), request.command.cwd, request.path
-    # This run lists no files. It makes rg check the directory, the globs and the types.
+    # This run lists no files; rg only checks the directory, the globs and the types.
     checked = files_command(cwd, (), {**_file_options(request.options), "max_depth": 0})
     await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
     types = await _types(run, request)

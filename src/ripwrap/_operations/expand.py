@@ -83,7 +83,7 @@ async def expand(
 
     Raises:
         RipwrapError: The file does not have the lines of the match any more.
-        FileNotFoundError: The file is gone, or is in another `cwd`.
+        FileNotFoundError: The file does not exist any more, or `cwd` is not the directory that was searched.
         OSError: The file cannot be read.
         ValueError: The match has no path or no line number, both `to` and `lines` are given, or a number is too small.
     """
@@ -94,7 +94,7 @@ async def expand(
 
 @dataclass(frozen=True, slots=True)
 class ExpandRequest:
-    """A checked call of `expand()`.
+    """Checked arguments of `expand()`.
 
     Attributes:
         cwd: Directory that the path is relative to.
@@ -128,7 +128,7 @@ def expand_request(
     cwd: StrPath,
     timeout: float | None,
 ) -> ExpandRequest:
-    """Return the checked request of `expand()`."""
+    """Check the arguments, and return the request of `expand()`."""
     if to is not None and lines is not None:
         raise ValueError(f"to={to!r} and lines={lines} are two ways to expand a match; give one of them")
     if to not in (None, "definition", "block"):
@@ -217,7 +217,7 @@ class Source:
     Attributes:
         lines: Texts of consecutive lines without terminators, as `text_of()` returns them.
         start: Number of the first of these lines, from 1.
-        complete: True if these are all lines of the file, and few enough to look for definitions.
+        complete: True if these are all lines of the file, and the file is small enough to look for definitions.
     """
 
     lines: Sequence[str]
@@ -263,7 +263,7 @@ def _open_text(
         start = file.peek(4)
         mark, encoding = byte_order_mark(start)
         file.read(len(mark))
-        # Surrogates keep the bytes that are not UTF-8.
+        # Bytes that are not UTF-8 become lone surrogates, so that no byte is lost.
         errors = "surrogateescape" if encoding == "utf-8" else "replace"
         with TextIOWrapper(file, encoding, errors=errors, newline="\n") as text:
             yield text, size

@@ -1,4 +1,4 @@
-"""Find reasons why a search found nothing or too little: list similar searches, which change one or two options."""
+"""List searches that may show why a search found nothing or too little; each changes one or two of its options."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,10 +20,10 @@ class Probe:
 
     Attributes:
         says: Difference from the search that found nothing, as the end of a sentence.
-        hints: Options that the caller passes, or leaves out, to run this search; all of one kind.
+        hints: Options to pass for this search, or options to leave out, but not both.
         options: Options of the search.
-        narrower: Searches that change fewer options. If this search finds something, they are tried, too. If they also
-            find something, they replace this search.
+        narrower: Searches that change fewer options; they are tried if this search finds something. Those that also
+            find something are reported instead of this search.
     """
 
     says: str

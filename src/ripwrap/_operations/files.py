@@ -82,7 +82,7 @@ def files_request(
     options: FileOptions,
     on: RgHost | None = None,
 ) -> StreamRequest[str]:
-    """Return the checked request of `files()`."""
+    """Check the arguments, and return the request of `files()`."""
     command = files_command(cwd, paths, options, on=on)
     return StreamRequest(command, listing_answer(PathDecoder, limit))
 
@@ -103,7 +103,7 @@ class ListingAnswer(Generic[Item]):
     def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
         self._left = limit
         self.full = limit == 0
-        self.ended = False  # nothing marks the last path
+        self.ended = False  # rg's output does not tell which path is the last one
         self._decoder = decoder
 
     def feed(self, chunk: bytes) -> Iterator[Item]:

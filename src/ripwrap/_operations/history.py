@@ -37,7 +37,7 @@ def search_history(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: A directory of a repository. Files outside of `cwd` are not searched, and paths are relative to `cwd`.
-        paths: Files or directories whose history to search, also deleted ones; empty is all of `cwd`.
+        paths: Files or directories whose history is searched, including deleted ones; empty is all of `cwd`.
         rev: The newest commit, such as a branch or tag; its ancestors are searched, too.
         since: Search only versions that a commit after this date introduced. Dates are those of `git log --since`, such
             as `2024-01-31`.
@@ -65,7 +65,7 @@ def history_request(
     limit: int | None,
     options: SearchOptions,
 ) -> ItemRequest[HistoryMatch]:
-    """Return the checked request of `search_history()`."""
+    """Check the arguments, and return the request of `search_history()`."""
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
     source = HistorySource(os.path.abspath(cwd), check_revision(rev), check_date(since), several)
     command = item_command(pattern, options, ARGUMENTS, source.roots)

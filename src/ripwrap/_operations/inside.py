@@ -1,4 +1,4 @@
-"""Search files, and the contents of those files that are archives, notebooks or documents."""
+"""Search files, and the inside of archives, notebooks and documents."""
 
 import os
 import time
@@ -49,11 +49,11 @@ class InsidePart:
     """Part of a search that is inside of files.
 
     Attributes:
-        listing: List of the files that may be archives or documents.
-        command: Command for what is inside of them.
+        listing: Command that lists the files that may be archives or documents.
+        command: Command that searches the items inside of them.
         formats: Formats.
         follow: True if links are followed.
-        named: Paths that the caller names.
+        named: Paths that the caller passed.
     """
 
     listing: StreamRequest[str]
@@ -63,11 +63,11 @@ class InsidePart:
     named: frozenset[str]
 
     def source(self, listed: Iterable[str], until: float | None = None) -> ArchiveSource:
-        """Return what is inside of the listed files, in path order.
+        """Return the source of the items inside of the listed files, in path order.
 
         Args:
             listed: Paths.
-            until: Time of `time.monotonic()` at which no more documents are read.
+            until: Time, as `time.monotonic()` gives it, after which no more documents are read.
         """
         paths = sorted((path for path in listed if format_of(path, self.formats)), key=lambda path: path.split(os.sep))
         reader = DocumentReader(document_cache(), until=until)
@@ -75,18 +75,18 @@ class InsidePart:
         return ArchiveSource(cwd, paths, self.formats, follow=self.follow, named=self.named, reader=reader)
 
     def is_searched_inside(self, path: str | None) -> bool:
-        """Return True for a document, whose bytes are not searched as those of a file."""
+        """Return True for a document: its parts are searched, its bytes are not."""
         return path is not None and is_document(path, self.formats)
 
 
 @dataclass(frozen=True, slots=True)
 class InsideRequest(Generic[T]):
-    """A checked call of `search(inside=…)` or `search_messages(inside=…)`.
+    """Checked arguments of `search(inside=…)` or `search_messages(inside=…)`.
 
     Attributes:
         files: Search of the files.
-        part: Search inside of them.
-        answer: Function that makes the answer about what is inside.
+        part: Search inside of the files.
+        answer: Function that makes the answer for the items inside of the files.
         limit: Maximum number of matches; `None` is no limit.
     """
 
@@ -105,7 +105,7 @@ def inside_request(
     inside: str | Iterable[str],
     on: RgHost | None,
 ) -> InsideRequest[Match]:
-    """Return the checked request of `search(inside=…)`.
+    """Check the arguments, and return the request of `search(inside=…)`.
 
     Raises:
         ValueError: A format is unknown or needs a package, or `on` is given.
@@ -125,7 +125,7 @@ def messages_inside_request(
     inside: str | Iterable[str],
     on: RgHost | None,
 ) -> InsideRequest[Message]:
-    """Return the checked request of `search_messages(inside=…)`; raises as `inside_request()` does."""
+    """Check the arguments, and return the request of `search_messages(inside=…)`; raises as `inside_request()` does."""
     several, formats, first = _check(paths, inside, limit, on)
     files = messages_request(pattern, cwd, several, first, options)
     part = inside_part(files.command, cwd, several, options, formats)
@@ -139,7 +139,7 @@ def _check(
     _refuse("on", on)
     formats = check_inside(inside)
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    # rg's matches in the bytes of documents are left out, and must not count.
+    # rg's matches in the bytes of documents are dropped, so they must not count for the limit.
     has_documents = any(is_document(f"x.{name}", formats) or name == "ipynb-outputs" for name in formats)
     return several, formats, None if has_documents and check_limit(limit) else check_limit(limit)
 
@@ -241,7 +241,7 @@ def _run_inside_blocking(request: InsideRequest[T], rg: Rg, timeout: float | Non
 
 
 class _Before:
-    """What the search of the files adds to the summary of the search inside of them.
+    """Result of the search of the files, to be added to the summary of the search inside of them.
 
     Attributes:
         summary: Summary of rg; `None` until it is known, and for a search that yields matches only.
@@ -252,12 +252,12 @@ class _Before:
         self._left_out: list[Stats] = []
 
     def leave_out(self, message: object) -> None:
-        """Take note of a message about the bytes of a document."""
+        """Process a message about the bytes of a document, which is not yielded."""
         if isinstance(message, End):
             self._left_out.append(message.stats)
 
     def add_to(self, message: T) -> T:
-        """Return a message; a summary is that of both searches."""
+        """Return a message; if it is the summary, add the summary of the search of the files."""
         if not isinstance(message, Summary) or self.summary is None:
             return message
         return cast("T", self._total(self.summary, message))
@@ -275,14 +275,14 @@ class _Before:
 
 @dataclass(frozen=True, slots=True)
 class GrepInsideRequest:
-    """A checked call of `grep(inside=…)`."""
+    """Checked arguments of `grep(inside=…)`."""
 
     grep: GrepRequest
     part: InsidePart
 
 
 def grep_inside_request(request: GrepRequest, inside: str | Iterable[str]) -> GrepInsideRequest:
-    """Return the checked request of `grep(inside=…)`.
+    """Check the arguments, and return the request of `grep(inside=…)`.
 
     Raises:
         ValueError: A format is unknown or needs a package, or an option does not apply.
@@ -328,13 +328,13 @@ async def run_grep_inside(run: Runner, request: GrepInsideRequest) -> GrepResult
 
 
 def rest_of(page: PageRequest, matches: int, shown: int, files: int) -> PageRequest:
-    """Return the page of what follows a search.
+    """Return the rest of a page, which a second search fills.
 
     Args:
-        page: Page of both together.
-        matches: Number of matches of the search.
-        shown: Number of these on the page.
-        files: Number of files with these.
+        page: Page of the matches of both searches together.
+        matches: Number of matches of the first search.
+        shown: Number of these matches on the page.
+        files: Number of files with these matches on the page.
     """
     return replace(
         page,
@@ -365,15 +365,15 @@ async def run_items(
     allowed: Callable[[str], bool] | None = None,
     wrap: Callable[[Source], Source] = lambda source: source,
 ) -> Source:
-    """Search inside of files, and return what was searched.
+    """Search inside of files, and return the source that was searched.
 
     Args:
         run: Runner of the search.
-        part: Search.
+        part: Search inside of files.
         answer: Consumer of rg's output.
-        until: Time of `time.monotonic()` at which to stop; `None` is no limit.
-        allowed: Function that returns whether to open a file.
-        wrap: Function that returns the source to search in place of one.
+        until: Time, as `time.monotonic()` gives it, at which to stop; `None` is no limit.
+        allowed: Function that returns True for a file that may be opened.
+        wrap: Function that takes the source and returns another source to search instead.
     """
     seconds = None if until is None else max(0.0, until - time.monotonic())
     collector = partial(ListingCollector[str], PathDecoder(), _NO_LIMIT, allowed=allowed)
@@ -386,7 +386,7 @@ async def run_items(
 
 
 class _Total(MatchCollector):
-    """Counts of the matches of several searches."""
+    """Collector that adds up the numbers of matches of several searches."""
 
     def __init__(self, page: PageRequest, parts: Collection[MatchCollector]) -> None:
         super().__init__(page)

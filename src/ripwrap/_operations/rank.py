@@ -54,8 +54,8 @@ async def rank(
     """Find the code that answers a question, or that defines a symbol; best results first, without an index.
 
     rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. The 40
-    best files are split into chunks of at most 800 characters. Four things decide the rank of a file: BM25 of its best
-    chunks, words of the query that are near each other, definitions of the query's symbol, and words in its path.
+    best files are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks,
+    words of the query that are near each other, definitions of the query's symbol, and words in its path.
     Tests, examples, legacy code, text and data rank lower, unless the query asks for them. The best chunks of all files
     come before their other chunks. The same files and query give the same answer.
 
@@ -83,7 +83,7 @@ async def rank(
 
 @dataclass(frozen=True, slots=True)
 class RankRequest:
-    """A checked call of `rank()`.
+    """Checked arguments of `rank()`.
 
     Attributes:
         query: Parsed query.
@@ -115,7 +115,7 @@ def rank_request(
     allowed: Callable[[str], bool] | None = None,
     report: Callable[[Sequence[PathError]], object] | None = None,
 ) -> RankRequest:
-    """Return the checked request of `rank()`."""
+    """Check the arguments, and return the request of `rank()`."""
     refuse_overlay("rank()")
     parsed, limit, timeout = parse_query(query), check_limit(limit), check_timeout(timeout)
     stems = query_stems(parsed)
@@ -153,7 +153,7 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
 
 
 async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
-    """Search for files, and return their counts for `choose_files()`, which chooses files of several directories."""
+    """Search for files, and return their counts; `choose_files()` can then choose files of several directories."""
     hits, _ = await _count_terms(run, request)
     sizes = await run.call(partial(_sizes, request.command.cwd, hits.files))
     return FileTerms(hits.files, dict(hits.having), hits.total, sizes)
@@ -166,7 +166,7 @@ async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, f
 
     def collector() -> TermCounts:
         nonlocal begun
-        begun = time.monotonic()  # called when rg starts, which may happen twice
+        begun = time.monotonic()  # this function is called when rg starts, which may happen twice
         return TermCounts(partial(matched_stems, stems=request.stems), request.timeout)
 
     hits = await run.collect(Step(request.command, collector, request.timeout))

@@ -28,7 +28,7 @@ from ripwrap.sources.git import RevisionSource, check_revision
 
 @dataclass(frozen=True, slots=True)
 class RevisionListing:
-    """A checked call of `files(rev=…)`."""
+    """Checked arguments of `files(rev=…)`."""
 
     command: ItemCommand
     source: RevisionSource
@@ -46,7 +46,7 @@ def run_grep_revision_blocking(request: GrepRequest, rev: str, rg: Rg) -> GrepRe
 
 
 def grep_revision_request(request: GrepRequest, rev: str) -> tuple[GrepInRequest, RevisionSource]:
-    """Return the checked request of `grep(rev=…)`, and its files.
+    """Check the arguments, and return the request of `grep(rev=…)`, and its files.
 
     Raises:
         ValueError: `rev` begins with a dash, a path is outside of `cwd`, or an option does not apply to a revision.
@@ -85,7 +85,7 @@ def listing_request(
     options: FileOptions,
     on: RgHost | None,
 ) -> RevisionListing:
-    """Return the checked request of `files(rev=…)`; raises as `grep_revision_request()` does."""
+    """Check the arguments, and return the request of `files(rev=…)`; raises as `grep_revision_request()` does."""
     _refuse("on", on)
     source = revision_source(cwd, rev, paths)
     files_command(cwd, (), options)  # checks that the options are those of `files()`

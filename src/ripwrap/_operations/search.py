@@ -135,7 +135,7 @@ def search_request(
     options: SearchOptions,
     on: RgHost | None = None,
 ) -> StreamRequest[Match]:
-    """Return the checked request of `search()`."""
+    """Check the arguments, and return the request of `search()`."""
     command = search_command(pattern, cwd, paths, options, on=on)
     return StreamRequest(command, partial(MatchAnswer, check_limit(limit)))
 
@@ -150,7 +150,7 @@ def captures_request(
     *,
     inside: bool = False,
 ) -> StreamRequest[Match]:
-    """Return the checked request of `search()` with `captures`.
+    """Check the arguments, and return the request of `search()` with `captures`.
 
     Raises:
         ValueError: There are several patterns, or an option cannot be combined with `captures`.
@@ -207,7 +207,7 @@ def messages_request(
     options: SearchOptions,
     on: RgHost | None = None,
 ) -> StreamRequest[Message]:
-    """Return the checked request of `search_messages()`."""
+    """Check the arguments, and return the request of `search_messages()`."""
     command = search_command(pattern, cwd, paths, options, on=on)
     return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
 
@@ -222,7 +222,7 @@ class SearchAnswer:
         self._left = limit
         self.full = limit == 0
         self._decoder = MessageDecoder(self.kinds)
-        self._summary: Summary | None = None  # of the runs that have ended
+        self._summary: Summary | None = None  # joined summary of the runs that have ended
 
     @property
     def ended(self) -> bool:
@@ -274,7 +274,7 @@ class MatchAnswer(SearchAnswer):
 class CaptureAnswer(MatchAnswer):
     """Answer that yields the matches of a search, each with its groups.
 
-    The replacements in rg's output list the groups; in the matches they are None, as in a search without groups.
+    rg's output has the groups in its replacements. In the matches, `replacement` is `None`, as in other searches.
     """
 
     def __init__(self, limit: int | None, groups: Groups | None) -> None:
@@ -292,7 +292,7 @@ class CaptureAnswer(MatchAnswer):
 
 
 def with_groups(match: Match, groups: Groups | None) -> CapturedMatch:
-    """Return a match with its groups, given the match with replacements that list them.
+    """Return a match with its groups, given a match whose replacements list the groups.
 
     Raises:
         SearchError: rg accepts the pattern, but its groups are not known.
@@ -301,7 +301,7 @@ def with_groups(match: Match, groups: Groups | None) -> CapturedMatch:
     if groups is None:
         raise SearchError(
             HintedText(
-                "the groups of the pattern cannot be told, because ripwrap does not know its syntax; leave ",
+                "ripwrap cannot find the groups of the pattern, because it does not know this syntax; leave ",
                 Hint("captures", kind="omit"),
                 " out",
             )

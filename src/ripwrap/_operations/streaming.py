@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest(Generic[T]):
-    """A checked call of an operation that yields items as rg writes them.
+    """Checked arguments of an operation that yields items as rg writes them.
 
     Attributes:
         command: Command for rg.

@@ -1,4 +1,4 @@
-"""Search items, which are names with bytes: members of an archive, objects of a store, texts in memory."""
+"""Search items, which are pairs of a name and bytes: members of an archive, objects in a store, texts in memory."""
 
 import os
 import time
@@ -58,15 +58,15 @@ def search_in(
 ) -> AsyncGenerator[Match]:
     """Search items for a pattern and yield each matching line, in the order of the items.
 
-    An item is a pair: a name and a content, which is `bytes` or `str`. Items need not be files. The result is that of a
-    search of a directory with one file for each item. Line numbers and offsets count within the item, no match spans
-    two items, and binary items are treated as binary files. `Match.path` is the name of the item. A name may be any
-    string, and two items may have the same name.
+    An item is a pair of a name and a content, which is `bytes` or `str`. The results are the same as if each item was a
+    file of one directory: line numbers and offsets count within the item, no match spans two items, and binary items
+    are treated as binary files. `Match.path` is the name of the item. A name may be any string, and two items may have
+    the same name.
 
     Items are taken from `items` while the caller iterates, a few batches in advance. A batch has at most 2,048 items
     and 16 MiB, or one larger item. It is written to a private temporary directory, which is deleted at the end. If
-    items come slowly, their matches do not wait for a full batch: they are yielded at the latest when the next item has
-    come.
+    items arrive slowly, a batch is searched before it is full, so that its matches are yielded at the latest when the
+    next item has arrived.
 
     ```python
     import asyncio
@@ -155,8 +155,8 @@ async def grep_in(
         limit: Maximum number of matches on the page, over all items; `None` returns all and holds them in memory.
         max_files: Maximum number of items on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
-        timeout: Seconds for the call, without the installation of rg; `None` is no limit. The time that `items` takes
-            to make an item is included.
+        timeout: Seconds for the call, not counting an installation of rg; `None` is no limit. The time in which `items`
+            produces items is included.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
@@ -168,7 +168,7 @@ async def grep_in(
 
 @dataclass(frozen=True, slots=True)
 class ItemRequest(Generic[T]):
-    """A checked call of an operation that searches items and yields matches or messages.
+    """Checked arguments of an operation that searches items and yields matches or messages.
 
     Attributes:
         command: Command for rg, and choice of items.
@@ -183,7 +183,7 @@ class ItemRequest(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class GrepInRequest:
-    """A checked call of `grep_in()`, or of the method `grep()` of a source.
+    """Checked arguments of `grep_in()`, or of the method `grep()` of a source.
 
     Attributes:
         grep: Call of `grep()` with the same options.
@@ -199,7 +199,7 @@ class GrepInRequest:
 def search_in_request(
     pattern: str | Sequence[str], items: AnyItems, limit: int | None, options: SearchOptions
 ) -> ItemRequest[Match]:
-    """Return the checked request of `search_in()`."""
+    """Check the arguments, and return the request of `search_in()`."""
     check_items(items)
     command = item_command(pattern, options)
     checked = check_limit(limit)
@@ -231,7 +231,7 @@ def grep_in_request(
     timeout: float | None,
     options: SearchOptions,
 ) -> GrepInRequest:
-    """Return the checked request of `grep_in()`."""
+    """Check the arguments, and return the request of `grep_in()`."""
     check_items(items)
     request = grep_request(
         pattern, _NOWHERE, (), limit, max_files, offset, timeout, options, explain=False, arguments=ARGUMENTS
@@ -260,7 +260,7 @@ def item_command(
     lines = {name: value for name, value in given.items() if name not in _BY_NAME}
     settings = {"no_ignore": True, "follow": False, "sort": "path"}
     command = search_command(whole.patterns, _NOWHERE, (), cast("SearchOptions", {**lines, **settings}))
-    command, whole = replace(command, overlay=None), replace(whole, overlay=None)  # items are no files
+    command, whole = replace(command, overlay=None), replace(whole, overlay=None)  # items are not files on disk
     check = whole if any(name in given for name in _CHECKED_BY_RG) else None
     by_name = {name: value for name, value in given.items() if name in _BY_NAME}
 
@@ -313,7 +313,7 @@ def run_grep_in_blocking(request: GrepInRequest, items: Items, rg: Rg) -> GrepRe
             for _ in nothing:
                 pass
     except TimeoutError:
-        if seconds is None or time.monotonic() - begun < seconds:  # an error of the items
+        if seconds is None or time.monotonic() - begun < seconds:  # the iterable of items raised it
             raise
         answer.collector.timed_out = True
     return run_blocking(_result(BlockingRunner(rg), request, items, answer))
@@ -343,11 +343,11 @@ class ItemNames:
         self._kept: dict[str, str] = {}
 
     def begin_batch(self, batch: Batch) -> None:
-        """Add the names of another batch, and remove the names of the previous batch that `keep()` did not keep."""
+        """Add the names of the next batch; drop those of the previous batch, except the names that `keep()` kept."""
         self._batch = batch
 
     def keep(self, paths: Iterable[str]) -> None:
-        """Keep only the names for these paths, of any batch."""
+        """Keep the names for these paths, and drop those for all other paths of any batch."""
         self._kept = {path: self[path] for path in paths}
 
     def __getitem__(self, path: str) -> str:
@@ -362,7 +362,7 @@ class ItemNames:
         return message.model_copy(update={"path": str(name), **located})
 
     def rename_file(self, file: FileMatches) -> FileMatches:
-        """Return the matches of a file with the name of its item as all paths."""
+        """Return the matches of a file, with the name of its item as the path of the file and of each match."""
         matches = tuple(
             self.rename(match).model_copy(
                 update={"before": tuple(map(self.rename, match.before)), "after": tuple(map(self.rename, match.after))}
@@ -413,7 +413,7 @@ class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
 
 
 class SourceMessageAnswer(_ItemMessageAnswer):
-    """Answer that yields all messages of a search of a source; the summary has what could not be read of it."""
+    """Answer that yields all messages of a search of a source; the summary has its items that could not be read."""
 
     def __init__(self, limit: int | None, source: Source) -> None:
         super().__init__(limit)

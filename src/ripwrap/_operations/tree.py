@@ -1,9 +1,9 @@
 """Arrange files as a tree that shows a few entries of every directory.
 
-Directories come before files; both are sorted by name, ignoring case. Entries are chosen level by level, until there
-are `limit` of them. Within a level, the directories take turns: each gives its first entry, then each its second. If
-entries of a directory are left out, it ends with `[N truncated]`; N is the number of its direct children that are left
-out.
+Directories come before files; both are sorted by name, ignoring case. Entries are chosen level by level, up to `limit`
+entries. Within a level, the first entry of each directory is chosen, then the second entry of each directory, and so
+on. If entries of a directory are left out, its last line is `[N truncated]`; N is the number of its direct children
+that are left out.
 """
 
 import os
@@ -91,7 +91,7 @@ async def tree_text(
 
 @dataclass(frozen=True, slots=True)
 class TreeRequest:
-    """A checked call of `tree()` or `tree_text()`.
+    """Checked arguments of `tree()` or `tree_text()`.
 
     Attributes:
         step: Run of rg that lists the files.
@@ -105,7 +105,7 @@ class TreeRequest:
 def tree_request(
     cwd: StrPath, limit: int | None, exclude: Collection[str], options: FileOptions, *, timeout: float | None
 ) -> TreeRequest:
-    """Return the checked request of `tree()` and `tree_text()`."""
+    """Check the arguments, and return the request of `tree()` and `tree_text()`."""
     command = files_command(cwd, (), options, ("cwd", "limit", "exclude", "rg"))
     seconds, checked, names = check_timeout(timeout), check_limit(limit), checked_names(exclude)
     return TreeRequest(Step(command, lambda: FileTreeCollector(names, seconds), seconds), checked)
@@ -214,7 +214,7 @@ def arrange(root: Directory, limit: int | None, order: Order | None = None) -> I
     """
     order = order or in_order
     visible = None if limit is None else _visible_counts(root, limit, order)
-    # A stack and not recursion: paths may be deeper than Python's stack.
+    # This uses a stack instead of recursion, because a path may be deeper than Python's recursion limit.
     stack = [_entries(root, "", 0, visible, order)]
     while stack:
         for entry, directory in stack[-1]:

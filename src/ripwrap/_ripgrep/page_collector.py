@@ -87,7 +87,7 @@ class PageCollector:
     """
 
     _counts_together = True
-    """True if matches that are not on the page are only counted. A subclass that reads each of them sets it to False."""
+    """True if matches off the page are only counted. A subclass that reads each of them sets it to False."""
 
     def __init__(
         self,

@@ -145,7 +145,7 @@ def run(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # a question mark for a character that the console cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    if sys.stderr is None:  # closed; `print` would write errors to stdout
+    if sys.stderr is None:  # stderr is closed, so `print` would write errors to stdout
         sys.stderr = io.StringIO()
     if sys.stdout is None:
         complain("stdout is closed: there is nowhere to print to")
@@ -193,7 +193,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
 
     def results() -> Iterator[
         object
-    ]:  # a generator: the operation then runs inside `print_all()`, which prints its warnings
+    ]:  # a generator, so that the operation runs inside of `print_all()`, which prints its warnings
         yield from operation(cwd=run.cwd, rg=run.rg)
 
     return print_all(results(), print_json if run.json else show, wanted)

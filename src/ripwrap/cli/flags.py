@@ -43,13 +43,15 @@ Json = Annotated[bool, _output("Print JSON, one value a line", show_default=Fals
 
 
 def check_limit(_: Any, value: int | None) -> None:
-    """Check a limit before the library does, because the library's error mentions `None`."""
+    """Check a limit here, because the error of the library mentions `None`, which a flag cannot have."""
     if value is not None and value < 0:
         raise ValueError(f"must be a whole number, 0 or more, got {value}")
 
 
-Limit = Annotated[int | None, _output("Results at most, over all files", metavar="NUM", validator=check_limit)]
-ResultLimit = Annotated[int | None, _output("Results at most", metavar="NUM", validator=check_limit)]
+Limit = Annotated[
+    int | None, _output("Maximum number of results, over all files", metavar="NUM", validator=check_limit)
+]
+ResultLimit = Annotated[int | None, _output("Maximum number of results", metavar="NUM", validator=check_limit)]
 ListFiles = Annotated[bool, _output("Print only the paths of files that match", alias="-l", show_default=False)]
 CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
 ListOthers = Annotated[bool, _output("Print only the paths of files that do not match", show_default=False)]
@@ -58,7 +60,7 @@ CoverageFlag = Annotated[bool, _output("Print how many files were searched, to s
 LineNumber = Annotated[bool, _output("Show line numbers", alias="-n", show_default="on")]
 MaxColumns = Annotated[
     int,
-    _output("Omit lines over NUM bytes, with line end; 0: no limit", alias="-M", metavar="NUM", validator=check_limit),
+    _output("Omit lines longer than NUM bytes; 0 is no limit", alias="-M", metavar="NUM", validator=check_limit),
 ]
 When = Literal["auto", "always", "never"]
 Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
@@ -124,7 +126,7 @@ def flags(
     Args:
         options: The TypedDict.
         defaults: Defaults of the command that differ from those of the flags.
-        without: Options that the command has no use for.
+        without: Options that the command does not have.
     """
 
     def decorate(function: Function) -> Function:
@@ -150,7 +152,7 @@ def drop_overridden(arguments: Sequence[str]) -> list[str]:
             kept.append(tokens)
             later.add(option)
     if len(kept) == len(given):
-        return list(arguments)  # unchanged, for error messages
+        return list(arguments)  # return them unchanged; the parser reports the error
     return [*(token for tokens in reversed(kept) for token in tokens), *arguments[end:]]
 
 
@@ -178,7 +180,7 @@ def _names() -> dict[str, tuple[str, bool]]:
 
 
 def spell_as_flag(hint: Hint) -> str:
-    """Return a hint as typed in a shell: `fixed_strings=True` becomes `--fixed-strings`."""
+    """Return a hint in the form that is typed in a shell: `fixed_strings=True` becomes `--fixed-strings`."""
     if hint.kind == "install":
         return str(hint)
     option = _flag(hint) if hint.option else ""
@@ -230,7 +232,7 @@ def usage_error(error: CycloptsError) -> str:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    """Return the known flag that is most similar to an unknown flag; empty if there is none."""
+    """Return the known flag that is similar to an unknown flag; empty if no known flag is."""
     plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
     meant = suggest(name.removeprefix("--").replace("-", "_"), plain)
     return plain.get(meant, "--glob='!…'" if meant else "")

@@ -40,7 +40,7 @@ class ManyRoots:
     exclude_root: Annotated[tuple[str, ...], _flag("Leave out roots whose name matches; may be repeated", "GLOB")] = ()
     per_root: Annotated[
         int | None,
-        Parameter(group=MANY, negative=(), help="Matches of each root at most", metavar="NUM", validator=check_limit),
+        Parameter(group=MANY, negative=(), help="Maximum matches of each root", metavar="NUM", validator=check_limit),
     ] = None
     dask: Annotated[str | None, _flag("Search on the cluster of Dask with this scheduler", "ADDRESS")] = None
 
@@ -90,7 +90,7 @@ def search_repositories(
         FileNotFoundError: No directory matches.
         RipwrapError: The cluster cannot be used.
     """
-    from ripwrap.repositories import RootCount, RootError, RootMatch  # other searches do not wait for this
+    from ripwrap.repositories import RootCount, RootError, RootMatch  # imported late, because few searches need it
 
     for name in ("context", "before_context", "after_context", "passthru"):
         if options.get(name):

@@ -48,7 +48,7 @@ _MAX_SNIPPET_LINES = 6
 _MAX_LINE_CHARS = 200
 """Maximum number of characters of each of these lines that are shown."""
 _REDRAW_SECONDS = 0.1
-"""Least time between two drawings of a progress bar that has no thread."""
+"""Minimum number of seconds between two updates of a progress bar that has no thread."""
 
 _MAGENTA, _GREEN, _RED, _RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 """rg's colors of paths, line numbers and matches."""
@@ -83,7 +83,7 @@ def print_all(
         items: Items to print.
         show: Function that prints an item.
         wanted: Type or types of the items that count as results.
-        lenient: If True, a warning does not change the exit code. If False, it gives the exit code of an error.
+        lenient: If True, warnings do not change the exit code. If False, a warning causes the exit code of an error.
     """
     found = failed = False
     with printed_warnings() as warned:
@@ -217,7 +217,7 @@ def _print_plain(chunk: RankedChunk) -> None:
 
 
 def _left_out(lines: Sequence[AnyStr]) -> str:
-    """Return a text with the number of lines of a chunk that are not shown; empty if all these lines are blank."""
+    """Return a text that says how many lines of a chunk are not shown; empty if only blank lines are not shown."""
     rest = lines[_MAX_SNIPPET_LINES:]
     return f"  … {plural(len(rest), 'more line')}" if has_text(rest) else ""
 
@@ -431,8 +431,8 @@ class DownloadBar(_Bar):
 class RootsBar(_Bar):
     """Progress bar of a search in many roots on a terminal; elsewhere nothing.
 
-    Matches are printed to stdout while it is shown. A thread that refreshes the bar would write between them, so only
-    calls draw it, and `hide()` removes it before something else is printed.
+    Matches are printed to stdout while the bar is shown. So no thread refreshes the bar, which could write between
+    them: only calls draw it, and `hide()` removes it before anything else is printed.
     """
 
     def __init__(self) -> None:

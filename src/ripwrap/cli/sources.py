@@ -28,7 +28,9 @@ class GitOptions:
     history: Annotated[
         bool, Parameter(group=GIT, negative=(), show_default=False, help="Search all contents up to --rev")
     ] = False
-    since: Annotated[str | None, Parameter(group=GIT, metavar="DATE", help="With --history, only commits since")] = None
+    since: Annotated[
+        str | None, Parameter(group=GIT, metavar="DATE", help="With --history, only commits since DATE")
+    ] = None
 
     def check(self, paths: Sequence[str], others: Sequence[str]) -> bool:
         """Return True if standard input, a revision or a history is searched in place of files.

@@ -45,8 +45,8 @@ from ripwrap.workspace.dispatch import TOOL_ERRORS
 __all__ = ["RipwrapBackend"]
 
 MAX_MATCHES = 10_000
-"""Number of matches that `grep()` asks for if the caller sets no limit. `max_chars` of the workspace usually allows
-fewer.
+"""Number of matches that `grep()` asks for if the caller sets no limit. Usually fewer fit into the workspace's
+`max_chars`.
 """
 MAX_PAGES = 20
 """Maximum number of pages of `find_files` that `glob()` reads."""
@@ -57,7 +57,7 @@ MAX_BINARY_BYTES = 500 * 1024
 
 _PLAIN_GLOB = re.compile(r"(?:[^!,\\{}\[]|\{[^!\\{}\[]*\})+")
 """Pattern for globs that have the same meaning in rg and in deepagents: without nested lists, negation, escapes and
-sets. (A set is a set of bytes in rg.)
+character classes, which in rg are classes of bytes.
 """
 
 
