@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from ripwrap import Baseline, Rule, ScanMatch, sarif, sync
@@ -75,6 +76,15 @@ def test_sarif_has_rules_places_and_fingerprints_but_no_texts(planted: Path) -> 
     assert second["locations"][0]["physicalLocation"]["region"]["endLine"] == 2
     assert len(first["partialFingerprints"]["ripwrap/v1"]) == 64
     assert "tok_abcd" not in text
+
+
+def test_sarif_follows_its_schema(planted: Path) -> None:
+    # The schema of SARIF 2.1.0 without its descriptions, from npm's @microsoft/sarif-multitool-linux 5.7.0 (MIT).
+    schema = json.loads((Path(__file__).parents[1] / "data" / "sarif-2.1.0.json").read_text("utf-8"))
+    checker = jsonschema.Draft202012Validator(schema)
+    for log in (json.loads(scan("--sarif", cwd=planted)), sarif([], [Rule(id="a", pattern="b")])):
+        checker.validate(log)
+        assert not checker.is_valid({**log, "runs": [{**log["runs"][0], "tool": {}}]})
 
 
 def test_a_baseline_leaves_out_what_is_known(planted: Path) -> None:
