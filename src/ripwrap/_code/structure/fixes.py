@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ast_grep_py import SgNode
 
-from ripwrap._code.structure.patterns import BadPatternError, Goal, Pattern, Variable
+from ripwrap._code.structure.patterns import BadPatternError, Goal, Pattern, Variable, is_empty
 
 _VARIABLE = re.compile(r"(\${1,3})([A-Z0-9_]+)")
 _LOOK_BACK = 512
@@ -108,8 +108,14 @@ def _end(goal: Goal, node: SgNode, captured: Mapping[str, str]) -> int | None:
         matches = same and (node.is_named() or not goal.variable.named)
     elif not goal.children:
         matches = goal.kind == node.kind() and (not goal.named or goal.text == node.text())
+    elif goal.kind == node.kind():
+        nodes = [child for child in node.children() if not is_empty(child)]
+        end = _end_of_children(goal.children, nodes, captured)
+        if not nodes or end != nodes[-1].range().end.index:
+            return end
+        matches = True  # up to its last child; the node itself may end later, with a line end
     else:
-        return _end_of_children(goal.children, node.children(), captured) if goal.kind == node.kind() else None
+        matches = False
     return node.range().end.index if matches else None
 
 

@@ -53,7 +53,7 @@ class Goal:
         text: Text of a node without children.
         named: True for a named node of the grammar.
         variable: Metavariable that the node is; `None` if it is none.
-        children: Children, without those that are missing in the pattern.
+        children: Children, without empty ones.
     """
 
     kind: str
@@ -176,18 +176,19 @@ def _with_expando(source: str, expando: str) -> str:
 def _only_child(node: SgNode) -> SgNode | None:
     """Return the child of a node with one child; a second one may be missing in the source, or have no kind."""
     children = node.children()
-    if len(children) == 1 or (len(children) == 2 and (not children[1].kind() or _is_missing(children[1]))):
+    if len(children) == 1 or (len(children) == 2 and (not children[1].kind() or is_empty(children[1]))):
         return children[0]
     return None
 
 
-def _is_missing(node: SgNode) -> bool:
-    return node.is_leaf() and not node.text()
+def is_empty(node: SgNode) -> bool:
+    """Return True for a node without text, such as one that is missing in the source."""
+    return node.is_leaf() and node.range().start.index == node.range().end.index
 
 
 def _goal(node: SgNode, expando: str) -> Goal:
     variable = _variable(node.text(), expando)
-    children = () if variable else tuple(_goal(one, expando) for one in node.children() if not _is_missing(one))
+    children = () if variable else tuple(_goal(one, expando) for one in node.children() if not is_empty(one))
     return Goal(node.kind(), node.text() if node.is_leaf() else "", node.is_named(), variable, children)
 
 
