@@ -100,5 +100,5 @@ def test_search_fields_equal_rgs_json_in_the_standard_library(
 ) -> None:
     expected = raw_matches(rg.path, pattern, flags)
     assert bool(expected) != pattern.startswith("no such")
-    for api in ("asyncio", "trio", "blocking") if rg.version >= (15,) else ("blocking",):
+    for api in ("asyncio", "trio", "blocking"):
         assert our_matches(rg, api, pattern, {"glob": "!site-packages", **options}) == expected
