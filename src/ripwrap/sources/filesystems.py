@@ -7,6 +7,7 @@ the exit of the program. The objects come in order. Those that are fetched and n
 
 import errno
 import importlib
+import os
 import threading
 import time
 from collections import deque
@@ -97,8 +98,9 @@ def fs(
             is out of range; or there is no URL.
         TypeError: An argument has another type.
 
-    An object that cannot be read is an error in `errors` of the source. The search raises `FileNotFoundError` if the
-    wildcards of all URLs match nothing, and `SearchError` if a store cannot list its objects.
+    A source is for one search at a time. An object that cannot be read is an error in `errors` of the source. The
+    search raises `FileNotFoundError` if the wildcards of all URLs match nothing, and `SearchError` if a store cannot
+    list its objects.
     """
     several = (urls,) if isinstance(urls, str) else tuple(urls)
     if not several or not all(several):
@@ -433,5 +435,7 @@ def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]
 
 def _text(error: BaseException) -> str:
     """Return the message of an error of any file system."""
+    if isinstance(error, FileNotFoundError) and error.strerror is None:  # some file systems only name the path
+        return os.strerror(errno.ENOENT)
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return text or type(error).__name__
