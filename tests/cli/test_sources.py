@@ -10,6 +10,7 @@ import pytest
 
 from _operations.test_inside import zipped
 from _operations.test_revisions import git
+from ripwrap.cli import sources
 from support.cli import output, run
 
 
@@ -29,6 +30,16 @@ def test_dash_searches_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert run("search", "needle", "-", "-B1", cwd=tmp_path).stdout == b"<stdin>-1-one\n<stdin>:2:needle \xff\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert output("search", "needle", "-", cwd=tmp_path, code=1) == ""
+
+
+def test_standard_input_that_is_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sources, "MAX_STDIN_BYTES", 7)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\n")))
+    assert output("search", "needle", "-", cwd=tmp_path) == "<stdin>:1:needle\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\n\n")))
+    done = run("search", "needle", "-", cwd=tmp_path, code=2)
+    assert done.stdout == b""
+    assert done.stderr == b"ripwrap: standard input has more than 7 bytes; write it to a file\n"
 
 
 def test_rev_searches_a_revision(repository: Path) -> None:

@@ -1,9 +1,11 @@
 """`sources.fs()`: objects are searched through fsspec, and an object that cannot be read ends nothing."""
 
 import builtins
+import errno
 import gzip
 import importlib
 import io
+import os
 import socket
 import threading
 import zipfile
@@ -120,6 +122,7 @@ def test_missing_object_is_an_error_beside_the_rest(store: Callable[..., str]) -
     result = sync.grep_in("needle", source)
     assert result.total_matches == 1
     assert [(error.path, error.kind) for error in result.errors] == [("memory:///store/gone", "missing")]
+    assert result.errors[0].message == os.strerror(errno.ENOENT)
 
 
 def test_wildcards_that_match_nothing_are_an_error(store: Callable[..., str]) -> None:

@@ -10,6 +10,7 @@ from cyclopts import Group, Parameter
 from ripwrap import sync
 from ripwrap._operations.revisions import messages_revision_request
 from ripwrap._operations.streams import messages_in_request, run_items_blocking
+from ripwrap._text import plural
 from ripwrap.cli.flags import Color
 from ripwrap.cli.output import Plain, match_printer, print_all, print_json
 from ripwrap.models import HistoryMatch, Match
@@ -17,6 +18,8 @@ from ripwrap.options import SearchOptions
 
 GIT = Group("Options for git", sort_key=6)
 STDIN = "-"
+MAX_STDIN_BYTES = 1 << 30
+"""Maximum size of standard input, which is read into memory."""
 
 
 @Parameter(name="*")
@@ -82,7 +85,7 @@ def search_source(
         if git.rev is not None:
             request = messages_revision_request(pattern, cwd, paths, git.rev, limit, options)
         else:
-            request = messages_in_request(pattern, [("<stdin>", sys.stdin.buffer.read())], limit, options)
+            request = messages_in_request(pattern, [("<stdin>", _read_stdin())], limit, options)
         yield from run_items_blocking(request, rg, None)
 
     def in_history() -> Iterator[HistoryMatch]:
@@ -98,3 +101,17 @@ def search_source(
         plain = Plain(colored=color == "always", max_columns=max_columns)
         return print_all(in_history(), print_json if as_json else plain, Match)
     return print_all(found(), show, Match)
+
+
+def _read_stdin() -> bytes:
+    """Return standard input.
+
+    Raises:
+        ValueError: It is too long, and may have no end.
+    """
+    content = bytearray()
+    while chunk := sys.stdin.buffer.read(1 << 20):
+        content += chunk
+        if len(content) > MAX_STDIN_BYTES:
+            raise ValueError(f"standard input has more than {plural(MAX_STDIN_BYTES, 'byte')}; write it to a file")
+    return bytes(content)

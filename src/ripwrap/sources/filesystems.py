@@ -7,6 +7,7 @@ unless a single object is larger.
 
 import errno
 import importlib
+import os
 import threading
 import time
 from collections import deque
@@ -97,8 +98,9 @@ def fs(
             is out of range; or there is no URL.
         TypeError: An argument has another type.
 
-    For an object that cannot be read, the source adds an error to its `errors`. The search raises `FileNotFoundError`
-    if no object matches any of the URLs, and `SearchError` if a store cannot list its objects.
+    A source is for one search at a time. For an object that cannot be read, it adds an error to its `errors`. The
+    search raises `FileNotFoundError` if no object matches any of the URLs, and `SearchError` if a store cannot list its
+    objects.
     """
     several = (urls,) if isinstance(urls, str) else tuple(urls)
     if not several or not all(several):
@@ -439,5 +441,7 @@ def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]
 
 def _text(error: BaseException) -> str:
     """Return the message of an error that a file system raised; for an error without one, the name of its type."""
+    if isinstance(error, FileNotFoundError) and error.strerror is None:  # some file systems only name the path
+        return os.strerror(errno.ENOENT)
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return text or type(error).__name__
