@@ -87,7 +87,7 @@ def test_a_pattern_that_does_not_compile_has_its_caret(folder: Path) -> None:
 
 def test_groups_in_unknown_syntax_are_an_error(plant: Plant) -> None:
     folder = plant({"a": "aa\n"})
-    with pytest.raises(SearchError, match="cannot be told"):
+    with pytest.raises(SearchError, match="cannot find the groups of the pattern"):
         list(sync.search(r"(?|(a)|(b))", cwd=folder, captures=True, pcre2=True))
 
 

@@ -281,7 +281,7 @@ class TestPathsOfSeveralCommandLines:
         """rg sorts the files of all paths together, but for `sort="path"`; several rg cannot."""
         paths = [long(name) for name in names_of(150)]
         for options in ({"sortr": "path"}, {"sort": "modified"}, {"sort": "path", "sortr": "created"}):
-            with pytest.raises(ripwrap.SearchError, match=r"cannot sort the files of 150 paths together"):
+            with pytest.raises(ripwrap.SearchError, match=r"cannot sort the files of all 150 paths together"):
                 run(backend, "files", cwd=many, rg=rg, paths=paths, **options)
         found = run(backend, "grep", cwd=many, rg=rg, paths=paths, sortr="path", timeout=None)
         assert paths_in(found) == ["d/f0000", "d/f0088"]
