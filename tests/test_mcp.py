@@ -238,7 +238,7 @@ async def test_paths_in_the_structured_content_tell_the_names_and_depths(
 
 
 @pytest.mark.anyio
-async def test_entries_that_say_more_than_a_path_are_objects(plant: Plant) -> None:
+async def test_entry_with_more_than_a_path_is_an_object(plant: Plant) -> None:
     folder = plant({"a/b": "", "a/c": "", "node_modules/d": ""})
     structured = (await Workspace(folder).ls_result(limit=1)).structured()
     assert structured["entries"] == [

@@ -1,7 +1,8 @@
 """Models of rg's JSON messages: flat and frozen Pydantic models.
 
-`{"type": …, "data": {…}}` becomes one flat model, and each `{"text": …}` one `str`. Field names are rg's own (`man rg`,
-"JSON"; https://docs.rs/grep-printer → JSON). Offsets count bytes unless a name says otherwise.
+A message `{"type": …, "data": {…}}` becomes one flat model, in which a `str` replaces each object `{"text": …}`. Field
+names are rg's own (`man rg`, "JSON"; https://docs.rs/grep-printer → JSON). Offsets count bytes unless a name says
+otherwise.
 """
 
 import errno

@@ -106,7 +106,7 @@ def test_block_is_the_innermost_with_the_lines_that_open_and_close_it(
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.iterdir()), ids=lambda path: path.name)
-def test_block_and_definition_hold_the_line(path: Path) -> None:
+def test_block_and_definition_contain_the_line(path: Path) -> None:
     lines = path.read_text("utf-8").split("\n")
     outline = PatternOutline(path.name, lines)
     for number in range(1, len(lines) + 1):
@@ -176,7 +176,7 @@ def test_named_definition_is_preferred() -> None:
         ("Makefile", "all", "all: build", ""),
     ],
 )
-def test_kind_is_the_word_of_the_language(path: str, name: str, text: str, kind: str) -> None:
+def test_definition_kind_is_the_keyword_of_the_language(path: str, name: str, text: str, kind: str) -> None:
     assert definition_kind(path, Section(name=name, line=1, text=text, end_line=2)) == kind
 
 

@@ -39,7 +39,7 @@ def test_escapes_are_read_if_asked_for() -> None:
 
 
 @pytest.mark.rg_matrix
-def test_constant_is_what_rg_writes(rg: RgBinary, tmp_path: Path) -> None:
+def test_replacement_constant_equals_rgs_output(rg: RgBinary, tmp_path: Path) -> None:
     """Texts of dollars, braces and names: rg writes the constant, or the text depends on the match."""
     (tmp_path / "f").write_text("x\n")
     for seed in range(times(30, 1000)):

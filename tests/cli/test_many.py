@@ -33,7 +33,7 @@ def test_matches_have_paths_that_open_from_here(roots: Path) -> None:
     assert away == os.path.join(roots, third)
 
 
-def test_counts_are_of_whole_roots(roots: Path) -> None:
+def test_count_covers_each_root_as_a_whole(roots: Path) -> None:
     assert output("search", "-c", "x", "--repositories", "src/*", cwd=roots) == native("src/a:2\nsrc/b:1\n")
 
 

@@ -531,7 +531,7 @@ def test_embedder_works_in_one_event_loop_after_another(openai: Embedder) -> Non
         ("openai", "set OPENAI_API_KEY"),
         ("google", "set GOOGLE_API_KEY or GEMINI_API_KEY"),
         ("github-copilot", "GitHub does not document Copilot's embeddings API"),
-        ("azure:", "has no name of a model; write 'azure:MODEL'"),
+        ("azure:", "does not name a model; write 'azure:MODEL'"),
         ("cerebras:some-model", "CEREBRAS_API_KEY"),
         ("wordllama:l3", "ships one model"),
     ],

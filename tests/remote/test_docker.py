@@ -27,7 +27,9 @@ RunningIn = Callable[[Path], list[psutil.Process]]
 
 @pytest.mark.loops("asyncio")
 @pytest.mark.anyio
-async def test_answers_are_those_of_a_local_search(container: Container, there: str, plant: Plant) -> None:
+async def test_remote_search_gives_the_answers_of_a_local_search(
+    container: Container, there: str, plant: Plant
+) -> None:
     folder = plant(
         {"a.py": "x = 1\nneedle\n", "b/c.txt": "needle needle\n", ".gitignore": "*.log\n", "d.log": "needle"}
     )
@@ -227,7 +229,7 @@ def test_option_that_an_older_rg_lacks_is_refused(container: Container, stand_in
 
 
 @pytest.mark.slow
-def test_errors_of_patterns_are_those_of_a_local_search(container: Container, there: str) -> None:
+def test_remote_pattern_errors_equal_those_of_a_local_search(container: Container, there: str) -> None:
     with pytest.raises(PatternError) as raised:
         list(sync.search("a(", on=container, rg=there))
     assert (raised.value.pattern, raised.value.offset) == ("a(", 1)
@@ -240,7 +242,7 @@ def test_errors_of_patterns_are_those_of_a_local_search(container: Container, th
 
 
 @pytest.mark.slow
-def test_missing_path_is_an_error_and_one_of_two_is_data(container: Container, there: str, plant: Plant) -> None:
+def test_only_missing_path_raises_and_one_of_two_is_reported(container: Container, there: str, plant: Plant) -> None:
     plant({"a": "needle\n"})
     with pytest.raises(FileNotFoundError, match="no such file or directory; check paths or cwd"):
         list(sync.search("needle", on=container, rg=there, paths=["./b"]))
@@ -379,7 +381,7 @@ class TestCommandLine:
     def docker_in_path(self, docker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", f"{docker.parent}:{os.environ['PATH']}")
 
-    def test_search_and_files_print_what_the_host_has(
+    def test_search_and_files_print_results_of_the_host(
         self, container: Container, there: str, plant: Plant, tmp_path: Path
     ) -> None:
         folder = plant({"a.py": "needle\n", "b/c": "x\n"})

@@ -24,7 +24,7 @@ RunningIn = Callable[[Path], list[psutil.Process]]
 
 
 @pytest.mark.anyio
-async def test_answers_are_those_of_a_local_search(box: SshHost, there: str, plant: Plant) -> None:
+async def test_remote_search_gives_the_answers_of_a_local_search(box: SshHost, there: str, plant: Plant) -> None:
     names = [b"\xff\xfe", b"a\nb", b"-x", b"$(touch y)", b"'\"`\\", "ä".encode(), b"~"]
     folder = plant(dict.fromkeys(names, b"caf\xe9 needle\r\n"))
     found = [one async for one in ripwrap.search(r"needle\r?$", on=box, rg=there, sort="path")]

@@ -105,7 +105,7 @@ def test_parsed_hosts_equal_those_of_the_functions() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "h", "h:/srv", "ftp:h:/srv", "ssh", "SSH:h"])
-def test_other_texts_are_no_hosts(text: str) -> None:
+def test_invalid_host_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"on must be ssh:HOST[:DIR] or docker:NAME[:DIR], got {text!r}")):
         remote.parse_host(text)
 

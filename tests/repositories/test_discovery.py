@@ -42,7 +42,7 @@ def test_same_directory_counts_once(tree: Path, monkeypatch: pytest.MonkeyPatch)
     assert [root.path for root in found] == [str(tree / "a/x"), str(tree / "a/y")]
 
 
-def test_directory_with_the_signs_of_a_glob_is_taken_as_it_is(tree: Path) -> None:
+def test_existing_directory_with_glob_characters_is_not_read_as_a_glob(tree: Path) -> None:
     (tree / "[x]").mkdir()
     assert [root.path for root in Repositories(tree / "[x]")] == [str(tree / "[x]")]
 

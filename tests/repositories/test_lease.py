@@ -53,7 +53,7 @@ async def test_task_that_starts_after_the_end_of_the_call_ends_at_once(tmp_path:
         await wait_for_lease(Lease(str(tmp_path / "gone"), socket.gethostname()))
 
 
-async def test_file_that_another_machine_does_not_see_ends_nothing(tmp_path: Path) -> None:
+async def test_lease_that_another_machine_cannot_see_does_not_end_its_task(tmp_path: Path) -> None:
     with anyio.move_on_after(0.3) as scope:
         await wait_for_lease(Lease(str(tmp_path / "gone"), "elsewhere"))
     assert scope.cancelled_caught

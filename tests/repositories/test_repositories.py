@@ -242,7 +242,7 @@ def test_time_limit_of_a_root_is_data(
     ("settings", "error"),
     [({"pattern": "("}, PatternError), ({"pattern": "x", "glob": "{"}, GlobError)],
 )
-def test_wrong_question_is_raised(
+def test_invalid_pattern_or_option_is_raised(
     make: Callable[..., Driver], settings: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -328,7 +328,7 @@ class Endless:
 
 
 @pytest.mark.parametrize("order", ["arrival", "root"])
-def test_results_that_are_not_taken_hold_their_root_back(order: Any) -> None:
+def test_root_pauses_until_its_results_are_taken(order: Any) -> None:
     endless, later = Endless(), Endless()
     tasks = [Task(Root(name=name, path="/"), request) for name, request in (("a", endless), ("b", later))]
     with closing(arrivals_blocking(tasks, Plan(concurrency=1), order)) as found:

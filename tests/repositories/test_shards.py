@@ -78,12 +78,12 @@ if os.name == "posix":  # other systems cannot have these names
     ],
     ids=str,
 )
-def test_shards_give_the_answer_of_the_whole(plant: Plant, options: dict[str, Any]) -> None:
+def test_shards_give_the_answer_of_the_whole_root(plant: Plant, options: dict[str, Any]) -> None:
     assert_equal_answers(plant(TREE), "x", 3, **options)
 
 
 @pytest.mark.posix
-def test_links_are_followed_as_in_the_whole(plant: Plant) -> None:
+def test_shard_follows_links_as_a_search_of_the_whole_root(plant: Plant) -> None:
     folder = plant({"a/f.txt": "x\n", "b/g.txt": "x\n"})
     (folder / "to_a").symlink_to("a")
     (folder / "b" / "to_f").symlink_to("../a/f.txt")
@@ -126,7 +126,7 @@ choices = st.fixed_dictionaries(
     options=choices,
     shards=st.integers(2, 6),
 )
-def test_shards_give_the_answer_of_the_whole_in_any_tree(
+def test_shards_give_the_answer_of_the_whole_root_in_any_tree(
     files: dict[str, bytes], ignores: dict[str, str], kind: str, options: dict[str, Any], shards: int
 ) -> None:
     with tempfile.TemporaryDirectory() as made:

@@ -73,7 +73,7 @@ def test_tools_show_anchors_that_resolve(api: str, plant: Plant) -> None:
             )
 
 
-def test_answers_without_anchors_are_what_they_were(plant: Plant) -> None:
+def test_answers_without_anchors_are_unchanged(plant: Plant) -> None:
     root = plant({"src/till.py": CODE})
     plain, marked = sync.Workspace(root), sync.Workspace(root, anchors=True)
     asks: tuple[Callable[[sync.Workspace], ToolResult], ...] = (
@@ -226,7 +226,7 @@ def test_line_is_found_after_edits(tmp_path: Path, lines: list[str], changes: li
         ("src/till.py#0·k7q", "anchor must be PATH#LINE·HASH"),
         ("src/till.py#1·u7q", "anchor must be PATH#LINE·HASH"),
         ("x" * 500, "anchor must be PATH#LINE·HASH"),
-        ("src#1·k7q", "src is a directory; an anchor is in a file"),
+        ("src#1·k7q", "src is a directory; pass an anchor with the path of a file"),
         ("nothing.py#1·k7q", "nothing.py does not exist in "),
         ("../x.py#1·k7q", "../x.py is outside of the allowed directories"),
         ("link#1·k7q", "link is outside of the allowed directories"),

@@ -340,7 +340,7 @@ def test_empty_answer_names_no_link_to_a_denied_file(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("glob", [".env", "**/*.pem", "sub/key.pem", "*.py,*.pem", "/secrets/x", "./.env.missing"])
-def test_answer_says_that_a_glob_is_denied_whether_a_file_matches_or_not(tree: Path, glob: str) -> None:
+def test_answer_says_that_a_glob_is_denied_even_if_no_file_matches(tree: Path, glob: str) -> None:
     workspace = sync.Workspace(tree, deny=GLOBS)
     for text in (workspace.grep_content("needle", file_pattern=glob), workspace.find_files(glob)):
         assert f'{glob.rpartition(",")[2]} is denied by "' in text

@@ -59,14 +59,14 @@ def test_matches_are_shown_in_their_definition(api: str, plant: Plant) -> None:
     ]
 
 
-def test_context_outside_of_definitions_is_what_was_asked_for(plant: Plant) -> None:
+def test_match_outside_of_definitions_keeps_the_requested_context(plant: Plant) -> None:
     asked = sync.Workspace(plant({"shop.py": SHOP}))
     found = asked.grep_content_result("PRICE", context_lines=1, expand="definition")
     assert rows(found) == [(1, "PRICE = 3  # TODO"), (2, "")]
     assert found.matches[0].section is None
 
 
-def test_long_definition_is_shown_as_far_as_there_is_room(plant: Plant) -> None:
+def test_long_definition_is_cut_to_the_budget(plant: Plant) -> None:
     body = "".join(f"    line_{number} = {number}\n" for number in range(2, 2001)).replace("1000\n", "1000  # TODO\n")
     root = plant({"a.py": f"def long():\n{body}"})
     sizes: list[int] = []
@@ -201,7 +201,7 @@ def test_whole_definitions_leave_room_for_all_results(plant: Plant) -> None:
 
 
 @pytest.mark.slow
-def test_long_definition_and_changed_file_are_shown_as_they_were_found(plant: Plant) -> None:
+def test_long_definition_or_changed_file_keeps_the_original_context(plant: Plant) -> None:
     root = plant({"long.py": f"def brew_tea():\n{LONG * 6}", "tea.py": "x = 1\n" * 5 + CODE})
     ranked = {chunk.path: chunk for chunk in sync.rank("brew tea kettles", cwd=root)[::-1]}
 

@@ -191,7 +191,7 @@ class TestInside:
 
 
 class TestRevision:
-    def test_answer_is_that_about_a_commit(self, repository: Path) -> None:
+    def test_answer_with_rev_shows_the_files_of_the_commit(self, repository: Path) -> None:
         workspace = sync.Workspace(repository)
         answer = workspace.grep_content("needle", "src", rev="v1", context_lines=1)
         assert answer == "File: src/a.py\n  1- one\n  2: needle\n\n(1 match in 1 file.)"

@@ -304,7 +304,7 @@ def test_limit_of_zero_shows_no_entries_and_the_number_of_files(rg: RgBinary, pl
 
 @pytest.mark.posix
 @pytest.mark.parametrize("tool", ["ls", "tree"])
-def test_folder_with_nothing_but_folders_lists_these(rg: RgBinary, plant: Plant, tool: str) -> None:
+def test_folder_without_files_lists_its_folders(rg: RgBinary, plant: Plant, tool: str) -> None:
     """Issue 19, line 22: 'No files found.' was all that was said of such a folder."""
     root = plant({"top/.hid/x": "", "top/a/.h": "", "top/skip/y": "", ".gitignore": "skip/\n", "other/f": ""})
     (root / "top/a/b/c").mkdir(parents=True)

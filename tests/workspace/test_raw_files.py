@@ -20,7 +20,7 @@ def names(entries: tuple[FileInfo, ...]) -> list[tuple[str, bool]]:
     return [(entry.path, entry.is_dir) for entry in entries]
 
 
-def test_bytes_are_those_of_the_file(plant: Plant) -> None:
+def test_read_bytes_returns_the_bytes_of_the_file(plant: Plant) -> None:
     root = plant({"a.bin": b"\x00\xff\r\n"})
     assert sync.Workspace(root).read_bytes("a.bin") == b"\x00\xff\r\n"
     assert asyncio.run(Workspace(root).read_bytes(str(root / "a.bin"))) == b"\x00\xff\r\n"

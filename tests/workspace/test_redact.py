@@ -129,7 +129,7 @@ def test_headers_and_blank_lines_are_within_a_key() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-8-sig"])
-def test_lines_of_keys_are_looked_up_in_the_file(encoding: str) -> None:
+def test_key_lines_are_found_in_the_whole_file(encoding: str) -> None:
     text = f"a\n{KEY}\n{KEY}\nb\n"
     keys = key_lines(io.BytesIO(text.encode(encoding)))
     assert keys.numbers == frozenset(range(2, 2 + 2 * (len(KEY_LINES) + 2)))

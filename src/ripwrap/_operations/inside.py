@@ -125,7 +125,7 @@ def messages_inside_request(
     inside: str | Iterable[str],
     on: RgHost | None,
 ) -> InsideRequest[Message]:
-    """Check the arguments, and return the request of `search_messages(inside=…)`; raises as `inside_request()` does."""
+    """Check the arguments as `inside_request()` does, and return the request of `search_messages(inside=…)`."""
     several, formats, first = _check(paths, inside, limit, on)
     files = messages_request(pattern, cwd, several, first, options)
     part = inside_part(files.command, cwd, several, options, formats)

@@ -72,7 +72,7 @@ def messages_revision_request(
     limit: int | None,
     options: SearchOptions,
 ) -> ItemRequest[Message]:
-    """Return the checked request for all messages of rg from a search of a revision."""
+    """Check the arguments, and return the request of `search_messages(rev=…)`."""
     source = revision_source(cwd, rev, paths)
     return messages_in_request(pattern, source, limit, options, source.roots)
 
@@ -85,7 +85,7 @@ def listing_request(
     options: FileOptions,
     on: RgHost | None,
 ) -> RevisionListing:
-    """Check the arguments, and return the request of `files(rev=…)`; raises as `grep_revision_request()` does."""
+    """Check the arguments, and return the request of `files(rev=…)`; raise what `grep_revision_request()` raises."""
     _refuse("on", on)
     source = revision_source(cwd, rev, paths)
     files_command(cwd, (), options)  # checks that the options are those of `files()`

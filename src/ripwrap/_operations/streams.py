@@ -215,7 +215,7 @@ def messages_in_request(
     options: SearchOptions,
     roots: Sequence[str] = (),
 ) -> ItemRequest[Message]:
-    """Return the checked request for all messages of rg from a search of items."""
+    """Check the arguments, and return the request of a search of items that yields all messages of rg."""
     check_items(items)
     command = item_command(pattern, options, roots=roots)
     checked = check_limit(limit)

@@ -171,7 +171,7 @@ class _File:
 
 
 def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return the weight of each word: higher for a word that fewer files or chunks have.
+    """Return the weight of each word. Words that occur in fewer files or chunks have a higher weight.
 
     Args:
         words: Words of a query.

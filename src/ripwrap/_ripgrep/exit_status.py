@@ -78,7 +78,7 @@ class Exit:
 
         Raises:
             SearchError: rg gave no answer.
-            Exception: `failed`.
+            Exception: The error in `failed`, if there is one.
         """
         if self.failed is not None:
             raise self.failed
@@ -86,11 +86,11 @@ class Exit:
             raise self.failure()
 
     def check_listing(self) -> None:
-        """Raise an error if a listing has no answer, not even a partial one.
+        """Raise an error if a listing has no results to return, not even partial ones.
 
         Raises:
             SearchError: rg gave no answer.
-            Exception: `failed`.
+            Exception: The error in `failed`, if there is one.
         """
         if self.failed is not None:
             raise self.failed

@@ -579,7 +579,7 @@ def _numbers(folder: str) -> Iterable[str]:
 def _blocks(
     mode: Mode, output: bytes, name_of: Callable[[str], str], stats: list[dict[str, Any]]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the path of each text and rg's output for it, in which the path replaces that of the temporary file."""
+    """Yield the path of each text and rg's output for it; replace the paths of temporary files in the output."""
     if mode == "json":
         yield from _json_blocks(output, name_of, stats)
         return

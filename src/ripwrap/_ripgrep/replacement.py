@@ -91,7 +91,7 @@ def compile_options(options: SearchOptions) -> SearchOptions:
 
 
 def _never(patterns: Sequence[str]) -> str:
-    """Return a pattern that has the groups of all patterns, and repeats them zero times, so that no text is needed."""
+    """Return a pattern that has the groups of all patterns, but matches only empty text."""
     return f"(?:{'|'.join(f'(?:{pattern})' for pattern in patterns)}){{0}}"
 
 

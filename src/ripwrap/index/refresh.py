@@ -150,7 +150,7 @@ def refresh(
 
 
 def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
-    """Empty a long write-ahead log, and delete documents whose contents the database does not have."""
+    """Empty a long write-ahead log, and delete documents of full-text search that no longer belong to a chunk."""
     if counts.chunks > _CHUNKS_PER_CHECKPOINT:
         checkpoint(database)
     if counts.released or not reader.is_clean:

@@ -67,7 +67,7 @@ exit {UNKNOWN}
 
 
 def returncode(code: int) -> int | None:
-    """Return rg's exit code, or the negative number of the signal that ended rg; `None` if rg did not run or end.
+    """Return rg's exit code, or the negative number of the signal that ended rg; `None` for a code that is not rg's.
 
     Args:
         code: Exit code of the script.

@@ -108,7 +108,7 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[FileOptions],
     ) -> AsyncGenerator[RootFile | RootError]:
-        """List the files of all roots; the files of a root come together, in path order.
+        """List the files of all roots. The files of one root are yielded one after another, in path order.
 
         Args and errors are those of `search()`.
         """

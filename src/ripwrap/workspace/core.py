@@ -347,7 +347,7 @@ class Workspace:
     async def find_files_result(
         self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
     ) -> FindFilesResult:
-        """Do what `find_files()` does, and return a model; raises what `grep_content_result()` does."""
+        """Do what `find_files()` does, and return a model; raise what `grep_content_result()` raises."""
         arguments = parse_arguments(FindFilesArguments, {"pattern": pattern, "path": path, **options})
         return await run_find_files(self._tools.runner, self._tools.settings, arguments)
 
@@ -389,7 +389,7 @@ class Workspace:
             return self.error_text(error)
 
     async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
-        """Do what `ls()` does, and return a model; raises what `grep_content_result()` does.
+        """Do what `ls()` does, and return a model; raise what `grep_content_result()` raises.
 
         If there is no rg, Python code lists the same files; `engine` is then `python`.
         """
@@ -420,7 +420,7 @@ class Workspace:
             return self.error_text(error)
 
     async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
-        """Do what `tree()` does, and return a model; raises what `grep_content_result()` does."""
+        """Do what `tree()` does, and return a model; raise what `grep_content_result()` raises."""
         arguments = parse_arguments(TreeArguments, {"path": path, **options})
         return await run_tree(self._tools.runner, self._tools.settings, arguments)
 
@@ -444,7 +444,7 @@ class Workspace:
     async def codebase_search_result(
         self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
     ) -> CodebaseSearchResult:
-        """Do what `codebase_search()` does, and return a model; raises what `grep_content_result()` does.
+        """Do what `codebase_search()` does, and return a model; raise what `grep_content_result()` raises.
 
         It also raises `TimeoutError` if the ranking takes longer than the workspace's `timeout`. If the index cannot be
         used, the files are ranked without it, and `notes` give the reason.
@@ -577,7 +577,7 @@ class Workspace:
     async def replace_content_result(
         self, pattern: str, replacement: str, path: str = ".", **options: Unpack[ReplaceContentOptions]
     ) -> ReplaceContentResult:
-        """Do what `replace_content()` does, and return a model; raises what `grep_content_result()` does.
+        """Do what `replace_content()` does, and return a model; raise what `grep_content_result()` raises.
 
         Raises:
             ValueError: The workspace was made without `write`, or the replacement refers to a group that does not
@@ -657,7 +657,7 @@ class Workspace:
             return self.error_text(error)
 
     async def index_status_result(self) -> IndexStatusResult:
-        """Do what `index_status()` does, and return a model; raises what `index_codebase_result()` does."""
+        """Do what `index_status()` does, and return a model; raise what `index_codebase_result()` raises."""
         return await self._tools.required_indexes("index_status").index_status(self._tools.runner)
 
     async def index_health_check(self) -> str:
@@ -668,7 +668,7 @@ class Workspace:
             return self.error_text(error)
 
     async def index_health_check_result(self) -> IndexHealthResult:
-        """Do what `index_health_check()` does, and return a model; raises what `index_codebase_result()` does."""
+        """Do what `index_health_check()` does, and return a model; raise what `index_codebase_result()` raises."""
         return await self._tools.required_indexes("index_health_check").index_health_check(self._tools.runner)
 
     async def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
@@ -687,7 +687,7 @@ class Workspace:
     async def call_result(
         self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
     ) -> ToolResult:
-        """Do what `call()` does, and return a model; raises what `grep_content_result()` does.
+        """Do what `call()` does, and return a model; raise what `grep_content_result()` raises.
 
         Args:
             name: See `call()`.

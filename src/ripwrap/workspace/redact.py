@@ -244,7 +244,10 @@ def file_redactor(
     roots: Sequence[str] = (".",),
     check: Callable[[], object] | None = None,
 ) -> Redactor:
-    """Return the redactor for the lines of a file, which may not exist any more; see `open_regular_file()`."""
+    """Return the function that masks the lines of a file; the arguments are those of `open_regular_file()`.
+
+    If the file cannot be read, each line is checked by itself.
+    """
     keys = UNKNOWN_KEYS
     try:
         with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:

@@ -43,7 +43,7 @@ async def run_resolve(run: Runner, settings: Settings, arguments: ResolveArgumen
     path, anchor = parse_place(arguments.anchor)
     location = settings.sandbox.locate(path)
     if not location.is_file:
-        raise IsADirectoryError(f"{location.name} is a directory; an anchor is in a file")
+        raise IsADirectoryError(f"{location.name} is a directory; pass an anchor with the path of a file")
     found = await run.call(partial(_find, settings, location, anchor))
     line, text = found.lines[0] if found.lines else (None, "")
     return ResolveResult(

@@ -179,7 +179,7 @@ class Sandbox:
             )
         if re.search(r"[*?\[{]", path):
             raise FileNotFoundError(
-                f"{shown(path)} does not exist; path must be one file or directory; pass a glob as file_pattern"
+                f"{shown(path)} does not exist; pass one existing file or directory as path, and a glob as file_pattern"
             )
         raise FileNotFoundError(
             f"{shown(path)} does not exist in {', '.join(map(shown, self.roots))}; ls lists the files"

@@ -230,7 +230,7 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 
 
 def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
-    """Split a pattern into globs to match, which are returned, and excluding globs, for which options are returned.
+    """Split a pattern into globs. Return those to match, and the options that exclude what the other globs match.
 
     The globs are relative to the directory that rg runs in. A glob without a slash matches names at any depth, and a
     glob that ends in a slash matches only directories. An empty list matches everything.

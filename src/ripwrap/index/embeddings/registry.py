@@ -99,7 +99,7 @@ def _make(name: str, limits: Limits | None) -> Hosted | WordLlama:
     _check_known(provider, name)
     model = model or MODELS.get(provider, "")
     if not model:
-        raise EmbeddingError(f"{name!r} has no name of a model; write '{provider}:MODEL'", provider=provider)
+        raise EmbeddingError(f"{name!r} does not name a model; write '{provider}:MODEL'", provider=provider)
     return Hosted(provider, model, limits=limits)
 
 

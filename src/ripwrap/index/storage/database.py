@@ -42,11 +42,11 @@ _SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 def connect(uri: str, *, log: bool) -> "Connection":
-    """Open a connection, and read from it once, so that a damaged file fails here.
+    """Open a connection and read from it once, so that a damaged file raises an error now and not later.
 
     Args:
         uri: URI of the file, with its mode.
-        log: Use a write-ahead log; needs a file that can be written.
+        log: Use a write-ahead log, for which the file must be writable.
     """
     import sqlite3
 

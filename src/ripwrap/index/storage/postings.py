@@ -317,10 +317,10 @@ def _document(blob: int, words: str) -> "Document":
 
 
 def next_length(words: int) -> int:
-    """Return the lowest length of at least `words` words that tantivy does not round.
+    """Return the smallest number that is not less than `words` and that tantivy stores exactly as a length.
 
-    tantivy stores a length in one byte. It rounds down to 24 plus a number with four significant bits, and adds up the
-    rounded lengths when it merges segments
+    tantivy stores the length of a document in one byte, so it rounds longer lengths down: the length minus 24 keeps
+    only its four highest bits. When segments are merged, tantivy adds up rounded lengths
     (https://docs.rs/tantivy/latest/src/tantivy/fieldnorm/code.rs.html).
     """
     if words <= _EXACT_WORDS:
@@ -330,7 +330,7 @@ def next_length(words: int) -> int:
 
 
 def _last_length(words: int) -> int:
-    """Return the highest length of at most `words` words that tantivy does not round; see `next_length()`."""
+    """Return the largest number up to `words` that tantivy stores exactly as a length; see `next_length()`."""
     if words <= _EXACT_WORDS:
         return words
     step = 1 << (words - 24).bit_length() - 4
@@ -355,8 +355,8 @@ class PostingsReader:
     """Documents of one state of the database.
 
     Attributes:
-        count: Number of documents of chunks.
-        is_clean: True if there are no documents of contents that the database does not have.
+        count: Number of documents that belong to chunks; filler documents are not counted.
+        is_clean: True if every document belongs to a file content in the database.
     """
 
     def __init__(self, path: Path, searcher: "Searcher", database: "Connection") -> None:
