@@ -24,6 +24,9 @@ _CREATE: int = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC | _NO_FOLLOW
 _FOLDER: int = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC | _NO_FOLLOW
 _HAS_DIR_FD = bool(_NO_FOLLOW) and {os.open, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
 
+GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+"""Errors for a file that is gone, or that a link has replaced, as a directory of its path may be."""
+
 _MANY_FILES = 16
 """Number of files from which one `sync()` of all file systems is faster than an `fsync()` of each: on ext4, 1,000 files
 take 0.05 to 0.6 seconds in place of 5, and `fsync()` in several threads takes longer still."""
@@ -74,11 +77,14 @@ class Disk:
         """
         with _opened_folder(path) as (name, folder):
             descriptor = os.open(name, _READ, dir_fd=folder)
-            with open(descriptor, "rb") as file:
+            try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
                     raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)
-                return file.read(), FileState(status, _attributes(descriptor))
+                with open(descriptor, "rb", closefd=False) as file:  # it refuses a directory with another error
+                    return file.read(), FileState(status, _attributes(descriptor))
+            finally:
+                os.close(descriptor)
 
     def write_beside(self, path: str, name: str, content: bytes, state: FileState) -> None:
         """Write a new file into the directory of `path`, with the mode, owner and attributes of another file.
@@ -123,9 +129,13 @@ class Disk:
     def remove_beside(self, path: str, name: str) -> None:
         """Remove the file `name` in the directory of `path`, if it and the directory exist."""
         self.step("remove", path)
-        with suppress(FileNotFoundError), _opened_folder(path) as (_, folder):
-            target = name if folder is not None else os.path.join(os.path.dirname(path), name)
-            os.unlink(target, dir_fd=folder)
+        try:
+            with _opened_folder(path) as (_, folder):
+                target = name if folder is not None else os.path.join(os.path.dirname(path), name)
+                os.unlink(target, dir_fd=folder)
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
 
     def sync_files(self, paths: Iterable[str]) -> None:
         """Wait until the contents of files are on the disk."""
@@ -170,9 +180,10 @@ def _opened_folder(path: str) -> Generator[tuple[str, int | None]]:
             here = below
         yield parts[-1], here
     except OSError as error:
-        if error.filename is not None:  # name the whole path
+        if error.errno is not None:  # name the whole path; a full disk names none
             error.filename = path
-            error.filename2 = None
+            if error.filename2 is not None:
+                error.filename2 = path
         raise
     finally:
         os.close(here)

@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -162,7 +163,7 @@ def test_disk_that_is_full_in_the_middle_of_a_file_leaves_all_files_old(plant: P
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(OSError, match=r"File too large: '.*b'"):
             apply_edits(str(folder), files, journals)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -181,6 +182,62 @@ def test_conflict_names_all_changed_files_and_writes_nothing(plant: Plant, journ
     assert {Path(path).name for path in raised.value.paths} == {"b.txt", "d"}
     assert contents(folder) == before
     assert Journals(journals).all() == []
+
+
+@pytest.mark.parametrize("replaced", ["b", "b/b.txt"])
+def test_directory_and_file_in_place_of_each_other_are_conflicts(plant: Plant, journals: Path, replaced: str) -> None:
+    folder, other = plant({"a": b"foo", "b/b.txt": b"foo"}), plant({"../other/a": b"foo"}).parent / "other"
+    files = planned(folder)
+    shutil.rmtree(folder / "b")
+    (folder / replaced).mkdir(parents=True) if replaced == "b/b.txt" else (folder / replaced).write_bytes(b"foo")
+    with pytest.raises(ConflictError) as raised:
+        apply_edits(str(folder), files, journals)
+    assert (raised.value.reason, raised.value.paths) == ("changed", (str(folder / "b/b.txt"),))
+    assert (folder / "a").read_bytes() == b"foo"
+    apply_edits(str(other), planned(other), journals)
+    assert (other / "a").read_bytes() == b"longer"
+
+
+def test_journal_that_cannot_be_marked_as_finished_leaves_all_files_old(plant: Plant, journals: Path) -> None:
+    class Vanishing(Disk):
+        def step(self, name: str, path: str) -> None:
+            if name == "replace" and journals.exists():
+                journals.rename(journals.with_name("gone"))
+
+    folder = plant(OLD)
+    with pytest.raises(FileNotFoundError):
+        apply_edits(str(folder), planned(folder), journals, disk=Vanishing())
+    assert contents(folder) == OLD
+    gone = journals.with_name("gone")
+    undo_edits(None, folder, gone)
+    apply_edits(str(folder), planned(folder), gone)
+    assert contents(folder) == NEW
+
+
+@pytest.mark.parametrize("damage", ["empty", "missing"])
+def test_journal_that_a_crash_has_damaged_does_not_stop_other_changes(
+    plant: Plant, journals: Path, damage: str
+) -> None:
+    folder = plant(OLD)
+    torn = Path(apply_edits(str(folder), planned(folder), journals).journal)
+    undo_edits(torn, "", None)
+    (torn / "state").write_text("preparing")
+    (torn / "journal.json").write_text("") if damage == "empty" else (torn / "journal.json").unlink()
+    apply_edits(str(folder), planned(folder, new=b"other"), journals)
+    os.utime(torn / "state")  # the last one
+    undo_edits(None, folder, journals)
+    assert contents(folder) == OLD
+
+
+def test_real_paths_are_checked_before_they_are_written(plant: Plant, journals: Path, needs_posix: None) -> None:
+    folder = plant({"a": b"foo", "../outside": b"foo"})
+    files = planned(folder)
+    (folder / "a").unlink()
+    (folder / "a").symlink_to("../outside")
+    with pytest.raises(ConflictError) as raised:
+        apply_edits(str(folder), files, journals, holds=lambda path: path.startswith(f"{folder}{os.sep}"))
+    assert raised.value.paths == ("a",)
+    assert (folder.parent / "outside").read_bytes() == b"foo"
 
 
 def test_file_that_changes_just_before_its_rename_rolls_back(plant: Plant, journals: Path) -> None:
@@ -332,8 +389,10 @@ def test_damaged_journal_is_a_clear_error(plant: Plant, journals: Path) -> None:
     (Path(applied.journal) / "journal.json").write_text("{}")
     with pytest.raises(ValueError, match="is damaged, or from a later version"):
         undo_edits(applied.journal, "", None)
-    with pytest.raises(FileNotFoundError, match="there is no journal"):
-        undo_edits(journals / "none", "", None)
+    for other in (journals / "none", folder):
+        with pytest.raises(FileNotFoundError, match="there is no journal"):
+            undo_edits(other, "", None)
+    assert not (folder.parent / "lock").exists()
 
 
 @pytest.mark.anyio

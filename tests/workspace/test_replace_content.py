@@ -65,6 +65,19 @@ def test_denied_files_and_files_outside_are_not_changed(plant: Plant, tmp_path: 
     assert (tmp_path / "outside").read_text() == (folder / ".env").read_text() == "foo\n"
 
 
+def test_file_that_a_link_replaces_after_the_search_is_not_changed(
+    plant: Plant, tmp_path: Path, stand_in: Callable[..., Path]
+) -> None:
+    (tmp_path / "outside").write_text("foo\n")
+    folder = plant({"a": "foo\n", "b": "foo\n"})
+    swap = f"os.unlink({str(folder / 'a')!r}); os.symlink('../outside', {str(folder / 'a')!r})"
+    rg = stand_in(f"code = real({sync.resolve().path!r})\nif '--json' in sys.argv: {swap}\nsys.exit(code)")
+    said = sync.Workspace(folder, write=True, rg=rg).replace_content("foo", "bar", apply=True)
+    assert "(1 replacement in 1 file, written." in said
+    assert (tmp_path / "outside").read_text() == "foo\n"
+    assert (folder / "b").read_text() == "bar\n"
+
+
 def test_secrets_are_masked_in_the_diff(plant: Plant) -> None:
     token = "ghp_" + "a1B2" * 9
     folder = plant({"a": f"x\nkey {token} foo\n{token}\n"})

@@ -14,23 +14,19 @@ A process that is killed at any moment leaves each file old or new. A second tur
 and removes the temporary files, whose names follow from the journal.
 """
 
-import errno
 import hashlib
 import os
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ripwrap._concurrency import CANCELLED, ProcessLock, hold_lock
 from ripwrap._operations.journal_store import Folder, Journal, JournalFile, Journals, Progress
-from ripwrap._safe_write import Disk, FileState
+from ripwrap._safe_write import GONE, Disk, FileState
 from ripwrap._text import plural, shown
 from ripwrap.edits import AppliedEdits, FileEdits
 from ripwrap.errors import ConflictError, ConflictReason, Hint, HintedText
 from ripwrap.options import StrPath
-
-_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-"""Errors for a file that is gone, or that a link has replaced."""
 
 MAX_NAMED_PATHS = 10
 """Maximum number of paths in a message; `ConflictError.paths` has all."""
@@ -42,9 +38,18 @@ def apply_edits(
     journals: StrPath | None,
     *,
     break_hard_links: bool = False,
+    holds: Callable[[str], bool] | None = None,
     disk: Disk | None = None,
 ) -> AppliedEdits:
     """Write the new contents of files, all or none.
+
+    Args:
+        root: Directory that was searched.
+        files: Edits.
+        journals: Directory of all journals; `None` is the user's.
+        break_hard_links: Change a file that has several names, too.
+        holds: Function that returns True for a real path that may be written; `None` allows all.
+        disk: Disk to write to.
 
     Raises:
         ConflictError: A file has changed since, or has several hard links, or an interrupted replacement has changed
@@ -56,6 +61,9 @@ def apply_edits(
         return AppliedEdits(journal="", root=root, files=())
     store, disk = Journals(journals), disk or Disk()
     journal = Journal.of(root, files)
+    # The real paths are those that are written; no link in them is followed.
+    if holds and (led := [one.path for one, file in zip(files, journal.files, strict=True) if not holds(file.path)]):
+        raise _changed_error(led)
     folder = store.folder(journal.id)
     with _locked(store):
         _check_unfinished(store, folder, {file.path for file in journal.files}, disk)
@@ -88,7 +96,7 @@ def undo_edits(
         OSError: A file cannot be written; all files have their new contents.
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
-    if journal is not None and not os.path.isdir(journal):
+    if journal is not None and not Folder(Path(journal)).exists:
         raise FileNotFoundError(f"there is no journal {shown(os.fspath(journal))}; AppliedEdits.journal names it")
     with _locked(store):
         folder = store.last(os.path.abspath(cwd)) if journal is None else Folder(Path(os.path.abspath(journal)))
@@ -128,10 +136,14 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
         state = folder.state
         if folder.path == own.path or state not in ("preparing", "turning"):
             continue
-        journal = folder.load()
+        try:
+            journal = folder.load()
+        except (OSError, ValueError):  # the system crashed before the journal was synced, so no file was renamed
+            continue
         if not _is_complete(journal):
-            _clean(folder, journal, disk)
-            folder.delete()
+            with suppress(OSError):  # the next change tries it again
+                _clean(folder, journal, disk)
+                folder.delete()
         elif both := sorted(paths & {file.path for file in journal.files}):
             raise ConflictError(
                 HintedText(
@@ -200,20 +212,21 @@ class Turn:
                 _check_cancelled()
                 folder.save(self.journal, "turning")
         except BaseException:
-            _clean(folder, self.journal, self._disk)
-            if before is None:
-                folder.delete()
-            else:
-                folder.mark(before)
+            with suppress(OSError):  # the next change tries it again
+                _clean(folder, self.journal, self._disk)
+                if before is None:
+                    folder.delete()
+                else:
+                    folder.mark(before)
             raise
         try:
             self._rename()
+            folder.mark(self._side(forward=self._forward))
         except BaseException as error:
             self._roll_back(error)
             if isinstance(error, InterruptedError):
                 raise _changed_error([str(error.filename)]) from error
             raise
-        folder.mark(self._side(forward=self._forward))
 
     def _side(self, *, forward: bool) -> Progress:
         return "applied" if forward else "undone"
@@ -245,7 +258,7 @@ class Turn:
         try:
             content, state = self._disk.read(file.path)
         except OSError as error:
-            if error.errno not in _GONE:
+            if error.errno not in GONE:
                 raise
             return "changed"
         source, target = _hashes(file, forward=self._forward)
@@ -288,10 +301,11 @@ class Turn:
                 self._disk.remove_beside(file.path, self._folder.temporary(number))
                 self._restore(number, file)
             except OSError as second:
-                if second.errno not in _GONE:
+                if second.errno not in GONE:
                     failed.append(second)
         if not failed:
-            self._folder.mark(self._side(forward=not self._forward))
+            with suppress(OSError):  # a later change of the files asks for `undo()` first, which finds nothing to do
+                self._folder.mark(self._side(forward=not self._forward))
             return
         side = "new" if self._forward else "old"
         error.add_note(

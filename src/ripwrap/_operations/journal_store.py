@@ -118,6 +118,11 @@ class Folder:
         return f".ripwrap-{self.path.name[:12]}-{number}.tmp"
 
     @property
+    def exists(self) -> bool:
+        """True if the directory has a journal."""
+        return (self.path / _JOURNAL).is_file()
+
+    @property
     def state(self) -> Progress | None:
         """State of the journal; `None` without a journal."""
         try:
@@ -164,11 +169,17 @@ class Folder:
 
     def _write(self, name: str, content: bytes, *, sync: bool) -> None:
         descriptor, temporary = tempfile.mkstemp(prefix=name, dir=self.path)
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            if sync:
-                os.fsync(descriptor)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                if sync:
+                    os.fsync(descriptor)
+        except OSError as error:  # a full disk names no path
+            with suppress(OSError):
+                os.unlink(temporary)
+            error.filename = error.filename or temporary
+            raise
         replace_file(Path(temporary), self.path / name)
 
     def delete(self) -> None:
@@ -212,8 +223,9 @@ class Journals:
             FileNotFoundError: There is none.
         """
         for folder in self.all():
-            if folder.state in ("applied", "turning", "preparing") and folder.load().root == root:
-                return folder
+            with suppress(OSError, ValueError):  # a damaged journal may be of another directory
+                if folder.state in ("applied", "turning", "preparing") and folder.load().root == root:
+                    return folder
         raise FileNotFoundError(f"no replacement in {shown(root)} to undo: {shown(str(self.path))} has none")
 
     def prune(self) -> None:

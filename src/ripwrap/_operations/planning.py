@@ -7,7 +7,7 @@ text in UTF-8, and is converted to the file's own bytes.
 import codecs
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -122,7 +122,13 @@ def codec_of(label: str | None) -> str:
 
 
 def plan_files(
-    root: str, found: Iterable[Found], *, encoding: str | None = None, context: int = CONTEXT, disk: Disk | None = None
+    root: str,
+    found: Iterable[Found],
+    *,
+    encoding: str | None = None,
+    context: int = CONTEXT,
+    holds: Callable[[str], bool] | None = None,
+    disk: Disk | None = None,
 ) -> tuple[tuple[FileEdits, ...], tuple[PathError, ...]]:
     """Return the edits of all files that change, by path, and the files that are left out.
 
@@ -133,6 +139,7 @@ def plan_files(
         found: Changes of each file.
         encoding: Encoding that rg was told; `None` is UTF-8, or that of a byte order mark.
         context: Lines of context to keep around each edit.
+        holds: Function that returns True for a real path that may be read; `None` allows all.
         disk: Disk to read from.
 
     Raises:
@@ -153,6 +160,9 @@ def plan_files(
         if real in seen:
             continue
         seen.add(real)
+        if holds is not None and not holds(real):  # a link has replaced the file
+            changed.append(one.path)
+            continue
         try:
             raw, _ = disk.read(real)
             planned = _plan_file(one, raw, codec, raw_only=encoding == "none", context=context)

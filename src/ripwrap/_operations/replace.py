@@ -268,6 +268,7 @@ async def run_replace(
     *,
     timeout: float | None,  # noqa: ASYNC109 - rg's
     allowed: Callable[[str], bool] | None = None,
+    holds: Callable[[str], bool] | None = None,
 ) -> EditPlan:
     """Search, check the references of the replacement, and read the files with matches.
 
@@ -276,6 +277,7 @@ async def run_replace(
         request: Request.
         timeout: Seconds for the search, and again for reading the files; `None` is no limit.
         allowed: Filter for paths that rg prints; `None` allows all.
+        holds: Filter for real paths, just before they are read; `None` allows all.
 
     Raises what `replace()` raises.
     """
@@ -289,7 +291,7 @@ async def run_replace(
         await _check_groups(run, request)
     encoding = request.options.get("encoding")
     chosen = [one for one in found.found() if allowed is None or allowed(one.path)]
-    work = partial(plan_files, request.root, chosen, encoding=encoding, context=request.context)
+    work = partial(plan_files, request.root, chosen, encoding=encoding, context=request.context, holds=holds)
     files, left_out = await run.call(work, seconds=seconds)
     errors = (error for error in found.errors if allowed is None or (error.path and allowed(error.path)))
     return EditPlan(root=request.root, files=files, errors=(*errors, *left_out))

@@ -53,14 +53,16 @@ async def run_replace_content(
             arguments.pattern, arguments.replacement, location.cwd, location.paths, options, escapes=False
         )
 
-        def is_allowed(path: str) -> bool:
-            # Check the real path again, because rg may have followed a link.
-            return (allowed is None or allowed(path)) and settings.sandbox.holds(os.path.join(location.cwd, path))
+        # The real paths are checked again just before they are read, and written, whatever rg followed.
+        holds = settings.sandbox.holds
 
-        plan = await run_replace(run, request, timeout=scope.timeout, allowed=is_allowed)
+        def is_allowed(path: str) -> bool:
+            return (allowed is None or allowed(path)) and holds(os.path.join(location.cwd, path))
+
+        plan = await run_replace(run, request, timeout=scope.timeout, allowed=is_allowed, holds=holds)
     lines = await run.call(partial(_diff, settings, scope, plan), seconds=scope.timeout)
     if arguments.apply and plan:
-        await run.call_to_end(partial(apply_edits, plan.root, plan.files, None))
+        await run.call_to_end(partial(apply_edits, plan.root, plan.files, None, holds=holds))
     return shortened(
         lambda count: _answer(arguments, scope, plan, lines[:count], len(lines)), len(lines), settings.max_chars
     )
