@@ -1185,9 +1185,10 @@ def replace_code(
 ) -> ReplacePlan:
     """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
 
-    The edits are those of `ast-grep run --rewrite`. In `fix`, `$NAME` and `$$$NAME` are what the metavariables of the
-    pattern have captured. Lines keep their indentation relative to the match. Of matches within each other, the outer
-    one is replaced; a second call finds the others.
+    In `fix`, `$NAME` and `$$$NAME` are what the metavariables of the pattern have captured. The new text is that of
+    `ast-grep run --rewrite`: lines keep their indentation relative to the match. What a match has beyond the pattern
+    stays, such as an `else` or a semicolon. Of matches within each other, the outer one is replaced; a second call
+    finds the others.
 
     ```python
     from ripwrap import sync

@@ -289,6 +289,7 @@ class TestRefusals:
             lambda: sync.grep("needle", coverage=True),
             lambda: sync.replace("needle", "pin"),
             lambda: list(sync.scan({"rule": "needle"})),
+            lambda: list(sync.search_code("needle", lang="python")),
             lambda: sync.Repositories(".").grep("needle"),
             lambda: list(sync.Repositories(".").files()),
             lambda: list(sync.search("needle", sort="modified")),

@@ -7,11 +7,13 @@ from typing import Literal, assert_type
 
 import ripwrap
 from ripwrap import (
+    CodeMatch,
     FileCount,
     GrepResult,
     Match,
     Message,
     Range,
+    ReplacePlan,
     RepositoriesResult,
     RootCount,
     RootError,
@@ -29,6 +31,11 @@ async def asynchronous() -> None:
     assert_type(ripwrap.files(glob="*.py"), AsyncGenerator[str, None])
     assert_type(ripwrap.tree(limit=None), AsyncGenerator[TreeEntry, None])
     assert_type(await ripwrap.tree_text(), Tree)
+    async for hit in ripwrap.search_code("f($A)", lang="python"):
+        if hit.type == "match":
+            assert_type(hit, CodeMatch)
+            assert_type(hit.metavariables, dict[str, str])
+    assert_type(await ripwrap.replace_code("f($A)", "g($A)", lang="python"), ReplacePlan)
     assert_type(ripwrap.files_with_matches("x"), AsyncGenerator[str, None])
     assert_type(ripwrap.files_without_match(["x"]), AsyncGenerator[str, None])
     assert_type(ripwrap.count("x", include_zero=True), AsyncGenerator[FileCount, None])

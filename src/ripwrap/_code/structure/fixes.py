@@ -1,8 +1,9 @@
-"""Make the text that replaces a match, as `ast-grep run --rewrite` does.
+"""Make the text that replaces a match, and find the end of what it replaces.
 
-The rules are those of `crates/core/src/replacer` and `crates/core/src/match_tree` of ast-grep: lines keep their
-indentation relative to the first line of what they are put into, and a match ends with the last node that the pattern
-has. So `if ($A) { $$$B }` leaves the `else` after it, and `const $A = $B` the semicolon.
+The text is that of `ast-grep run --rewrite` (`crates/core/src/replacer` of ast-grep): lines keep their indentation
+relative to the first line of what they are put into. What is replaced ends with the last node that the pattern has, as
+in `match_end_non_recursive()` of `crates/core/src/match_tree`. So `if ($A) { $$$B }` leaves the `else` after it, and
+`const $A = $B` the semicolon. The program ast-grep 0.51 and the binding replace the whole node, and lose these.
 """
 
 import re
