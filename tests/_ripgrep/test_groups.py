@@ -1,9 +1,16 @@
 """Finding the groups of a pattern, and reading them out of rg's replacement."""
 
-import pytest
+from contextlib import suppress
 
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from ripwrap import sync
 from ripwrap._ripgrep.groups import Groups, UnknownSyntaxError, groups_of
-from ripwrap.errors import DecodeError
+from ripwrap.errors import DecodeError, PatternError
+from support.effort import times
+from support.patterns import NOISE, Sample, samples
 
 
 def split(pattern: str, *texts: str) -> tuple[bytes | None, ...]:
@@ -103,6 +110,31 @@ def test_joined_patterns_have_no_groups() -> None:
 )
 def test_reduced_patterns_lack_what_a_match_may_leave_out(pattern: str, reduced: str) -> None:
     assert groups_of(pattern).reduced == reduced
+
+
+@pytest.mark.slow
+@settings(max_examples=times(40, 5000))
+@given(sample=samples(), before=st.sampled_from(["a?", "(x|b)*", "(?i)", "(?:c{0,2})", ""]), noise=NOISE)
+def test_reduced_patterns_match_at_least_the_same_lines(
+    sample: Sample, before: str, noise: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    pattern, reduced = before + sample[0], None
+    with suppress(UnknownSyntaxError):
+        reduced = groups_of(pattern).reduced
+    if reduced in (None, pattern):
+        return
+    file = tmp_path_factory.getbasetemp() / "lines"
+    file.write_text(f"{sample[1]}\n{noise}{sample[1]}{noise}\n{noise}\n", "utf-8", newline="\n")
+    try:
+        found, more = (
+            {match.line_number for match in sync.search(one, cwd=file.parent, paths="lines")}
+            for one in (pattern, reduced or "")
+        )
+    except PatternError:
+        event("refused by rg")
+        return
+    event(f"found: {bool(found)}")
+    assert found <= more
 
 
 @pytest.mark.parametrize(
