@@ -19,7 +19,9 @@ OVER_HTTP = (*RIPWRAP_MCP, "--http", "--port", "0")
 
 def patient(stand_in: Callable[..., Path], told_of: Path) -> Path:
     """Return an rg that waits after its first match until a file exists."""
-    return stand_in(f"say(BEGIN); say(MATCH)\nwhile not os.path.exists({str(told_of)!r}): time.sleep(0.01)\nend()")
+    return stand_in(
+        f"say(BEGIN); say(MATCH)\nwhile not os.path.exists({str(told_of)!r}): time.sleep(0.01)\nsay(SUMMARY)"
+    )
 
 
 @dataclass
