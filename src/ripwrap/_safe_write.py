@@ -62,11 +62,11 @@ class Disk:
     """Operations on files by real path. Tests override `step()` to fail or to stop before one of them."""
 
     def step(self, name: str, path: str) -> None:
-        """Do something before an operation; nothing here.
+        """Do nothing. A subclass may stop the process or raise here, before each operation.
 
         Args:
             name: Name of the operation.
-            path: Path that it is about.
+            path: Path of the file.
         """
 
     def read(self, path: str) -> tuple[bytes, FileState]:

@@ -95,10 +95,10 @@ class FileEdits(BaseModel, frozen=True):
     """Edits of one file.
 
     Attributes:
-        path: Path of the file, relative to `EditPlan.root` unless an absolute path was asked for.
+        path: Path of the file, relative to `EditPlan.root` unless the caller gave an absolute path.
         sha256: Hash of the content that was searched, in hexadecimal digits.
-        encoding: Name that Python has for the encoding of the file, such as `utf-16-le`; empty for UTF-8 and for files
-            of which nothing is known.
+        encoding: Python's name of the encoding of the file, such as `utf-16-le`; empty for UTF-8, and for files whose
+            encoding is unknown.
         hunks: Lines with edits, from the first to the last.
     """
 
@@ -120,7 +120,7 @@ class FileEdits(BaseModel, frozen=True):
         """Return the bytes of a text in the encoding of the file.
 
         Raises:
-            UnicodeEncodeError: The encoding has no such character.
+            UnicodeEncodeError: A character of the text does not exist in the encoding.
         """
         raw = raw_bytes(text)
         return raw.decode().encode(self.encoding) if self.encoding else raw
@@ -210,7 +210,7 @@ class EditPlan(BaseModel, frozen=True):
             return tuple(filter(None, (_selected(file, select) for file in self.files)))
         wanted = {select} if isinstance(select, str) else {*select}
         if unknown := wanted - {file.path for file in self.files}:
-            raise ValueError(f"select names {min(unknown)!r}, which the plan does not change; name paths of its files")
+            raise ValueError(f"the plan does not change the file {min(unknown)!r} of select; choose from plan.files")
         return tuple(file for file in self.files if file.path in wanted)
 
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ from ripwrap._operations.journal import apply_edits, undo_edits
 from ripwrap._operations.journal_store import Folder, Journals
 from ripwrap._operations.planning import Change, Found, plan_files
 from ripwrap._safe_write import Disk
+from ripwrap.testing import write_tree
 from support.effort import times
 
 Plant = Callable[..., Path]
@@ -186,7 +187,8 @@ def test_conflict_names_all_changed_files_and_writes_nothing(plant: Plant, journ
 
 @pytest.mark.parametrize("replaced", ["b", "b/b.txt"])
 def test_directory_and_file_in_place_of_each_other_are_conflicts(plant: Plant, journals: Path, replaced: str) -> None:
-    folder, other = plant({"a": b"foo", "b/b.txt": b"foo"}), plant({"../other/a": b"foo"}).parent / "other"
+    folder = plant({"a": b"foo", "b/b.txt": b"foo"})
+    other = write_tree(folder.parent, {"other/a": b"foo"}) / "other"
     files = planned(folder)
     shutil.rmtree(folder / "b")
     (folder / replaced).mkdir(parents=True) if replaced == "b/b.txt" else (folder / replaced).write_bytes(b"foo")
@@ -230,7 +232,8 @@ def test_journal_that_a_crash_has_damaged_does_not_stop_other_changes(
 
 
 def test_real_paths_are_checked_before_they_are_written(plant: Plant, journals: Path, needs_posix: None) -> None:
-    folder = plant({"a": b"foo", "../outside": b"foo"})
+    folder = plant({"a": b"foo"})
+    (folder.parent / "outside").write_bytes(b"foo")
     files = planned(folder)
     (folder / "a").unlink()
     (folder / "a").symlink_to("../outside")

@@ -95,7 +95,7 @@ def _rule(entry: Mapping[str, Any], place: str, everywhere: Sequence[tuple[Allow
     _check_keys(entry, _RULE, place)
     regex = entry.get("regex")
     if not isinstance(regex, str) or not regex:
-        raise ValueError(f"{place} has no regex, and a scan finds texts, not paths; add a regex, or remove the rule")
+        raise ValueError(f"{place} has no regex; a rule with only a path is not supported, so add one or remove it")
     try:
         multiline = groups_of(regex, in_line=False).multiline
     except UnknownSyntaxError:

@@ -85,7 +85,7 @@ def undo_edits(
     """Write the old contents of the files of a journal, all or none.
 
     Args:
-        journal: Path of the journal; `None` is the last one of `cwd` that is not undone.
+        journal: Path of the journal; `None` is the newest one of `cwd` that is not undone yet.
         cwd: Directory that was searched.
         journals: Directory of all journals; `None` is the user's.
         disk: Disk to write to.
@@ -128,7 +128,7 @@ def _check_cancelled() -> None:
 
 
 def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk) -> None:
-    """Remove what changes that were interrupted before their first rename have left; raise for later ones.
+    """Remove the temporary files of changes that were interrupted before their first rename; raise for other changes.
 
     The lock is held, so the process of an unfinished journal has ended.
     """

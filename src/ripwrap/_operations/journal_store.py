@@ -229,7 +229,7 @@ class Journals:
         raise FileNotFoundError(f"no replacement in {shown(root)} to undo: {shown(str(self.path))} has none")
 
     def prune(self) -> None:
-        """Delete finished journals that are too many or too old."""
+        """Delete finished journals that are older than `KEPT_SECONDS`, and all but the newest `KEPT_JOURNALS`."""
         oldest = time.time() - KEPT_SECONDS
         finished = [folder for folder in self.all() if folder.state in ("applied", "undone")]
         for number, folder in enumerate(finished):

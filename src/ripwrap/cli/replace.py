@@ -49,7 +49,7 @@ class WriteOptions:
         if len(given) > 1:
             raise ValueError(f"{given[0]} and {given[1]} cannot be combined; leave one of them out")
         if self.journal is not None and not self.undo:
-            raise ValueError("--journal names what to undo; add --undo, or leave --journal out")
+            raise ValueError("--journal needs --undo; add --undo, or leave --journal out")
         if self.undo and any(text is not None for text in texts):
             raise ValueError(
                 "--undo takes no pattern: it restores the files of the last replacement; leave PATTERN out"
