@@ -2,7 +2,7 @@
 
 A cloned repository may contain a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
 https://sqlite.org/security.html). So the process that creates an index writes a random mark into the index and into the
-user's cache. Nobody else can guess the mark. An index is used only if its mark is in the cache; any other index is
+user's cache. No other user can guess it. An index is used only if its mark is in the cache; any other index is
 rebuilt.
 """
 
