@@ -266,11 +266,6 @@ def _validate(
         raise ValidationError.from_exception_data(error.title, explained) from None
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)  # late: it takes milliseconds
-
-
 def _explain(name: str, problem: ErrorDetails, value: object, known: Collection[str]) -> InitErrorDetails:
     """Return a problem of an option as one sentence that says which values are allowed."""
     kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
@@ -499,3 +494,4 @@ def _flag_table(options: type[FileOptions]) -> dict[str, Flag]:
 
 _FILE_FLAGS = _flag_table(FileOptions)
 _SEARCH_FLAGS = _flag_table(SearchOptions)
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)  # makes one at the first search: it takes milliseconds
