@@ -12,6 +12,7 @@ import re
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -73,6 +74,13 @@ class Raw:
         rg.wait()
 
 
+def _search_once(rg: Any) -> None:
+    from ripwrap import sync
+
+    with tempfile.TemporaryDirectory() as folder:
+        list(sync.search_messages("x", cwd=folder, rg=rg))
+
+
 class Ripwrap:
     """Contestant that uses the async functions of ripwrap."""
 
@@ -82,8 +90,9 @@ class Ripwrap:
         import ripwrap
 
         self._api: Any = ripwrap
-        # One-time work is done before the clock starts: rg's version is read, and lazy imports are made.
+        # One-time work is done before the clock starts: rg's version is read, lazy imports and validators are made.
         self._rg = ripwrap.sync.resolve(case["command"][0])
+        _search_once(self._rg)
         self._search = ripwrap.search
         anyio.run(anyio.lowlevel.checkpoint)
 
@@ -125,6 +134,7 @@ class Blocking:
 
         self._api = sync
         self._rg = sync.resolve(case["command"][0])
+        _search_once(self._rg)
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
         """Yield each match, typed."""

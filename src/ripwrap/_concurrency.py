@@ -61,7 +61,7 @@ LOCK_POLL_INTERVAL = 0.05
 
 _LOOP_PACKAGES = frozenset({"ripwrap", "asyncio", "anyio", "trio", "uvloop"})
 
-_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_threads")
+_LIMITER: "RunVar[anyio.CapacityLimiter]" = RunVar("ripwrap_threads")
 
 
 def warn_deprecated(message: str) -> None:

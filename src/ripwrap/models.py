@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import AliasChoices, AliasPath, BaseModel, Field
+from pydantic import VERSION, AliasChoices, AliasPath, BaseModel, Field
 
 from ripwrap._text import FsPath, Text, raw_bytes, shown, text_of
 
@@ -37,7 +37,12 @@ def _unwrapped(name: str, **extra: Any) -> Any:
     return Field(validation_alias=AliasChoices(AliasPath(name, "text"), name), **extra)
 
 
-class _Model(BaseModel, frozen=True):
+# A model's validator is made when it is first used, because that takes time. Before pydantic 2.14, which has a lock for
+# it, two threads that use a model for the first time could see it half made.
+_DEFER_BUILD = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
+
+
+class _Model(BaseModel, frozen=True, defer_build=_DEFER_BUILD):
     """Base class of the models. They are frozen, and ignore unknown fields, because a later rg may add fields."""
 
 

@@ -3,19 +3,21 @@
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.groups import Groups, UnknownSyntaxError, groups_of
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import DecodeError, Hint, HintedText, SearchError
 from ripwrap.models import CapturedMatch, Captures, Elapsed, Match, Message, PathError, Stats, Submatch, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
+
+if TYPE_CHECKING:
+    from ripwrap._ripgrep.groups import Groups
 
 
 def search(
@@ -184,10 +186,12 @@ def capturing_search(
     return command, partial(CaptureAnswer, check_limit(limit), groups)
 
 
-def read_groups(patterns: Sequence[str], options: SearchOptions) -> Groups | None:
+def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | None":
     """Return the groups of a single pattern; `None` if its syntax is unknown, or the pattern is not a string."""
     if len(patterns) != 1 or not isinstance(patterns[0], str):
         return None
+    from ripwrap._ripgrep.groups import UnknownSyntaxError, groups_of  # late: few searches need it
+
     pcre2 = bool(options.get("pcre2")) or options.get("engine", "default") != "default"
     with suppress(UnknownSyntaxError):
         return groups_of(
@@ -277,7 +281,7 @@ class CaptureAnswer(MatchAnswer):
     rg's output has the groups in its replacements. In the matches, `replacement` is `None`, as in other searches.
     """
 
-    def __init__(self, limit: int | None, groups: Groups | None) -> None:
+    def __init__(self, limit: int | None, groups: "Groups | None") -> None:
         super().__init__(limit)
         self._groups = groups
 
@@ -291,7 +295,7 @@ class CaptureAnswer(MatchAnswer):
         return with_groups(match, self._groups)
 
 
-def with_groups(match: Match, groups: Groups | None) -> CapturedMatch:
+def with_groups(match: Match, groups: "Groups | None") -> CapturedMatch:
     """Return a match with its groups, given a match whose replacements list the groups.
 
     Raises:

@@ -12,6 +12,7 @@ import re
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, LiteralString, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -175,7 +176,7 @@ def search_command(
         ValueError: There is no pattern, or a pattern, path or option has a NUL or a lone surrogate.
         TypeError: A pattern is not a string, or a path is not a string or an `os.PathLike` of a string.
     """
-    checked = _fill_contexts(_validate(_SEARCH_OPTIONS, _SEARCH_FLAGS, options, arguments))
+    checked = _fill_contexts(_validate(SearchOptions, _SEARCH_FLAGS, options, arguments))
     patterns = _patterns(pattern)
     flag = f"--{mode}"
     if _lists_by_counts(mode, checked):
@@ -183,10 +184,9 @@ def search_command(
         checked = _limit_to_one(checked)
     # Without these flags, rg leaves out the name of a single file in these modes.
     framing = () if mode == "json" else ("--null", "--with-filename")
-    zero = ("--include-zero",) if include_zero else ()
+    zero, totals = ("--include-zero",) * include_zero, ("--stats",) * stats
     regexps = [f"--regexp={one}" for one in patterns] if pattern_file is None else [f"--file={pattern_file}"]
     replacement = () if captures is None else (f"--replace={captures}",)
-    totals = ("--stats",) if stats else ()
     flags = (flag, *framing, *zero, *totals, *_flags(_SEARCH_FLAGS, checked), *replacement, *regexps)
     needs = [*_required_versions(checked, mode), *(() if captures is None else (NEEDS_CAPTURES,))]
     return _make_command(flags, cwd, paths, patterns, tuple(needs), on)
@@ -206,7 +206,7 @@ def words_command(
         options: Options that select files.
         max_count: Maximum number of matching lines of a file.
     """
-    checked = _validate(_FILE_OPTIONS, _FILE_FLAGS, options)
+    checked = _validate(FileOptions, _FILE_FLAGS, options)
     framing = ("--only-matching", "--heading", "--null", "--with-filename", "--no-line-number")
     regexp = f"--regexp={pattern}"
     arguments = (*framing, f"--max-count={max_count}", *_flags(_FILE_FLAGS, checked), regexp)
@@ -229,7 +229,7 @@ def files_command(
         arguments: Arguments of the caller besides the options, for hints about unknown names.
         on: Host that rg runs on; `None` is this machine.
     """
-    checked = _validate(_FILE_OPTIONS, _FILE_FLAGS, options, arguments)
+    checked = _validate(FileOptions, _FILE_FLAGS, options, arguments)
     return _make_command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths, on=on)
 
 
@@ -254,10 +254,10 @@ def types_command() -> Command:
 
 
 def _validate(
-    adapter: TypeAdapter[Options], table: Mapping[str, Flag], options: Options, arguments: Collection[str] = ARGUMENTS
+    kind: type[Options], table: Mapping[str, Flag], options: Options, arguments: Collection[str] = ARGUMENTS
 ) -> Options:
     try:
-        return adapter.validate_python(options)
+        return cast("Options", _adapter(cast("Any", kind)).validate_python(options))
     except ValidationError as error:
         # pydantic reports a problem for each member of a union; keep one for each option. A problem has no location if
         # the name of the option has lone surrogates.
@@ -498,5 +498,4 @@ def _flag_table(options: type[FileOptions]) -> dict[str, Flag]:
 
 _FILE_FLAGS = _flag_table(FileOptions)
 _SEARCH_FLAGS = _flag_table(SearchOptions)
-_FILE_OPTIONS = TypeAdapter(FileOptions)
-_SEARCH_OPTIONS = TypeAdapter(SearchOptions)
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)  # makes one at the first search: it takes milliseconds

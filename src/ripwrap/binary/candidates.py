@@ -6,7 +6,6 @@ rg). Only absolute entries of PATH are searched, and only for `rg` (`rg.exe` on 
 always absolute.
 """
 
-import importlib.metadata
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,9 +59,11 @@ def _named_candidates(source: Source, name: str) -> Iterator[Candidate]:
 
 
 def _wheel_candidates() -> Iterator[Candidate]:
+    from importlib import metadata  # late: it imports the package email, which takes 7 ms
+
     try:
-        wheel = importlib.metadata.distribution(WHEEL)
-    except importlib.metadata.PackageNotFoundError:
+        wheel = metadata.distribution(WHEEL)
+    except metadata.PackageNotFoundError:
         yield Candidate("wheel", WHEEL, False, "not installed in this environment")
         return
     try:
