@@ -25,7 +25,8 @@ _WAIT_SECONDS = 0.05
 def usable_cpus() -> int:
     """Return the number of CPUs that this process may use, up to `MAX_PROCESSES`."""
     # On systems without affinity, such as macOS, all CPUs are usable.
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    usable = os.cpu_count() or 1 if affinity is None else len(affinity(0))
     return min(usable, MAX_PROCESSES)
 
 
