@@ -97,7 +97,7 @@ def fake(
     }
     with tempfile.TemporaryDirectory(prefix="ripwrap-fake-") as directory:
         Path(directory, "settings.json").write_text(json.dumps(settings), "utf-8")
-        program = _write(Path(directory), os.path.join(_HERE, "fake_program.py"), directory)
+        program = _write(Path(directory), os.path.join(_HERE, "_fake_program.py"), directory)
         with _named(program):
             yield FakeRg(program)
 

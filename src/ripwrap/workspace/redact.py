@@ -265,7 +265,7 @@ class KeyScanner:
     """
 
     def __init__(self) -> None:
-        self.inside = False
+        self.inside: bool = False
 
     def parts(self, line: str) -> Iterator[Span]:
         """Yield the parts of the next line that belong to private keys."""
