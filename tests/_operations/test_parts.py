@@ -246,6 +246,7 @@ class TestAdapters:
         finally:
             reader.close()
 
+    @pytest.mark.slow
     def test_time_limit_of_the_search_ends_a_reader_that_hangs(
         self, plant: Callable[..., Path], adapted: Callable[..., None]
     ) -> None:

@@ -100,6 +100,7 @@ async def test_unknown_type_error_suggests_similar_types(rg: RgBinary, folder: P
     assert unlike.value.suggestions == ()
 
 
+@pytest.mark.slow
 def test_path_that_looks_like_a_thread_panic_causes_no_retry(stand_in: Callable[..., Path], folder: Path) -> None:
     """Let rg report errors about paths whose names look like its panic."""
     body = """

@@ -43,6 +43,7 @@ def exact(messages: list[Message]) -> list[Any]:
     return [without(message.model_dump()) for message in messages]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @settings(max_examples=times(15, 300), suppress_health_check=list(HealthCheck))
 @given(
