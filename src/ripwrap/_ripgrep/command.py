@@ -78,24 +78,29 @@ class Command:
     overlay: Overlay | None = None
 
     @property
+    def flags(self) -> tuple[str, ...]:
+        """Arguments before the paths, without `--`."""
+        return self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+
+    @property
     def silent(self) -> bool:
         """True if rg writes nothing, not even a summary, because `--max-count=0` allows no match (rg-facts 25)."""
-        return "--max-count=0" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+        return "--max-count=0" in self.flags
 
     @property
     def counts(self) -> bool:
         """True if rg prints counts."""
-        return "--count" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+        return "--count" in self.flags
 
     @property
     def lists_zeros(self) -> bool:
         """True if rg also lists files without a match. Even then, rg exits with 1 if no file has a match."""
-        return "--include-zero" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+        return "--include-zero" in self.flags
 
     @property
     def follows(self) -> bool:
         """True if rg follows links. It always follows links in `paths`."""
-        return "--follow" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+        return "--follow" in self.flags
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -108,8 +113,7 @@ class Command:
 
         With `--sort=path`, rg goes through the paths in the given order, and sorts the files of each path.
         """
-        flags = itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments)
-        *_, last = ("", *(flag for flag in flags if flag.startswith(("--sort=", "--sortr="))))
+        *_, last = ("", *(flag for flag in self.flags if flag.startswith(("--sort=", "--sortr="))))
         return last not in ("", "--sort=path", "--sort=none", "--sortr=none")
 
     def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Command"]:
@@ -121,7 +125,7 @@ class Command:
             room: Maximum cost of the arguments of one command.
             cost: Function that returns the cost of an argument, in the same unit as `room`.
         """
-        fixed = self.arguments[: self.arguments.index(_END_OF_OPTIONS) + 1]
+        fixed = (*self.flags, _END_OF_OPTIONS)
         most = room - sum(map(cost, fixed))
         batch: list[str] = []
         held = 0
@@ -140,13 +144,11 @@ class Command:
 
     def single_threaded(self) -> "Command":
         """Return the command with one thread; its `--threads` comes last, so it overrides an earlier one."""
-        end = self.arguments.index(_END_OF_OPTIONS)
-        return replace(self, arguments=(*self.arguments[:end], "--threads=1", *self.arguments[end:]))
+        return replace(self, arguments=(*self.flags, "--threads=1", _END_OF_OPTIONS, *self.paths))
 
     def types(self) -> "Command":
         """Return the command that lists the file types of this command, including types that its options add."""
-        flags = itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments)
-        own = [flag for flag in flags if flag.startswith(("--type-add=", "--type-clear="))]
+        own = [flag for flag in self.flags if flag.startswith(("--type-add=", "--type-clear="))]
         return Command(("--no-config", *own, "--type-list", _END_OF_OPTIONS), self.cwd, on=self.on)
 
 

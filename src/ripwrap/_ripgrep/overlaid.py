@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
+from operator import itemgetter
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from ripwrap._ignore.selection import Selection
@@ -37,9 +38,9 @@ T = TypeVar("T")
 _FILE_FLAGS = frozenset("--" + name.replace("_", "-") for name in FileOptions.__annotations__) - {"--max-filesize"}
 """Flags that select or sort files by their paths. They are not passed to the rg that searches the texts."""
 
-_MODES = ("--json", "--files", "--count", "--count-matches", "--files-with-matches", "--files-without-match")
 _SEVERAL = ("glob", "iglob", "type", "type_not", "type_add", "type_clear", "ignore_file")
 _NUMBERED = re.compile(rb'"path":\{"text":"(?:\.(?:/|\\\\))?([0-9]+)"\}')
+_PATH = re.compile(rb"([^\0]+)\0()")
 _COUNT = re.compile(rb"([^\0]+)\0([0-9]+(?:\r?\n|\0))")
 _KIND_BYTES = 24
 """Number of bytes at the start of a record that are enough to know its kind."""
@@ -150,29 +151,29 @@ class _Paths:
 
 
 class _Order:
-    """Order in which rg writes files, as a sort key for each path: the number of its root, then the path."""
+    """Order in which rg writes files, as a sort key for each path: the number of its root, then the path.
+
+    Attributes:
+        sorted: True if rg sorts files by path.
+        reverse: True if rg sorts them in reverse order.
+    """
 
     def __init__(self, command: Command) -> None:
-        flags = command.arguments[: command.arguments.index("--")]
-        sorts = [flag for flag in flags if flag.startswith(("--sort=", "--sortr="))]
-        self.sorted = bool(sorts) and not sorts[-1].endswith("=none")
-        self._reverse = self.sorted and sorts[-1].startswith("--sortr=")
-        self._roots = [
-            path.removeprefix(os.path.join(os.curdir, "")).rstrip(os.sep) or os.sep for path in command.paths
-        ]
-        self._root = 0
+        sorts = [flag for flag in command.flags if flag.startswith(("--sort=", "--sortr="))]
+        self.sorted: bool = bool(sorts) and not sorts[-1].endswith("=none")
+        self.reverse: bool = self.sorted and sorts[-1].startswith("--sortr=")
+        self._roots = [_plain(path).rstrip(os.sep) or os.sep for path in command.paths]
 
     def is_before(self, key: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
         """Return whether rg writes the file with `key` before the file with `other`."""
-        return key > other if self._reverse else key < other
+        return key > other if self.reverse else key < other
 
-    def key(self, path: str) -> tuple[int, bytes]:
-        """Return the sort key of a path; call this for the paths in the order in which rg writes them."""
-        if self._reverse:
+    def key(self, path: str, least: int = 0) -> tuple[int, bytes]:
+        """Return the sort key of a path that rg writes after the files of the roots before the root `least`."""
+        if self.reverse:
             return 0, path_order(os.fsencode(path))
-        holding = [number for number, root in enumerate(self._roots) if _is_below(path, root)]
-        self._root = next((number for number in holding if number >= self._root), self._root)
-        return self._root, path_order(os.fsencode(path))
+        holding = (number for number, root in enumerate(self._roots) if number >= least and _is_below(path, root))
+        return next(holding, least), path_order(os.fsencode(path))
 
 
 def _is_below(path: str, root: str) -> bool:
@@ -269,16 +270,16 @@ class Overlaid:
         self._paths = paths
         self._mode: Mode = mode
         self._stats = stats
-        order = _Order(original)
-        if order.sorted:
-            blocks = _sorted(blocks, original)
-        self._blocks = [(order.key(path) if order.sorted else (-1, b""), output) for path, output in blocks]
+        self._order = _Order(original)
+        self._blocks = [(self._order.key(path), output) for path, output in blocks]
+        if self._order.sorted:
+            self._blocks.sort(key=itemgetter(0), reverse=self._order.reverse)
         self.restart()
 
     def restart(self) -> None:
         """Reset the state to that before the first run."""
         self._pending = deque(self._blocks)
-        self._order = _Order(self._original)
+        self._root = 0
         self._rest = b""
         self._inside_line = self._dropping = self._wrote = False
         self._dropped: list[dict[str, Any]] = []
@@ -320,7 +321,8 @@ class Overlaid:
         """Yield the output for texts that comes before a file on disk."""
         if not self._pending:
             return
-        key = self._order.key(os.fsdecode(path)) if self._order.sorted else (0, b"")
+        key = self._order.key(os.fsdecode(path), self._root)
+        self._root = key[0]
         while self._pending and (not self._order.sorted or self._order.is_before(self._pending[0][0], key)):
             yield self._pending.popleft()[1]
 
@@ -334,7 +336,7 @@ class Overlaid:
         """Yield the paths or counts that a chunk completes, except those of files of the overlay."""
         self._rest += chunk
         done = 0
-        pattern = _COUNT if self._mode == "counts" else re.compile(rb"([^\0]+)\0")
+        pattern = _COUNT if self._mode == "counts" else _PATH
         while record := pattern.match(self._rest, done):
             done = record.end()
             path = decode_path(_plain_bytes(record[1]))
@@ -454,39 +456,24 @@ def _write(spool: Spool, batch: Batch, texts: Iterable[_Found]) -> None:
         spool.add(batch, one.path, one.text)
 
 
-def _sorted(blocks: list[tuple[str, bytes]], command: Command) -> list[tuple[str, bytes]]:
-    """Sort the output for the texts by path, as `--sort` of the command says."""
-    order = _Order(command)
-    keyed: list[tuple[tuple[int, bytes], str, bytes]] = []
-    for path, output in blocks:
-        order = _Order(command)
-        keyed.append((order.key(path), path, output))
-    keyed.sort(key=lambda one: one[0], reverse=order.is_before((1, b""), (0, b"")))
-    return [(path, output) for _, path, output in keyed]
-
-
-def _flags(command: Command) -> tuple[str, ...]:
-    return command.arguments[: command.arguments.index("--")]
-
-
 def _name(flag: str) -> str:
     return flag.partition("=")[0]
 
 
 def _listing_flags(command: Command) -> tuple[str, ...]:
-    chosen = (flag for flag in _flags(command) if _name(flag) in (*_FILE_FLAGS, "--no-config"))
+    chosen = (flag for flag in command.flags if _name(flag) in (*_FILE_FLAGS, "--no-config"))
     return (*chosen, "--files", "--null")
 
 
 def _text_flags(command: Command, *, mapped: bool) -> tuple[str, ...]:
-    kept = [flag for flag in _flags(command) if _name(flag) not in _FILE_FLAGS]
+    kept = [flag for flag in command.flags if _name(flag) not in _FILE_FLAGS]
     if not mapped and "--mmap" not in kept:
         kept.append("--no-mmap")
     return (*kept, "--no-ignore", "--hidden", "--sort=path")
 
 
 def _mode(command: Command) -> Mode:
-    flags = set(_flags(command))
+    flags = set(command.flags)
     if "--json" in flags:
         return "json"
     return "counts" if flags & {"--count", "--count-matches"} else "paths"
@@ -502,8 +489,8 @@ def _check(mode: Mode, end: Exit) -> None:
 def _options(command: Command) -> dict[str, Any]:
     """Return the options of a command that select files, in the form that `Selection` takes."""
     options: dict[str, Any] = {"hidden": False, "follow": False, "no_require_git": False, "include_git": True}
-    for flag in _flags(command):
-        name, given, value = flag.removeprefix("--").replace("-", "_", 0).partition("=")
+    for flag in command.flags:
+        name, given, value = flag.removeprefix("--").partition("=")
         name = name.replace("-", "_")
         if name in _SEVERAL:
             options.setdefault(name, []).append(value)
@@ -536,7 +523,7 @@ def _on_disk(command: Command, overlay: Overlay) -> Command:
     if len(kept) == len(command.paths):
         return command
     nothing = () if kept else ("--max-depth=0",)
-    return replace(command, arguments=(*_flags(command), *nothing, "--", *(kept or (os.curdir,))))
+    return replace(command, arguments=(*command.flags, *nothing, "--", *(kept or (os.curdir,))))
 
 
 def _new_files(
@@ -583,7 +570,7 @@ def _blocks(
     if mode == "json":
         yield from _json_blocks(output, name_of, stats)
         return
-    for record in re.finditer(rb"([^\0]+)\0()" if mode == "paths" else _COUNT, output):
+    for record in (_PATH if mode == "paths" else _COUNT).finditer(output):
         path = name_of(os.fsdecode(_plain_bytes(record[1])))
         yield path, os.fsencode(path) + b"\0" + record[2]
 
