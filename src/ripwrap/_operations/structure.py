@@ -296,7 +296,7 @@ async def run_replace_code(run: Runner, request: CodeRequest, *, timeout: float 
 
 @dataclass(slots=True)
 class FoundInFile:
-    """What was found in a file.
+    """Result of the search of a file.
 
     Attributes:
         path: Path; empty for errors about other paths.

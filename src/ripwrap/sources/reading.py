@@ -38,7 +38,7 @@ class DocumentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """What was read of a document.
+    """Parts and errors of a document that was read.
 
     Attributes:
         parts: Its parts, each with its text.

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 Behavior: TypeAlias = Literal[
     "silent", "slow", "endless", "fails", "killed", "truncated", "garbage", "noisy", "ignores_signals"
 ]
-"""What a misbehaving rg does; see `misbehaving()`."""
+"""Behavior of a misbehaving rg; see `misbehaving()`."""
 
 FAKE_VERSION = "15.2.0"
 """Version that the programs report."""

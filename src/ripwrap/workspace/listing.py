@@ -79,7 +79,7 @@ async def run_tree(
 
 
 def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
-    """As `show_denied` says, add the denied names to the tree, or a note with their number to the scope, or nothing."""
+    """Add denied names to the tree, or a note with their number to the scope, or nothing, as `show_denied` says."""
     if scope.denied is None or settings.show_denied == "hide":
         return scope
     denied, late = find_denied(scope, options)
