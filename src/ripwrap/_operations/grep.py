@@ -168,6 +168,16 @@ class GrepRequest:
         """Directory that is searched, as an absolute path without `..`."""
         return os.path.normpath(self.command.cwd)
 
+    def refuse_extras(self, what: str) -> None:
+        """Raise `ValueError` if an argument was given that only searches of files on disk follow.
+
+        Args:
+            what: Argument that names what is searched instead.
+        """
+        extras = {"explain": self.explain, "coverage": self.coverage, "near": self.near, "on": self.command.on}
+        for name, value in extras.items():
+            refuse_beside(what, name, value)
+
     def first_step(self) -> Step[MatchCollector]:
         """Return the step that searches."""
         if self.candidates is None:
@@ -233,6 +243,12 @@ def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | No
     return cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
 
 
+def refuse_beside(what: str, name: str, value: object) -> None:
+    """Raise `ValueError` if an argument was given that does not apply to another one, `what`."""
+    if value:
+        raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to ", Hint(what), "; leave it out"))
+
+
 def _error_order(error: PathError) -> tuple[bool, bytes]:
     return error.path is None, path_order(os.fsencode(error.path or ""))
 
@@ -252,17 +268,8 @@ async def run_grep(run: Runner, request: GrepRequest, density: Density = Density
         found = await _search(run, request, request.options, request.page, request.timeout)
     candidates = request.candidates
     errors = found.path_errors() if candidates is None else candidates.errors_with(found.path_errors())
-    result = await page_result(
-        run,
-        request.page,
-        found,
-        root=request.root,
-        query=query,
-        max_files=request.max_files,
-        seconds=request.timeout,
-        errors=tuple(sorted(errors, key=_error_order)),  # rg's threads mix them
-        too_long=too_long_errors(found.dropped),
-    )
+    files = await files_in_path_order(run, request.page, found.blocks())
+    result = result_of(request, found, files, tuple(sorted(errors, key=_error_order)))  # rg's threads mix the errors
     more = ""
     if request.explain and found.exact and not found.matches:
         patterns = (query,) if isinstance(query, str) else query
@@ -299,73 +306,39 @@ def _without_near(probe: Probe) -> str:
     return f"{probe.in_options()}; without {Hint('near', kind='omit')}"
 
 
-async def page_result(
-    run: Runner,
-    page: PageRequest,
+def result_of(
+    request: GrepRequest,
     found: MatchCollector,
-    *,
-    root: str,
-    query: str | tuple[str, ...],
-    max_files: int | None,
-    seconds: float | None,
+    files: tuple[FileMatches, ...],
     errors: tuple[PathError, ...],
-    too_long: tuple[PathError, ...],
+    *,
+    root: str | None = None,
 ) -> GrepResult:
-    """Return the result for a page of what was found.
+    """Return the result of a search.
 
     Args:
-        run: Runner, for pauses in which other tasks run.
-        page: Page that the caller asks for.
+        request: Search.
         found: Collector of the search.
-        root: Directory that was searched.
-        query: Pattern, or patterns.
-        max_files: Maximum number of files on the page; `None` is no limit.
-        seconds: Time limit, if there is one.
+        files: Files on the page.
         errors: Paths that could not be read.
-        too_long: Errors about lines that were left out.
+        root: Directory that was searched; `None` is that of the request.
     """
-    files = await files_in_path_order(run, page, found.blocks())
-    return result_of(
-        files,
-        page,
-        found,
-        root=root,
-        query=query,
-        max_files=max_files,
-        seconds=seconds,
-        errors=errors,
-        too_long=too_long,
-    )
-
-
-def result_of(
-    files: tuple[FileMatches, ...],
-    page: PageRequest,
-    found: MatchCollector,
-    *,
-    root: str,
-    query: str | tuple[str, ...],
-    max_files: int | None,
-    seconds: float | None,
-    errors: tuple[PathError, ...],
-    too_long: tuple[PathError, ...],
-) -> GrepResult:
-    """Return the result for the files of a page; for the arguments see `page_result()`."""
+    page = request.page
     shown = sum(len(file.matches) for file in files)
     more = found.matches > page.offset + shown
     reason: StopReason = "end"
     if found.timed_out:
         reason = "timeout"
     elif more:
-        reason = "max_files" if len(files) == max_files and shown < page.max_matches else "limit"
+        reason = "max_files" if len(files) == request.max_files and shown < page.max_matches else "limit"
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
     failed = [error for error in errors if not error.harmless]
-    message = result_message(found, page, shown, next_offset, seconds if found.timed_out else None)
+    message = result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)
     if failed:
         message += f" {plural(len(failed), 'path')} could not be read, the first: {failed[0]}."
     return GrepResult(
-        root=root,
-        query=query,
+        root=request.root if root is None else root,
+        query=request.query,
         files=files,
         total_matches=found.matches,
         files_matched=found.files,
@@ -373,7 +346,7 @@ def result_of(
         truncated=more or not found.exact,
         next_offset=next_offset,
         stop_reason=reason,
-        errors=(*errors, *too_long),
+        errors=(*errors, *too_long_errors(found.dropped)),
         dropped_records=found.dropped_records,
         message=message,
     )

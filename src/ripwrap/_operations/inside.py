@@ -9,22 +9,21 @@ from functools import partial
 from typing import Any, Generic, Never, Protocol, TypeVar, cast
 
 from ripwrap._operations.files import files_request
-from ripwrap._operations.grep import GrepRequest, result_of
+from ripwrap._operations.grep import GrepRequest, refuse_beside, result_of
 from ripwrap._operations.pagination import files_in_path_order
 from ripwrap._operations.search import messages_request, search_request, sum_summaries
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
-from ripwrap._operations.streams import CollectingAnswer, SourceMatchAnswer, SourceMessageAnswer, item_command
+from ripwrap._operations.streams import PageAnswer, SourceMatchAnswer, SourceMessageAnswer, item_command
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
 from ripwrap._ripgrep.command import Command
-from ripwrap._ripgrep.decoder import PathDecoder, too_long_errors
+from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap.binary.cache import folder, why_untrusted
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
 from ripwrap.models import End, Match, Message, Stats, Summary
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import GrepResult
@@ -136,17 +135,12 @@ def _check(
     paths: StrPath | Iterable[StrPath], inside: str | Iterable[str], limit: int | None, on: object
 ) -> tuple[tuple[StrPath, ...], tuple[str, ...], int | None]:
     """Return the paths, the formats, and the limit for the search of the files."""
-    _refuse("on", on)
+    refuse_beside("inside", "on", on)
     formats = check_inside(inside)
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
     # rg's matches in the bytes of documents are dropped, so they must not count for the limit.
     has_documents = any(is_document(f"x.{name}", formats) or name == "ipynb-outputs" for name in formats)
     return several, formats, None if has_documents and check_limit(limit) else check_limit(limit)
-
-
-def _refuse(name: str, value: object) -> None:
-    if value:
-        raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to ", Hint("inside"), "; leave it out"))
 
 
 def inside_part(
@@ -287,14 +281,7 @@ def grep_inside_request(request: GrepRequest, inside: str | Iterable[str]) -> Gr
     Raises:
         ValueError: A format is unknown or needs a package, or an option does not apply.
     """
-    given = {
-        "explain": request.explain,
-        "coverage": request.coverage,
-        "near": request.near,
-        "on": request.command.on,
-    }
-    for name, value in given.items():
-        _refuse(name, value)
+    request.refuse_extras("inside")
     paths = (request.paths,) if isinstance(request.paths, (str, os.PathLike)) else tuple(request.paths)
     formats = check_inside(inside)
     return GrepInsideRequest(request, inside_part(request.command, request.root, paths, request.options, formats))
@@ -310,20 +297,12 @@ async def run_grep_inside(run: Runner, request: GrepInsideRequest) -> GrepResult
 
     found = await run.collect(Step(grep.command, lambda: MatchCollector(page, allowed), grep.timeout))
     files = await files_in_path_order(run, page, found.blocks())
-    answer = CollectingAnswer(rest_of(page, found.matches, sum(len(file.matches) for file in files), len(files)))
+    answer = PageAnswer(rest_of(page, found.matches, sum(len(file.matches) for file in files), len(files)))
     source = await run_items(run, part, answer, until)
     more = await files_in_path_order(run, answer.page, answer.collector.blocks())
-    total = _Total(page, (found, answer.collector))
+    errors = *sorted(found.end.path_errors(), key=lambda error: error.path or ""), *source.errors
     return result_of(
-        (*files, *map(answer.names.rename_file, more)),
-        page,
-        total,
-        root=grep.root,
-        query=grep.query,
-        max_files=grep.max_files,
-        seconds=grep.timeout,
-        errors=(*sorted(found.end.path_errors(), key=lambda error: error.path or ""), *source.errors),
-        too_long=too_long_errors(total.dropped),
+        grep, _Total(page, (found, answer.collector)), (*files, *map(answer.names.rename_file, more)), errors
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from ripwrap._operations.grep import GrepRequest
+from ripwrap._operations.grep import GrepRequest, refuse_beside
 from ripwrap._operations.streams import (
     ARGUMENTS,
     GrepInRequest,
@@ -19,7 +19,6 @@ from ripwrap._ripgrep.batches import ItemCommand, list_items, list_items_blockin
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.host import RgHost
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Message
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import GrepResult
@@ -51,14 +50,7 @@ def grep_revision_request(request: GrepRequest, rev: str) -> tuple[GrepInRequest
     Raises:
         ValueError: `rev` begins with a dash, a path is outside of `cwd`, or an option does not apply to a revision.
     """
-    given = {
-        "explain": request.explain,
-        "coverage": request.coverage,
-        "near": request.near,
-        "on": request.command.on,
-    }
-    for name, value in given.items():
-        _refuse(name, value)
+    request.refuse_extras("rev")
     source = revision_source(request.root, rev, request.paths)
     command = item_command(request.query, request.options, ARGUMENTS, source.roots)
     return GrepInRequest(request, command, request.root), source
@@ -86,16 +78,11 @@ def listing_request(
     on: RgHost | None,
 ) -> RevisionListing:
     """Check the arguments, and return the request of `files(rev=…)`; raise what `grep_revision_request()` raises."""
-    _refuse("on", on)
+    refuse_beside("rev", "on", on)
     source = revision_source(cwd, rev, paths)
     files_command(cwd, (), options)  # checks that the options are those of `files()`
     command = item_command("", cast("SearchOptions", options), ARGUMENTS, source.roots)
     return RevisionListing(command, source, check_limit(limit))
-
-
-def _refuse(name: str, value: object) -> None:
-    if value:
-        raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to ", Hint("rev"), "; leave it out"))
 
 
 def revision_source(cwd: StrPath, rev: str, paths: StrPath | Iterable[StrPath]) -> RevisionSource:

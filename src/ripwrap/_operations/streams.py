@@ -1,16 +1,14 @@
 """Search items, which are pairs of a name and bytes: members of an archive, objects in a store, texts in memory."""
 
 import os
-import time
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Never, TypeVar, Unpack, cast
 
-import anyio
 from pydantic import BaseModel
 
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, page_result
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, result_of
+from ripwrap._operations.pagination import files_in_path_order
 from ripwrap._operations.search import MatchAnswer, MessageAnswer, SearchAnswer
 from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
 from ripwrap._ripgrep.command import search_command
@@ -19,7 +17,6 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Runner, run_blocking
 from ripwrap._ripgrep.spool import Batch, check_items
-from ripwrap._ripgrep.stream import find_usable_rg, find_usable_rg_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Match, Message, PathError
@@ -28,6 +25,7 @@ from ripwrap.results import FileMatches, GrepResult
 from ripwrap.sources.base import AnyItems, Items, LocatedName, Source
 
 T = TypeVar("T")
+MC = TypeVar("MC", bound=MatchCollector)
 M = TypeVar("M", bound=BaseModel)
 
 ARGUMENTS = ("pattern", "items", "limit", "rg")
@@ -291,48 +289,22 @@ def run_items_blocking(request: ItemRequest[T], rg: Rg, timeout: float | None) -
 
 async def run_grep_in(request: GrepInRequest, items: AnyItems, rg: Rg) -> GrepResult:
     """Search items to the end, or to the time limit, and return the page."""
-    binary = await find_usable_rg(request.command.command, rg)
-    answer = CollectingAnswer(request.grep.page)
-    with anyio.move_on_after(request.grep.timeout) as scope:
-        async with aclosing(stream_items(request.command, items, answer, binary)) as nothing:
-            async for _ in nothing:
-                pass
-    answer.collector.timed_out = scope.cancelled_caught
-    return await _result(AsyncRunner(rg), request, items, answer)
+    return await _collect(AsyncRunner(rg), request, items)
 
 
 def run_grep_in_blocking(request: GrepInRequest, items: Items, rg: Rg) -> GrepResult:
     """Do what `run_grep_in()` does, blocking; raise `TypeError` if `items` is an async iterable."""
     check_items(items, blocking=True)
-    seconds = request.grep.timeout
-    binary = find_usable_rg_blocking(request.command.command, rg, None)
-    answer = CollectingAnswer(request.grep.page)
-    begun = time.monotonic()
-    try:
-        with closing(stream_items_blocking(request.command, items, answer, binary, seconds)) as nothing:
-            for _ in nothing:
-                pass
-    except TimeoutError:
-        if seconds is None or time.monotonic() - begun < seconds:  # the iterable of items raised it
-            raise
-        answer.collector.timed_out = True
-    return run_blocking(_result(BlockingRunner(rg), request, items, answer))
+    return run_blocking(_collect(BlockingRunner(rg), request, items))
 
 
-async def _result(run: Runner, request: GrepInRequest, items: AnyItems, answer: "CollectingAnswer") -> GrepResult:
-    grep = request.grep
-    result = await page_result(
-        run,
-        grep.page,
-        answer.collector,
-        root=request.root,
-        query=grep.query,
-        max_files=grep.max_files,
-        seconds=grep.timeout,
-        errors=tuple(items.errors) if isinstance(items, Source) else (),
-        too_long=too_long_errors(answer.collector.dropped),
-    )
-    return result.model_copy(update={"files": tuple(map(answer.names.rename_file, result.files))})
+async def _collect(run: Runner, request: GrepInRequest, items: AnyItems) -> GrepResult:
+    answer = PageAnswer(request.grep.page)
+    found = answer.collector
+    found.timed_out = await run.collect_items(request.command, items, answer, request.grep.timeout)
+    files = await files_in_path_order(run, request.grep.page, found.blocks())
+    errors = tuple(items.errors) if isinstance(items, Source) else ()
+    return result_of(request.grep, found, tuple(map(answer.names.rename_file, files)), errors, root=request.root)
 
 
 class ItemNames:
@@ -397,23 +369,12 @@ class ItemMatchAnswer(NamingAnswer, MatchAnswer):
     """Answer that yields the matches of a search of items."""
 
 
-class SourceMatchAnswer(ItemMatchAnswer):
-    """Answer that yields the matches in a source, and logs items that could not be read."""
-
-    def __init__(self, limit: int | None, source: Source) -> None:
-        super().__init__(limit)
-        self._source = source
-
-    def _too_long(self) -> tuple[PathError, ...]:
-        return (*self._source.errors, *super()._too_long())
-
-
 class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
     """Answer that yields all messages of a search of items."""
 
 
-class SourceMessageAnswer(_ItemMessageAnswer):
-    """Answer that yields all messages of a search of a source; the summary has its items that could not be read."""
+class _SourceAnswer(NamingAnswer):
+    """Base class of answers about a source, which also tell the items that could not be read."""
 
     def __init__(self, limit: int | None, source: Source) -> None:
         super().__init__(limit)
@@ -421,6 +382,14 @@ class SourceMessageAnswer(_ItemMessageAnswer):
 
     def _too_long(self) -> tuple[PathError, ...]:
         return (*self._source.errors, *super()._too_long())
+
+
+class SourceMatchAnswer(_SourceAnswer, MatchAnswer):
+    """Answer that yields the matches in a source, and logs items that could not be read."""
+
+
+class SourceMessageAnswer(_SourceAnswer, MessageAnswer):
+    """Answer that yields all messages of a search of a source; the summary has its items that could not be read."""
 
 
 class ItemMatchCollector(MatchCollector):
@@ -439,11 +408,10 @@ class ItemMatchCollector(MatchCollector):
         self._names.keep((*(os.fsdecode(block.path) for block in self.blocks()), *super().dropped))
 
 
-class CollectingAnswer:
-    """Answer that yields nothing, and collects a page of matches.
+class CollectingAnswer(Generic[MC]):
+    """Base class of answers that yield nothing, and collect matches in items.
 
     Attributes:
-        page: Page to collect.
         names: Names of the items.
         collector: Collector of the matches.
         full: Always False, because all matches are counted.
@@ -451,10 +419,9 @@ class CollectingAnswer:
 
     full = False
 
-    def __init__(self, page: PageRequest) -> None:
-        self.page: PageRequest = page
-        self.names: ItemNames = ItemNames()
-        self.collector: ItemMatchCollector = ItemMatchCollector(page, self.names)
+    def __init__(self, collector: MC, names: ItemNames) -> None:
+        self.names: ItemNames = names
+        self.collector: MC = collector
         self.collector.timed_out = False
 
     @property
@@ -470,9 +437,30 @@ class CollectingAnswer:
 
     def end_run(self, end: Exit) -> Iterator[Never]:
         self.collector.end_run(end)
-        self.collector.keep_names()
+        self.keep_names()
         return iter(())
+
+    def keep_names(self) -> None:
+        """Keep the names of the items that the collector keeps."""
+        raise NotImplementedError
 
     def finish(self, end: Exit) -> Iterator[Never]:
         self.collector.end = end
         return iter(())
+
+
+class PageAnswer(CollectingAnswer[ItemMatchCollector]):
+    """Answer that collects a page of matches.
+
+    Attributes:
+        page: Page to collect.
+    """
+
+    def __init__(self, page: PageRequest) -> None:
+        names = ItemNames()
+        super().__init__(ItemMatchCollector(page, names), names)
+        self.page: PageRequest = page
+
+    def keep_names(self) -> None:
+        """Keep the names of the items on the page."""
+        self.collector.keep_names()

@@ -30,7 +30,7 @@ from ripwrap._ripgrep.stream import (
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import SearchError, UnknownTypeError
-from ripwrap.sources.base import AnyItems, Items, NamedSource
+from ripwrap.sources.base import AnyItems, NamedSource
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -104,7 +104,7 @@ async def stream_items(  # noqa: C901 - no nested generators, which would take t
 
 
 def stream_items_blocking(  # noqa: C901 - see `stream_items()`
-    wanted: ItemCommand, items: Items, answer: ItemAnswer[T], rg: Rg, timeout: float | None
+    wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[T], rg: Rg, timeout: float | None
 ) -> Generator[T]:
     """Do what `stream_items()` does, blocking.
 

@@ -9,10 +9,11 @@ limit to all calls together.
 import math
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import aclosing, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
@@ -35,10 +36,10 @@ from ripwrap._ripgrep.stream import (
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import UnknownTypeError
-from ripwrap.sources.base import Items
+from ripwrap.sources.base import AnyItems, Items
 
 if TYPE_CHECKING:
-    from ripwrap._ripgrep.overlaid import Overlaid, OverlayTimeoutError
+    from ripwrap._ripgrep.overlaid import Overlaid
 
 
 class Collector(Protocol):
@@ -101,7 +102,7 @@ class Runner(Protocol):
         ...
 
     async def collect_items(
-        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
     ) -> bool:
         """Search items, and return True if the search was stopped at its time limit.
 
@@ -154,10 +155,25 @@ class Runner(Protocol):
         ...
 
 
-class _Overlaying:
-    """Base class of the runners; it searches the texts of an overlay."""
+class _RgRunner(ABC):
+    """Base class of the runners that start rg; it searches the texts of an overlay first."""
 
-    async def overlaid(self: "Runner", command: Command, seconds: float | None) -> "Overlaid":
+    async def collect(self, step: Step[C]) -> C:
+        """Run rg; see `Runner`."""
+        await self.checkpoint()  # let other tasks run between calls that start together
+        if step.command.overlay is None:
+            return await self._collect(step, None)
+        from ripwrap._ripgrep.overlaid import OverlayTimeoutError
+
+        try:
+            overlaid = await self.overlaid(step.command, step.timeout)
+        except OverlayTimeoutError as late:
+            collector = step.collector()
+            collector.finish(late.end, timed_out=True)
+            return collector
+        return await self._collect(step, overlaid)
+
+    async def overlaid(self, command: Command, seconds: float | None) -> "Overlaid":
         """Search the texts of a command's overlay, and return the filter of rg's output.
 
         Raises:
@@ -167,36 +183,27 @@ class _Overlaying:
 
         return await prepare(self.collect, self.call, Step, command, seconds)
 
+    @abstractmethod
+    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
+        """Call a function that blocks; see `Runner`."""
 
-def _overlay_timeout() -> "type[OverlayTimeoutError]":
-    from ripwrap._ripgrep.overlaid import OverlayTimeoutError
+    @abstractmethod
+    async def checkpoint(self) -> None:
+        """Let other tasks run."""
 
-    return OverlayTimeoutError
-
-
-def _late(step: Step[C], late: "OverlayTimeoutError") -> C:
-    """Return the empty collector for a search that reached its time limit while the overlay's texts were searched."""
-    collector = step.collector()
-    collector.finish(late.end, timed_out=True)
-    return collector
+    @abstractmethod
+    async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
+        """Run rg; `overlaid` changes its output."""
 
 
-class AsyncRunner(_Overlaying):
+class AsyncRunner(_RgRunner):
     """Runner for tasks, on asyncio and trio; other tasks run between chunks."""
 
     def __init__(self, rg: Rg) -> None:
         self._rg = rg
 
-    async def collect(self, step: Step[C]) -> C:
-        """Run rg; see `Runner`."""
-        await anyio.lowlevel.checkpoint()  # let other tasks run between calls that start together
+    async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
         binary = await find_usable_rg(step.command, self._rg)
-        overlaid = None
-        if step.command.overlay is not None:
-            try:
-                overlaid = await self.overlaid(step.command, step.timeout)
-            except _overlay_timeout() as late:
-                return _late(step, late)
         async with slot():
             collector, end, timed_out = await _run(step, binary, overlaid)
             await parse_stderr(end)
@@ -204,7 +211,7 @@ class AsyncRunner(_Overlaying):
         return collector
 
     async def collect_items(
-        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
     ) -> bool:
         """Search items; see `Runner`."""
         binary = await find_usable_rg(wanted.command, self._rg)
@@ -234,7 +241,7 @@ class AsyncRunner(_Overlaying):
         await anyio.lowlevel.checkpoint()
 
 
-class BlockingRunner(_Overlaying):
+class BlockingRunner(_RgRunner):
     """Runner for threads: its methods are coroutines that block the thread and never suspend."""
 
     def __init__(self, rg: Rg, *, timeout: float | None = None) -> None:
@@ -242,28 +249,21 @@ class BlockingRunner(_Overlaying):
         self._rg = rg
         self._install_timeout = timeout
 
-    async def collect(self, step: Step[C]) -> C:
-        """Run rg; see `Runner`."""
+    async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
         binary = find_usable_rg_blocking(step.command, self._rg, self._install_timeout)
-        overlaid = None
-        if step.command.overlay is not None:
-            try:
-                overlaid = await self.overlaid(step.command, step.timeout)
-            except _overlay_timeout() as late:
-                return _late(step, late)
         with blocking_slot():
             collector, end, timed_out = _run_blocking(step, binary, overlaid)
             _finish(collector, end, timed_out=timed_out)
         return collector
 
     async def collect_items(
-        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
     ) -> bool:
         """Search items; see `Runner`."""
         binary = find_usable_rg_blocking(wanted.command, self._rg, self._install_timeout)
         begun = time.monotonic()
         try:
-            with closing(stream_items_blocking(wanted, items, answer, binary, seconds)) as nothing:
+            with closing(stream_items_blocking(wanted, cast("Items", items), answer, binary, seconds)) as nothing:
                 for _ in nothing:
                     pass
         except TimeoutError:
@@ -324,7 +324,7 @@ class DeadlineRunner:
         return collector
 
     async def collect_items(
-        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
     ) -> bool:
         """Search items; see `Runner`. Raise `TimeoutError` at the time limit, as `collect()` does."""
         with self._named():

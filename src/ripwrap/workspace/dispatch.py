@@ -14,7 +14,7 @@ from ripwrap._text import cut_text
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
 from ripwrap.options import StrPath
-from ripwrap.sources.base import Items
+from ripwrap.sources.base import AnyItems
 from ripwrap.workspace.arguments import (
     CodebaseSearchArguments,
     FindFilesArguments,
@@ -105,7 +105,7 @@ class MissingRgRunner:
         return await self._remembering(lambda: self._runner.collect(step))
 
     async def collect_items(
-        self, wanted: ItemCommand, items: Items, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
     ) -> bool:
         """Search items; see `Runner`."""
         return await self._remembering(lambda: self._runner.collect_items(wanted, items, answer, seconds))

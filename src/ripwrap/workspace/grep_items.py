@@ -10,16 +10,15 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Never, cast
+from typing import TYPE_CHECKING, cast
 
 from ripwrap._operations.inside import inside_part, run_items
-from ripwrap._operations.streams import ItemNames, item_command
+from ripwrap._operations.streams import CollectingAnswer, ItemNames, item_command
 from ripwrap._ripgrep.batches import ItemCommand
 from ripwrap._ripgrep.decoder import FileTypes
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import Block, PageRequest
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._ripgrep.spool import Batch
 from ripwrap._text import shown
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions
@@ -31,7 +30,7 @@ from ripwrap.workspace.arguments import GrepContentArguments, comma_separated
 from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines, redact
 from ripwrap.workspace.sandbox import Location
-from ripwrap.workspace.scope import Progress, Scope, Settings
+from ripwrap.workspace.scope import Scope, Settings
 
 if TYPE_CHECKING:
     from ripwrap.workspace.grep_content import Query
@@ -118,37 +117,14 @@ class MergedCollector(RoundRobinMatchCollector):
         return str(self._items.names[path[1:]]) if path.startswith(_ITEM) else path
 
 
-class _Answer:
-    """Answer that yields nothing, and collects the matches of items in rotation."""
+class _Answer(CollectingAnswer[RoundRobinMatchCollector]):
+    """Answer that collects the matches of items in rotation."""
 
-    full = False
-
-    def __init__(self, page: PageRequest, progress: Progress | None) -> None:
-        self.names: ItemNames = ItemNames()
-        self.collector: RoundRobinMatchCollector = RoundRobinMatchCollector(page, None, progress)
-        self.collector.timed_out = False
-
-    @property
-    def ended(self) -> bool:
-        return self.collector.ended
-
-    def begin_batch(self, batch: Batch) -> None:
-        self.names.begin_batch(batch)
-
-    def feed(self, chunk: bytes) -> Iterator[Never]:
-        self.collector.feed(chunk)
-        return iter(())
-
-    def end_run(self, end: Exit) -> Iterator[Never]:
-        self.collector.end_run(end)
+    def keep_names(self) -> None:
+        """Keep the names of the items with a match."""
         blocks = (block.path for block in self.collector.blocks())
         named = (path for path, _ in self.collector.named())
         self.names.keep((*map(os.fsdecode, (*blocks, *named)), *self.collector.dropped))
-        return iter(())
-
-    def finish(self, end: Exit) -> Iterator[Never]:
-        self.collector.end = end
-        return iter(())
 
 
 class _NotesKeys(Source):
@@ -192,7 +168,7 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
     """
     scope = query.scope
     until = None if scope.timeout is None else time.monotonic() + scope.timeout
-    answer = _Answer(page, None)
+    answer = _Answer(RoundRobinMatchCollector(page, None, None), ItemNames())
     allowed = ItemFilter(scope, hidden=query.arguments.include_hidden).allows
     options = cast("SearchOptions", {**scope.options, **query.options})
     noting: list[_NotesKeys] = []
