@@ -79,8 +79,8 @@ class Command:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Arguments before the paths, without `--`."""
-        return self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+        """Arguments before `--`; all arguments of a command without paths."""
+        return tuple(itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments))
 
     @property
     def silent(self) -> bool:
