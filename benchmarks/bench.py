@@ -20,7 +20,20 @@ from typing import TypeAlias
 import instructions
 import peers
 import report
-from cases import IMPORT, LINUX, ONE_RUN, OUR_IMPORTS, PEER_IMPORTS, PEERS, SMALL, STDLIB, SUBPROCESS, Case, Corpus
+from cases import (
+    DECODE,
+    IMPORT,
+    LINUX,
+    ONE_RUN,
+    OUR_IMPORTS,
+    PEER_IMPORTS,
+    PEERS,
+    SMALL,
+    STDLIB,
+    SUBPROCESS,
+    Case,
+    Corpus,
+)
 from corpora import CACHE, linux, standard_library
 from ripwrap import sync
 from ripwrap._ripgrep.command import files_command, search_command
@@ -130,10 +143,12 @@ def _versions(python: str, packages: Sequence[str]) -> dict[str, str]:
     return versions
 
 
-def _instructions(pythons: dict[str, str]) -> dict[str, int]:
+def _instructions(pythons: dict[str, str]) -> Runs:
     """Count instructions; return nothing, and print the reason, if this machine cannot have callgrind."""
+    names = [name for name in DECODE.contestants if name in pythons]
     try:
-        return {name: instructions.per_match(python, name) for name, python in pythons.items()}
+        counts = {name: [{"instructions": float(instructions.per_match(pythons[name], name))}] for name in names}
+        return {DECODE.name: counts}
     except UnavailableError as error:
         print(f"instructions are not counted: {error}", file=sys.stderr, flush=True)
         return {}
@@ -187,19 +202,13 @@ def main() -> None:
         | _versions(arguments.peers, _PEER_PACKAGES),
     }
     bench = Bench(pythons, binary.path, arguments.rounds)
-    counted = _instructions({name: pythons[name] for name in ("ripwrap", "rpygrep") if name in pythons})
-    measured = {
-        STDLIB.name: {
-            "about": about,
-            "instructions": counted,
-            "runs": bench.run_corpus(STDLIB, standard_library()) | bench.run_small(),
-        }
-    }
+    counted = _instructions(pythons)
+    measured = {STDLIB.name: bench.run_corpus(STDLIB, standard_library()) | bench.run_small() | counted}
     if arguments.large:
-        measured[LINUX.name] = {"about": about, "runs": bench.run_corpus(LINUX, linux())}
+        measured[LINUX.name] = bench.run_corpus(LINUX, linux())
     arguments.output.mkdir(parents=True, exist_ok=True)
-    for corpus, data in measured.items():
-        (arguments.output / report.FILES[corpus]).write_text(json.dumps(data, indent=1) + "\n")
+    for corpus, runs in measured.items():
+        report.store(arguments.output, corpus, about, runs)
     report.write(arguments.output)
     print(report.printed(arguments.output, measured))
 

@@ -32,6 +32,7 @@ class Case:
         baseline: Contestant that the ratios are to.
         under: Folder of the corpus that is searched.
         rounds: Highest number of rounds; some cases take long.
+        metric: Main figure, which is plotted and has a spread and a ratio.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Case:
     baseline: str = "raw rg"
     under: str = "."
     rounds: int = 100
+    metric: str = "wall"
 
 
 @dataclass(frozen=True)
@@ -52,21 +54,25 @@ class Corpus:
         sparse: Literal of a few lines.
         dense: Literal of many lines.
         very_dense: Literal of most lines.
-        part: Folder in it for the case that compares ripwrap with rgapi.
+        part: Folder in it for the case that compares ripwrap with rgapi; empty for none.
     """
 
     name: str
     sparse: str
     dense: str
     very_dense: str
-    part: str = "."
+    part: str = ""
 
     def cases(self) -> tuple[Case, ...]:
         """Return the cases to measure in this directory."""
         return (
             Case("sparse", "search", (*SUBPROCESS, *PEERS), {"pattern": self.sparse}),
             Case("dense", "search", (*SUBPROCESS, *PEERS), {"pattern": self.dense}),
-            Case("part", "search", (*SUBPROCESS, "rgapi"), {"pattern": self.dense}, under=self.part),
+            *(
+                [Case("part", "search", (*SUBPROCESS, "rgapi"), {"pattern": self.dense}, under=self.part)]
+                if self.part
+                else []
+            ),
             Case("very dense", "search", (*SUBPROCESS, *BOUNDED), {"pattern": self.very_dense}, rounds=3),
             Case("limit", "limit", (*SUBPROCESS, "rgapi"), {"pattern": self.dense, "limit": LIMIT}),
             Case("grep", "grep", SUBPROCESS, {"pattern": self.dense, "limit": LIMIT}),
@@ -76,7 +82,7 @@ class Corpus:
                     "grep",
                     (*SUBPROCESS, ONE_RUN),
                     {"pattern": pattern, "limit": LIMIT, "context": 2},
-                    under=self.part,
+                    under=self.part or ".",
                 )
                 for name, pattern in (("sparse page", self.sparse), ("page", self.dense))
             ),
@@ -87,25 +93,89 @@ class Corpus:
 
 
 STDLIB = Corpus("standard library", sparse="zipimporter", dense="self", very_dense="e")
-LINUX = Corpus("Linux 6.1", sparse="sched_clock_register", dense="static int", very_dense="struct", part="drivers")
+LINUX = Corpus("Linux 6.1", sparse="sched_clock_register", dense="static int", very_dense="struct", part="drivers/")
 SMALL = Case("tiny", "tiny", (*SUBPROCESS, *PEERS), {"pattern": "needle", "times": TIMES})
 IMPORT = Case("import", "imports", (*OUR_IMPORTS, *PEER_IMPORTS), baseline="import pydantic")
+DECODE = Case("decode", "decode", ("ripwrap", "rpygrep"), baseline="ripwrap", metric="instructions")
+ALONE = (SMALL, IMPORT, DECODE)
+"""Cases that need no corpus; their figures are stored with those of the standard library."""
 
 TITLES = {
     "sparse": "a sparse literal (`{pattern}`)",
     "dense": "a dense literal (`{pattern}`)",
-    "part": "the dense literal, in `{under}/`",
+    "part": "the dense literal, in `{under}`",
     "very dense": "a very dense literal (`{pattern}`)",
     "limit": f"the first {LIMIT} of the dense literal",
     "grep": f"`grep()`: a page of {LIMIT}, all matches counted",
-    "sparse page": f"`grep()`: a page of {LIMIT} of the sparse literal, with two lines of context, in `{{under}}/`",
-    "page": "the same, of the dense literal",
+    "sparse page": f"`grep()`: a page of {LIMIT} of the sparse literal, with two lines of context, in `{{under}}`",
+    "page": f"`grep()`: a page of {LIMIT} of the dense literal, with two lines of context, in `{{under}}`",
     "files": "`files()`",
     "tree": "`tree()`, limited to {limit}",
     "whole tree": "`tree()`, complete",
     "tiny": f"{TIMES} searches of a directory with three files",
     "import": "an import, in a new interpreter",
+    "decode": "a match of 250 bytes with one submatch",
 }
+
+
+@dataclass(frozen=True)
+class Question:
+    """Section of the page, with a plot and the tables of some cases.
+
+    Attributes:
+        name: Name of the file of its plot.
+        title: Its heading.
+        about: Paragraph below the heading.
+        cases: Names of its cases.
+    """
+
+    name: str
+    title: str
+    about: str
+    cases: tuple[str, ...]
+
+
+QUESTIONS = (
+    Question(
+        "stream",
+        "How long does it take to stream every match?",
+        "Each match of rg's JSON output becomes a Pydantic model. If matches are rare, rg takes most of the time. "
+        "If there are hundreds of thousands, Python does.",
+        ("sparse", "dense", "part", "very dense"),
+    ),
+    Question(
+        "limit",
+        "How soon are the first matches there?",
+        f"The search stops after {LIMIT} matches. For raw rg, the time until rg has ended is not included.",
+        ("limit",),
+    ),
+    Question(
+        "page",
+        "How long does an answer of `grep()` take?",
+        f"`grep()` returns {LIMIT} matches and the number of all. It counts the matches of a dense search first, and "
+        "then reads only the files of the page; `one run` is `grep()` without that.",
+        ("grep", "sparse page", "page"),
+    ),
+    Question("files", "How long does a list of files take?", "", ("files", "tree", "whole tree")),
+    Question(
+        "tiny",
+        "What do many small searches cost?",
+        "Each search starts rg. Libraries that run rg's crates in the Python process start nothing.",
+        ("tiny",),
+    ),
+    Question(
+        "start",
+        "How long does a program wait before its first search?",
+        "Each row is a new interpreter that imports something; `pass` imports nothing.",
+        ("import",),
+    ),
+    Question(
+        "instructions",
+        "How much work is a match?",
+        "Callgrind counts the CPU instructions for one more match. Other load does not change the count.",
+        ("decode",),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -139,9 +209,11 @@ class Budget:
     factor: float = 1.0
     unit: str = "x"
 
+    @property
+    def name(self) -> str:
+        """Name that no other budget of the same corpus has."""
+        return f"{self.case}, {self.contestant}: {self.text}"
 
-INSTRUCTIONS = 22_000
-"""Budget for the CPU instructions of a decoded match."""
 
 DECODING = (
     "Pydantic's validator takes three quarters of the time for a match. Half of that is for creating two models. The "
@@ -220,4 +292,5 @@ BUDGETS = (
         factor=1000,
         unit=" ms",
     ),
+    Budget("decode", "ripwrap", "instructions", 26_000, "instructions for each match", DECODING, unit=""),
 )

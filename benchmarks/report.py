@@ -1,58 +1,70 @@
-"""Write the figures of the benchmark as tables, a plot and a page of the documentation.
+"""Write the figures of the benchmark as tables, plots and a page of the documentation.
 
-`python benchmarks/report.py` makes the plot and the page from the stored figures.
+`python benchmarks/report.py` makes the plots and the page from the stored figures.
 """
 
 import argparse
 import json
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from textwrap import fill
 from typing import Any
 
-from cases import BUDGETS, DECODING, IMPORT, INSTRUCTIONS, LINUX, SMALL, STDLIB, TITLES, Budget, Case
+from cases import ALONE, BUDGETS, LINUX, QUESTIONS, STDLIB, SUBPROCESS, TITLES, Budget, Case, Question
 
 FILES = {STDLIB.name: "standard-library.json", LINUX.name: "linux.json"}
 FOLDER = Path(__file__).parent.parent / "docs/benchmarks"
-PLOT = "benchmarks.svg"
 _HEAD = Path(__file__).parent / "head.md"
 
 _CASES = {
-    STDLIB.name: (*STDLIB.cases(), SMALL, IMPORT),
+    STDLIB.name: (*STDLIB.cases(), *ALONE),
     LINUX.name: LINUX.cases(),
 }
-_LEAST = {"wall": 0.0, "first": 0.001, "cpu": 0.01, "child_cpu": 0.01, "memory": 1e6}
-"""Smallest figures, in seconds or bytes, for which the table has a ratio."""
+_LEAST = 0.001
+"""Shortest wall time, in seconds, for which the table has a ratio."""
 
-_COLUMNS = ("case", "who", "items", "wall", "first", "CPU", "rg's CPU", "memory", "budget")
+_COLUMNS = ("contestant", "items", "wall", "spread", "ratio", "first", "CPU", "rg's CPU", "memory")
+_JUDGED = ("case", "contestant", "figure", "limit", "today", "spread", "before", "")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Figures of a corpus, as `bench.py` stores them."""
+    """Figures of a corpus, as `bench.py` stores them.
+
+    Attributes:
+        corpus: Name of the corpus.
+        about: Date, commit, machine and versions.
+        runs: Figures of each round, by case and contestant.
+        before: Date, commit and figure of each budget of the commit that was measured before this one; may be empty.
+    """
 
     corpus: str
     about: dict[str, Any]
     runs: dict[str, dict[str, list[dict[str, float]]]]
-    instructions: dict[str, int]
+    before: dict[str, Any]
 
     def value(self, case: str, contestant: str, metric: str) -> list[float]:
         """Return the figure of each round; the list is empty if it was not measured."""
         rounds = self.runs.get(case, {}).get(contestant, [])
         if metric == "all_cpu":
             return [one["cpu"] + one["child_cpu"] for one in rounds]
-        return [one[metric] for one in rounds]
+        return [one[metric] for one in rounds if metric in one]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Budget with the figure that it limits."""
+    """Budget with the figures that it limits, one of each round."""
 
     budget: Budget
-    figure: float
+    rounds: tuple[float, ...]
+
+    @property
+    def figure(self) -> float:
+        """Median of the rounds."""
+        return median(self.rounds)
 
     @property
     def met(self) -> bool:
@@ -60,25 +72,49 @@ class Verdict:
         return round(self.figure, _digits(self.budget)) <= self.budget.limit
 
     def __str__(self) -> str:
-        digits, unit = _digits(self.budget), self.budget.unit
         compared = "≤" if self.met else ">"
-        figures = f"{self.figure:.{digits}f}{unit} {compared} {self.budget.limit:g}{unit}"
+        figures = f"{_printed(self.budget, self.figure)} {compared} {_limit(self.budget)}"
         return f"{'met' if self.met else 'MISSED'}: {self.budget.text} {figures}"
 
 
 def _digits(budget: Budget) -> int:
-    return 2 if budget.unit == "x" else 1
+    return {"x": 2, "": 0}.get(budget.unit, 1)
+
+
+def _printed(budget: Budget, figure: float) -> str:
+    return f"{figure:,.{_digits(budget)}f}{budget.unit}"
+
+
+def _limit(budget: Budget) -> str:
+    return f"{budget.limit:,g}{budget.unit}"
 
 
 def load(folder: Path) -> list[Measured]:
-    """Load the figures that `bench.py` has stored in a directory, for each measured corpus."""
-    stored = [(corpus, folder / name) for corpus, name in FILES.items() if (folder / name).exists()]
-    loaded = [(corpus, json.loads(path.read_text())) for corpus, path in stored]
-    return [Measured(corpus, data["about"], data["runs"], data.get("instructions", {})) for corpus, data in loaded]
+    """Load the figures that are stored in a directory, for each measured corpus."""
+    return [_load(folder, corpus) for corpus, name in FILES.items() if (folder / name).exists()]
+
+
+def _load(folder: Path, corpus: str) -> Measured:
+    data = json.loads((folder / FILES[corpus]).read_text())
+    return Measured(corpus, data["about"], data["runs"], data["before"])
+
+
+def store(folder: Path, corpus: str, about: dict[str, Any], runs: dict[str, dict[str, list[dict[str, float]]]]) -> None:
+    """Store the figures of a corpus, and with them the figures of the budgets that they replace.
+
+    If the same commit is measured again, the figures of the commit before it stay.
+    """
+    path, before = folder / FILES[corpus], dict[str, Any]()
+    if path.exists():
+        old = _load(folder, corpus)
+        figures = {one.budget.name: one.figure for one in verdicts(old)}
+        again = old.about["commit"] == about["commit"]
+        before = old.before if again else {**{name: old.about[name] for name in ("date", "commit")}, "figures": figures}
+    path.write_text(json.dumps({"about": about, "before": before, "runs": runs}, indent=1) + "\n")
 
 
 def verdict(measured: Measured, budget: Budget) -> Verdict | None:
-    """Compare a budget with the median of the rounds; a ratio is that of two runs of the same round."""
+    """Compare a budget with the rounds; a ratio is that of two runs of the same round."""
     if budget.corpus not in (None, measured.corpus):
         return None
     figures = measured.value(budget.case, budget.contestant, budget.metric)
@@ -86,7 +122,7 @@ def verdict(measured: Measured, budget: Budget) -> Verdict | None:
         other = measured.value(budget.to_case or budget.case, budget.to, budget.to_metric or budget.metric)
         pairs = zip(figures, other, strict=False)
         figures = [mine - its if budget.minus else mine / its for mine, its in pairs]
-    return Verdict(budget, median(figures) * budget.factor) if figures else None
+    return Verdict(budget, tuple(one * budget.factor for one in figures)) if figures else None
 
 
 def verdicts(measured: Measured) -> list[Verdict]:
@@ -99,50 +135,78 @@ def _title(case: Case) -> str:
     return TITLES[case.name].format(under=case.under, **case.given)
 
 
-def _rows(measured: Measured) -> Iterator[tuple[str, ...]]:
-    judged = verdicts(measured)
-    for case in _CASES[measured.corpus]:
-        title = _title(case)
-        for contestant, rounds in measured.runs.get(case.name, {}).items():
-            # The interpreter that imports is a child of the one that measures.
-            shown = (
-                ("wall", "", "child_cpu", "", "") if case is IMPORT else ("wall", "first", "cpu", "child_cpu", "memory")
-            )
-            own = [str(one) for one in judged if (one.budget.case, one.budget.contestant) == (case.name, contestant)]
-            yield (
-                title,
-                contestant,
-                f"{median(one['count'] for one in rounds):,.0f}",
-                *(_cell(measured, case, contestant, metric) if metric else "" for metric in shown),
-                "; ".join(own),
-            )
-            title = ""
-    title = "instructions for each decoded match"
-    for contestant, count in measured.instructions.items():
-        ours = contestant == "ripwrap"
-        budget = f"{'met' if count <= INSTRUCTIONS else 'MISSED'}: {count:,} of {INSTRUCTIONS:,}" if ours else ""
-        yield (title, contestant, f"{count:,}", *[""] * 5, budget)
-        title = ""
+def _case(measured: Measured, name: str) -> Case:
+    return next(case for case in _CASES[measured.corpus] if case.name == name)
 
 
-def _cell(measured: Measured, case: Case, contestant: str, metric: str) -> str:
-    """Return the median, and in brackets the ratio to the baseline if both are large enough."""
-    figures, base = measured.value(case.name, contestant, metric), measured.value(case.name, case.baseline, metric)
-    figure = f"{median(figures) / 1e6:,.0f} MB" if metric == "memory" else _seconds(median(figures))
-    if contestant == case.baseline or min(base) < _LEAST[metric] or min(figures) < _LEAST[metric]:
-        return figure
-    return f"{figure} ({median(mine / its for mine, its in zip(figures, base, strict=True)):.2f})"
+def budgets(measured: Measured) -> str:
+    """Return a Markdown table of the budgets, with today's figures and those before."""
+    figures = measured.before.get("figures", {})
+    order = [name for question in QUESTIONS for name in question.cases]
+    rows = [
+        (
+            _title(_case(measured, one.budget.case)),
+            f"`{one.budget.contestant}`",
+            one.budget.text,
+            _limit(one.budget),
+            _printed(one.budget, one.figure),
+            _spread([_printed(one.budget, edge) for edge in (min(one.rounds), max(one.rounds))]),
+            _printed(one.budget, figures[one.budget.name]) if one.budget.name in figures else "",
+            "met" if one.met else "MISSED",
+        )
+        for one in sorted(verdicts(measured), key=lambda one: order.index(one.budget.case))
+    ]
+    return _aligned(_JUDGED, rows, right=range(3, 7))
 
 
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+def table(measured: Measured, case: Case) -> str:
+    """Return the figures of a case as an aligned Markdown table; columns without figures are left out."""
+    rows = [_COLUMNS, *_rows(measured, case)]
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    first, *others = zip(*columns, strict=True)
+    return _aligned(first, others, right=range(1, len(first)))
 
 
-def table(measured: Measured) -> str:
-    """Return all figures as an aligned Markdown table."""
-    rows = [_COLUMNS, *_rows(measured)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    right = range(2, len(_COLUMNS) - 1)
+def _rows(measured: Measured, case: Case) -> Iterator[tuple[str, ...]]:
+    base = measured.value(case.name, case.baseline, case.metric)
+    for contestant in measured.runs.get(case.name, {}):
+
+        def middle(metric: str, contestant: str = contestant) -> str:
+            figures = measured.value(case.name, contestant, metric)
+            return _figure(metric, median(figures)) if figures else ""
+
+        main = measured.value(case.name, contestant, case.metric)
+        compared = contestant != case.baseline and min(*base, *main) >= _LEAST
+        yield (
+            f"`{contestant}`",
+            middle("count"),
+            middle(case.metric),
+            _spread([_figure(case.metric, edge) for edge in (min(main), max(main))]),
+            f"{median(mine / its for mine, its in zip(main, base, strict=True)):.2f}x" if compared else "",
+            *map(middle, ("first", "cpu", "child_cpu", "memory")),
+        )
+
+
+def _figure(metric: str, figure: float) -> str:
+    if metric in ("count", "instructions"):
+        return f"{figure:,.0f}"
+    if metric == "memory":
+        return f"{figure / 1e6:,.0f} MB"
+    return f"{figure:.2f} s" if figure >= 1 else f"{figure * 1000:.0f} ms"
+
+
+def _spread(edges: Sequence[str]) -> str:
+    """Return the lowest and highest figure, with one unit if both have the same."""
+    low, high = edges
+    (number, _, unit), (_, _, same) = low.partition(" "), high.partition(" ")
+    low = number if unit == same else low.removesuffix("x")
+    return "" if low.removesuffix("x") == high.removesuffix("x") else f"{low} to {high}"
+
+
+def _aligned(head: tuple[str, ...], body: Iterable[tuple[str, ...]], right: Container[int]) -> str:
+    """Return a Markdown table; the columns in `right` are aligned to the right."""
+    rows = [head, *body]
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
     ruler = tuple("-" * (width - 1) + (":" if place in right else "-") for place, width in enumerate(widths))
     return "\n".join(
         "| "
@@ -155,13 +219,26 @@ def table(measured: Measured) -> str:
     )
 
 
+def _sections(question: Question, everything: Iterable[Measured]) -> Iterator[str]:
+    for measured in everything:
+        for case in _of(question, measured):
+            yield f"### {measured.corpus}: {_title(case)}"
+            yield table(measured, case)
+
+
+def _of(question: Question, measured: Measured) -> list[Case]:
+    """Return the measured cases of a question."""
+    named = {case.name: case for case in _CASES[measured.corpus]}
+    return [named[name] for name in question.cases if name in named and measured.runs.get(name)]
+
+
 def printed(folder: Path, corpora: Container[str]) -> str:
     """Return the tables of these corpora as text."""
-    return "\n\n".join(
-        f"{measured.corpus}: {_about(measured)}\n\n{table(measured)}"
-        for measured in load(folder)
-        if measured.corpus in corpora
-    )
+    everything = [measured for measured in load(folder) if measured.corpus in corpora]
+    parts = [part for question in QUESTIONS for part in _sections(question, everything)]
+    for measured in everything:
+        parts += [f"{measured.corpus}: {_about(measured)}", budgets(measured)]
+    return "\n\n".join(parts)
 
 
 def _about(measured: Measured) -> str:
@@ -169,17 +246,32 @@ def _about(measured: Measured) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     environment = f"{about['date']}, commit {about['commit']}; {about['machine']}; {about['python']}; rg {about['rg']}"
     without = "".join(f" SKIPPED: {peer} ({why})." for peer, why in about.get("left_out", {}).items())
-    return f"{environment}; {about['rounds']} rounds; {versions}.{without}"
+    before = "; before: {date}, commit {commit}".format_map(measured.before) if measured.before else ""
+    return f"{environment}; {about['rounds']} rounds; {versions}{before}.{without}"
 
 
 def page(folder: Path) -> str:
     """Return the text of `docs/benchmarks.md`."""
     everything = load(folder)
-    parts = [_HEAD.read_text().rstrip()]
+    opening, method = _HEAD.read_text().split("\n## Method\n")
+    parts = [opening.strip()]
+    for question in QUESTIONS:
+        parts.append(f"## {question.title}")
+        if question.about:
+            parts.append(_wrapped(question.about))
+        parts.append(f"![{question.title}](benchmarks/{question.name}.svg)")
+        parts += _sections(question, everything)
+    parts.append("## Budgets")
     for measured in everything:
-        parts += [f"## {measured.corpus}", _wrapped(_about(measured)), table(measured)]
+        met = sum(one.met for one in verdicts(measured))
+        parts += [
+            f"### {measured.corpus}: {met} of {len(verdicts(measured))} are met",
+            _wrapped(_about(measured)),
+            budgets(measured),
+        ]
     missed = [line for measured in everything for line in _missed(measured)]
-    parts += ["## Missed budgets, and what was tried", "\n".join(map(_wrapped, missed)) or "None."]
+    parts += ["### Missed budgets, and what was tried", "\n".join(map(_wrapped, missed)) or "None."]
+    parts += ["## Method", method.strip()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -192,55 +284,74 @@ def _wrapped(text: str) -> str:
 
 
 def _missed(measured: Measured) -> Iterator[str]:
+    """Yield one item for each explanation, with all budgets that it explains."""
+    explained: dict[str, list[str]] = {}
     for one in verdicts(measured):
         if not one.met:
-            where = f"{measured.corpus}, {_title(_case(measured, one.budget.case))}, `{one.budget.contestant}`"
-            yield f"- {where}: {one}. {one.budget.tried}"
-    count = measured.instructions.get("ripwrap", 0)
-    if count > INSTRUCTIONS:
-        yield f"- {count:,} instructions for each decoded match, budget {INSTRUCTIONS:,}. {DECODING}"
-
-
-def _case(measured: Measured, name: str) -> Case:
-    return next(case for case in _CASES[measured.corpus] if case.name == name)
+            where = f"{_title(_case(measured, one.budget.case))}, `{one.budget.contestant}`"
+            explained.setdefault(one.budget.tried, []).append(f"{where}: {str(one).removeprefix('MISSED: ')}")
+    for tried, budgets_ in explained.items():
+        yield f"- {measured.corpus}: {'; '.join(budgets_)}. {tried}"
 
 
 def write(folder: Path) -> None:
-    """Write the plot into the directory, and the page beside it."""
-    _plot(load(folder), folder / PLOT)
+    """Write the plots into the directory, and the page beside it."""
+    everything = load(folder)
+    for question in QUESTIONS:
+        _plot(question, everything, folder / f"{question.name}.svg")
     folder.with_suffix(".md").write_text(page(folder))
 
 
-def _plot(everything: list[Measured], path: Path) -> None:
-    """Plot the dense search: CPU of the process and of its rg as bars, wall time as a mark."""
+def _plot(question: Question, everything: list[Measured], path: Path) -> None:
+    """Plot the median of each contestant as a bar, and the lowest and highest round as its error bar."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "ripwrap", "font.size": 9})
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(everything), figsize=(5 * len(everything), 3), squeeze=False)
-    for axis, measured in zip(axes[0], everything, strict=True):
-        runs = measured.runs["dense"]
-        names = list(reversed(runs))
-        middle = {
-            metric: [median(measured.value("dense", name, metric)) for name in names]
-            for metric in ("cpu", "child_cpu", "wall")
-        }
-        axis.barh(names, middle["cpu"], color="#4477aa", label="CPU of the process")
-        axis.barh(names, middle["child_cpu"], left=middle["cpu"], color="#bbccee", label="CPU of its rg")
-        axis.plot(middle["wall"], names, "D", color="#222222", markersize=4, label="wall time")
-        pattern = _case(measured, "dense").given["pattern"]
-        axis.set_title(f"{measured.corpus}, {pattern!r}: seconds", fontsize=9)
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0][-1].legend(frameon=False, fontsize=8, loc="lower right")
+    columns = [(measured, _of(question, measured)) for measured in everything]
+    columns = [(measured, cases) for measured, cases in columns if cases]
+    heights = [
+        max(len(measured.runs[cases[row].name]) for measured, cases in columns if row < len(cases))
+        for row in range(max(len(cases) for _measured, cases in columns))
+    ]
+    figure, axes = pyplot.subplots(
+        len(heights),
+        len(columns),
+        figsize=(5 * len(columns), 0.25 * sum(heights) + 0.7 * len(heights)),
+        height_ratios=heights,
+        squeeze=False,
+    )
+    for column, (measured, cases) in enumerate(columns):
+        for row, axis in enumerate(axes[:, column]):
+            if row >= len(cases):
+                axis.set_axis_off()
+                continue
+            case = cases[row]
+            names = list(reversed(measured.runs[case.name]))
+            rounds = [measured.value(case.name, name, case.metric) for name in names]
+            middle = [median(one) for one in rounds]
+            ends = [[mid - min(one) for mid, one in zip(middle, rounds, strict=True)]]
+            ends.append([max(one) - mid for mid, one in zip(middle, rounds, strict=True)])
+            axis.barh(names, middle, xerr=ends, color=list(map(_color, names)), ecolor="#222222", capsize=2)
+            unit = "" if case.metric == "instructions" else ", seconds"
+            axis.set_title(f"{measured.corpus}: {_title(case).replace('`', '')}{unit}", fontsize=8)
+            axis.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
 
 
+def _color(contestant: str) -> str:
+    """Return a dark color for ripwrap, gray for raw rg, and a light color for others."""
+    if "ripwrap" in contestant:
+        return "#4477aa"
+    return "#999999" if contestant in SUBPROCESS else "#bbccee"
+
+
 def main() -> None:
-    """Write the plot and the page from the figures in a directory."""
+    """Write the plots and the page from the figures in a directory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
     write(parser.parse_args().folder)

@@ -39,6 +39,14 @@ def measured(**dense: list[dict[str, float]]) -> Measured:
     return Measured("shop", {}, runs, {})
 
 
+SECTIONS = [
+    (one, case)
+    for one in report.load(report.FOLDER)
+    for case in (*(cases.LINUX if one.corpus == cases.LINUX.name else cases.STDLIB).cases(), *cases.ALONE)
+    if case.name in one.runs
+]
+
+
 @pytest.mark.parametrize("case", BY_KIND.values(), ids=BY_KIND)
 def test_every_ripwrap_contestant_finds_what_rg_finds(case: Case, bench: Bench, tmp_path: Path) -> None:
     for number in range(3):
@@ -69,7 +77,7 @@ def test_budget_compares_figures_of_the_same_round() -> None:
     assert str(report.verdict(rounds, FASTER)) == "met: CPU 1.20x ≤ 1.5x"
     assert str(report.verdict(rounds, replace(FASTER, limit=1.1))) == "MISSED: CPU 1.20x > 1.1x"
     difference = replace(FASTER, minus=True, factor=1000, unit=" ms", limit=200)
-    assert str(report.verdict(rounds, difference)) == "MISSED: CPU 2000.0 ms > 200 ms"
+    assert str(report.verdict(rounds, difference)) == "MISSED: CPU 2,000.0 ms > 200 ms"
     alone = replace(FASTER, to=None, metric="all_cpu", limit=3)
     assert str(report.verdict(rounds, alone)) == "MISSED: CPU 10.00x > 3x"
 
@@ -83,12 +91,14 @@ def test_budget_without_figures_has_no_verdict() -> None:
 
 
 def test_every_budget_refers_to_a_measured_case() -> None:
-    for corpus in (cases.STDLIB, cases.LINUX):
-        by_name = {case.name: case for case in (*corpus.cases(), SMALL, cases.IMPORT)}
-        for budget in cases.BUDGETS:
-            assert budget.contestant in by_name[budget.case].contestants
-            assert budget.to is None or budget.to in by_name[budget.to_case or budget.case].contestants
-        assert by_name.keys() == cases.TITLES.keys()
+    measured = (*cases.STDLIB.cases(), *cases.LINUX.cases(), *cases.ALONE)
+    by_name = {case.name: case for case in measured}
+    for budget in cases.BUDGETS:
+        assert budget.contestant in by_name[budget.case].contestants
+        assert budget.to is None or budget.to in by_name[budget.to_case or budget.case].contestants
+    assert by_name.keys() == cases.TITLES.keys()
+    assert sorted(by_name) == sorted(name for question in cases.QUESTIONS for name in question.cases)
+    assert len({(budget.name, budget.corpus) for budget in cases.BUDGETS}) == len(cases.BUDGETS)
 
 
 def test_decoded_record_is_250_bytes_long() -> None:
@@ -100,19 +110,36 @@ def test_decoded_record_is_250_bytes_long() -> None:
 def test_every_budget_has_a_verdict_on_the_latest_figures() -> None:
     for one in report.load(report.FOLDER):
         judged = [verdict.budget for verdict in report.verdicts(one)]
-        there = {case.name for case in (*cases.LINUX.cases(), *([SMALL, cases.IMPORT] if one.instructions else []))}
-        of_it = [b for b in cases.BUDGETS if b.case in there and b.corpus in (None, one.corpus)]
-        assert judged == of_it
+        assert judged == [b for b in cases.BUDGETS if b.case in one.runs and b.corpus in (None, one.corpus)]
         assert all(budget.tried for budget in judged)
+        rows = [
+            line for line in report.budgets(one).splitlines() if line.endswith(("| met    |", "| MISSED |", "| met |"))
+        ]
+        assert len(rows) == len(judged)
 
 
-def test_table_has_the_budget_in_its_last_column() -> None:
-    (measured,) = (one for one in report.load(report.FOLDER) if one.corpus == cases.STDLIB.name)
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in report.table(measured).splitlines()]
-    assert rows[0][-1] == "budget"
-    assert all(row[-1].startswith(("met: ", "MISSED: ")) for row in rows[2:] if row[-1])
-    judged = {(one.budget.case, one.budget.contestant) for one in report.verdicts(measured)}
-    assert len([row for row in rows[2:] if row[-1]]) == len(judged) + 1  # one more for instructions
+def test_every_measured_case_is_in_a_section() -> None:
+    text = report.page(report.FOLDER)
+    for one, case in SECTIONS:
+        rows = report.table(one, case).splitlines()
+        assert len(rows) == 2 + len(one.runs[case.name])
+        assert "\n".join(rows) in text
+
+
+def test_figures_of_the_commit_before_are_kept(tmp_path: Path) -> None:
+    def store(commit: str, figure: float) -> Measured:
+        runs = {"tiny": {"raw rg": took(1), "ripwrap": took(figure), "ripwrap.sync": took(figure)}}
+        report.store(tmp_path, cases.STDLIB.name, {"commit": commit, "date": "2026-01-01"}, runs)
+        return report.load(tmp_path)[0]
+
+    name = "tiny, ripwrap: wall relative to `subprocess.run`"
+    assert store("a", 1.25).before == {}
+    first = store("b", 1.5)
+    assert (first.before["commit"], first.before["figures"][name]) == ("a", 1.25)
+    again = store("b", 2)  # measured once more: still the figures of the commit before
+    assert again.before == first.before
+    row = next(line for line in report.budgets(again).splitlines() if "`ripwrap`" in line)
+    assert [cell.strip() for cell in row.strip("|").split("|")][3:] == ["1.5x", "2.00x", "", "1.25x", "MISSED"]
 
 
 def test_page_equals_the_report_of_the_figures() -> None:
