@@ -21,6 +21,7 @@ import instructions
 import peers
 import report
 from cases import (
+    COLUMNS,
     DECODE,
     IMPORT,
     LINUX,
@@ -129,7 +130,7 @@ def _check(case: Case, runs: dict[str, list[Figures]]) -> None:
     counts = {name: {figures["count"] for figures in runs[name]} for name in case.contestants}
     expected = min(counts[case.contestants[0]])
     for name, several in counts.items():
-        slack = 0 if name in SUBPROCESS else expected / 10
+        slack = 0 if name in (*SUBPROCESS, COLUMNS) else expected / 10
         if not expected or any(abs(count - expected) > slack for count in several):
             raise SystemExit(f"{case.name}: numbers of items differ: {counts}")
 
@@ -182,7 +183,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="maximum number of rounds [default: 5]")
     parser.add_argument("--output", type=Path, default=Path("docs/benchmarks"), help=f"{output} [default: %(default)s]")
     arguments = parser.parse_args()
-    pythons = dict.fromkeys((*SUBPROCESS, ONE_RUN, *OUR_IMPORTS), sys.executable)
+    pythons = dict.fromkeys((*SUBPROCESS, COLUMNS, ONE_RUN, *OUR_IMPORTS), sys.executable)
     pythons.update(dict.fromkeys((*PEERS, *PEER_IMPORTS), arguments.peers))
     left_out = peers.import_errors(arguments.peers)
     for peer, why in left_out.items():

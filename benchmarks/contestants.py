@@ -162,6 +162,14 @@ class Blocking:
             yield from self._api.search(pattern, cwd=cwd)
 
 
+class BlockingColumns(Blocking):
+    """Contestant that uses `ripwrap.sync.search_columns()`."""
+
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+        """Yield the number of matches in each batch."""
+        return map(len, self._api.search_columns(pattern, cwd=cwd, rg=self._rg))
+
+
 class OneRun(Blocking):
     """Contestant that uses `ripwrap.sync`, but collects each page in one run of rg."""
 
@@ -272,6 +280,7 @@ CONTESTANTS: dict[str, Callable[[Case], Any]] = {
     "raw rg": Raw,
     "ripwrap": Ripwrap,
     "ripwrap.sync": Blocking,
+    "ripwrap.sync, columns": BlockingColumns,
     "ripwrap.sync, one run": OneRun,
     "rpygrep": Rpygrep,
     "ripgrepy": Ripgrepy,

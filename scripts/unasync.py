@@ -33,6 +33,7 @@ RENAMED = {
     "aclose": "close",
     "aclosing": "closing",
     "run_stream": "run_stream_blocking",
+    "run_columns": "run_columns_blocking",
     "run_inside": "run_inside_blocking",
     "run_items": "run_items_blocking",
     "run_scan": "run_scan_blocking",
@@ -46,7 +47,17 @@ WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases of docstrings that differ."""
 
 TIMED = {
-    *("AsyncRunner", "run_code", "run_inside", "run_items", "run_revision_listing", "run_scan", "run_stream", "_runner")
+    *(
+        "AsyncRunner",
+        "run_code",
+        "run_columns",
+        "run_inside",
+        "run_items",
+        "run_revision_listing",
+        "run_scan",
+        "run_stream",
+        "_runner",
+    )
 }
 """Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""
 
@@ -165,6 +176,7 @@ __all__ = [
     "scan",
     "search",
     "search_code",
+    "search_columns",
     "search_history",
     "search_in",
     "search_messages",
@@ -203,6 +215,7 @@ TARGETS = (
         head=SYNC_HEAD,
         sources={
             "ripwrap._operations.search": ["search", "search_messages"],
+            "ripwrap._operations.columns": ["search_columns"],
             "ripwrap._operations.grep": ["grep"],
             "ripwrap._operations.scan": ["scan"],
             "ripwrap._operations.combine": ["files_matching"],

@@ -11,7 +11,7 @@ import decode
 import peers
 import report
 from bench import Bench
-from cases import ONE_RUN, SMALL, SUBPROCESS, Budget, Case, Corpus
+from cases import COLUMNS, ONE_RUN, SMALL, SUBPROCESS, Budget, Case, Corpus
 from conftest import versions
 from report import Measured
 from support import rgs
@@ -27,7 +27,9 @@ FASTER = Budget("dense", "ripwrap", "cpu", 1.5, "CPU", "", to="raw rg")
 @pytest.fixture
 def bench() -> Bench:
     """A benchmark of one round, with the newest rg that is installed."""
-    return Bench(dict.fromkeys((*SUBPROCESS, ONE_RUN), sys.executable), str(rgs.provide(versions()[-1])), rounds=1)
+    return Bench(
+        dict.fromkeys((*SUBPROCESS, COLUMNS, ONE_RUN), sys.executable), str(rgs.provide(versions()[-1])), rounds=1
+    )
 
 
 def took(*figures: float) -> list[dict[str, float]]:
@@ -53,7 +55,7 @@ def test_every_ripwrap_contestant_finds_what_rg_finds(case: Case, bench: Bench, 
         (tmp_path / f"{number}.txt").write_text("hay\nneedle\nhay\n")
     given = {**case.given, **{name: few for name, few in FEW.items() if name in case.given}}
     runs = bench.run_case(replace(case, given=given), tmp_path)
-    assert runs.keys() == {*SUBPROCESS, ONE_RUN} & set(case.contestants)  # the peers have no Python here
+    assert runs.keys() == {*SUBPROCESS, COLUMNS, ONE_RUN} & set(case.contestants)  # the peers have no Python here
     expected = {"search": 6, "limit": 4, "grep": 6, "tiny": 6}
     for (one,) in runs.values():
         assert one["count"] == expected.get(case.kind, 3)

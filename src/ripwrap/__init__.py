@@ -32,7 +32,7 @@ Names with an underscore are private.
     _operations
     _ripgrep, _ranking
     binary, results, edits, sources, _code, _ignore
-    _display
+    _display, columns
     models, options, errors, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency, _windows
 """
 
@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ripwrap import binary, sync
+    from ripwrap._operations.columns import search_columns
     from ripwrap._operations.combine import files_matching
     from ripwrap._operations.counts import count, count_matches, file_types, files_with_matches, files_without_match
     from ripwrap._operations.coverage import coverage, why
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from ripwrap._ripgrep.limiter import limit_processes
     from ripwrap.binary import RgBinary
     from ripwrap.binary.resolver import Rg
+    from ripwrap.columns import Columns
     from ripwrap.edits import AppliedEdits, Edit, EditPlan, FileEdits, Hunk
     from ripwrap.errors import (
         AccessDeniedError,
@@ -151,6 +153,7 @@ __all__ = [
     "ChecksumMismatchError",
     "CodeError",
     "CodeMatch",
+    "Columns",
     "Commit",
     "ConflictError",
     "Context",
@@ -235,6 +238,7 @@ __all__ = [
     "scan",
     "search",
     "search_code",
+    "search_columns",
     "search_history",
     "search_in",
     "search_messages",
@@ -276,6 +280,7 @@ _MODULE_OF = {
     "search_messages": "_operations.search",
     "search_in": "_operations.streams",
     "search_code": "_operations.structure",
+    "search_columns": "_operations.columns",
     "replace_code": "_operations.structure",
     "search_history": "_operations.history",
     "grep_in": "_operations.streams",
@@ -296,6 +301,7 @@ _MODULE_OF = {
     "undo": "_operations.replace",
     "RgBinary": "binary",
     "Rg": "binary.resolver",
+    "Columns": "columns",
     "AppliedEdits": "edits",
     "Edit": "edits",
     "EditPlan": "edits",

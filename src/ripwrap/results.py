@@ -8,10 +8,13 @@ from pydantic import BaseModel
 from ripwrap._display import diff, html
 from ripwrap._display.plain import grep_lines
 from ripwrap._text import FsPath, Text, plural, shown, text_of
+from ripwrap.columns import Columns
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Context, Match, PathError, TreeEntry
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     from rich.console import RenderableType
 
 StopReason: TypeAlias = Literal["end", "limit", "max_files", "timeout"]
@@ -288,6 +291,18 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
         """Iterate over the matches of the page, file by file."""
         for file in self.files:
             yield from file.matches
+
+    def columns(self) -> Columns:
+        """Return the matches of the page as columns."""
+        return Columns.of(self.matches())
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the matches of the page as a data frame of pandas; see `Columns.to_pandas()`."""
+        return self.columns().to_pandas()
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return the matches of the page as a data frame of polars; see `Columns.to_polars()`."""
+        return self.columns().to_polars()
 
     def __str__(self) -> str:
         """Return the page as grep writes it, `path:line:text` or `path-line-text` for context, then the message."""

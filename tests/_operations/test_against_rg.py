@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ripwrap
-from ripwrap import CapabilityError, SearchError, sync
+from ripwrap import CapabilityError, Columns, SearchError, sync
 from ripwrap.binary import RgBinary
 from support.effort import times
 
@@ -321,6 +321,29 @@ apis = st.sampled_from(["blocking", "asyncio", "trio"])
 examples = settings(
     max_examples=times(15, 500), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(times(300, 1500))
+@examples
+@given(patterns, drawn(SEARCH_OPTIONS), apis, st.integers(1, 5))
+def test_rows_of_search_columns_equal_the_matches_of_search(
+    rg: RgBinary, tree: Path, pattern: Any, options: dict[str, Any], api: str, batch: int
+) -> None:
+    def rows(found: list[Columns]) -> list[tuple[Any, ...]]:
+        parts = [zip(one.path, one.line_number, one.absolute_offset, one.text, one.spans, strict=True) for one in found]
+        return sorted((row for part in parts for row in part), key=repr)
+
+    call = (ripwrap.search_columns, sync.search_columns, api, pattern)
+    try:
+        matches = list(sync.search(pattern, cwd=tree, rg=rg, **options))
+    except (CapabilityError, SearchError) as error:
+        with pytest.raises(type(error)):
+            listed(*call, cwd=tree, rg=rg, **options)
+        return
+    found = listed(*call, cwd=tree, rg=rg, batch=batch, **options)
+    assert rows(found) == rows([Columns.of(matches)])
+    assert all(len(one) == batch for one in found[:-1])
 
 
 @pytest.mark.slow

@@ -31,10 +31,10 @@ FileTypes: TypeAlias = dict[str, tuple[str, ...]]
 
 _MODELS: dict[str, type[BaseModel]] = {"match": Match, "context": Context, "begin": Begin, "end": End}
 _KIND_BY_PREFIX = {b'{"type":"%b"' % kind.encode(): kind for kind in _MODELS}
-_DOT_SLASH = "." + os.sep
+DOT_SLASH = "." + os.sep
 _PATH_KEY = b'{"path":{"text":"'
 # In JSON, the path separator of Windows is escaped: two backslashes.
-_DOT_SLASH_PATH = _PATH_KEY + json.dumps(_DOT_SLASH)[1:-1].encode()
+_DOT_SLASH_PATH = _PATH_KEY + json.dumps(DOT_SLASH)[1:-1].encode()
 _DATA_KEY = b',"data":'
 _MATCH_PREFIX = b'{"type":"match"'
 _DOT_SLASH_MATCH = _MATCH_PREFIX + _DATA_KEY + _DOT_SLASH_PATH
@@ -169,7 +169,7 @@ class PathDecoder:
         if not ended:
             return []
         # All paths at once, because a listing may have a hundred thousand of them.
-        return ("\0" + decode_path(whole)).replace("\0" + _DOT_SLASH, "\0").split("\0")[1:]
+        return ("\0" + decode_path(whole)).replace("\0" + DOT_SLASH, "\0").split("\0")[1:]
 
     def close(self) -> None:
         """Check that the stream ended with a complete path.
@@ -199,7 +199,7 @@ class CountDecoder:
     def feed(self, chunk: bytes) -> list[FileCount]:
         """Return the counts that `chunk` completes; raise what `split()` raises."""
         return [
-            FileCount(path=decode_path(path).removeprefix(_DOT_SLASH), count=count) for path, count in self.split(chunk)
+            FileCount(path=decode_path(path).removeprefix(DOT_SLASH), count=count) for path, count in self.split(chunk)
         ]
 
     def split(self, chunk: bytes) -> list[tuple[bytes, int]]:
@@ -296,7 +296,7 @@ def path_of(begin: bytes) -> bytes:
         DecodeError: The record is not a `begin` record.
     """
     if plain := _PLAIN_BEGIN.fullmatch(begin):
-        return plain[1].removeprefix(_DOT_SLASH.encode())
+        return plain[1].removeprefix(DOT_SLASH.encode())
     (message,) = MessageDecoder(("begin",)).decode([begin])
     return os.fsencode(message.path or "")
 
@@ -355,9 +355,9 @@ def _kind_by_prefix(record: bytes) -> str | None:
 
 def _without_dot_slash(message: Record) -> Record:
     path = message.path
-    if path is None or not path.startswith(_DOT_SLASH):
+    if path is None or not path.startswith(DOT_SLASH):
         return message
-    return message.model_copy(update={"path": path.removeprefix(_DOT_SLASH)})
+    return message.model_copy(update={"path": path.removeprefix(DOT_SLASH)})
 
 
 def _decode_error(record: bytes, what: str) -> DecodeError:

@@ -56,6 +56,15 @@ class Framer:
         self._append(last)
         return records + lines
 
+    def feed_joined(self, chunk: bytes) -> bytes:
+        """Return the records that `chunk` completes, one after another, each with its newline."""
+        if len(chunk) > self._max:
+            return b"".join(self.feed(chunk))
+        start, end = chunk.find(b"\n") + 1, chunk.rfind(b"\n") + 1
+        records = self.feed(chunk[:start])
+        self._append(chunk[end:])
+        return b"".join((*records, memoryview(chunk)[start:end]))
+
     def close(self) -> list[bytes]:
         """Return the unfinished record, if there is one; it has no newline."""
         record = b"".join(self._parts)
