@@ -71,7 +71,7 @@ class Corpus:
             Case("sparse", "search", (*SUBPROCESS, *PEERS), {"pattern": self.sparse}),
             Case("dense", "search", (*SUBPROCESS, COLUMNS, *PEERS), {"pattern": self.dense}),
             *(
-                [Case("part", "search", (*SUBPROCESS, "rgapi"), {"pattern": self.dense}, under=self.part)]
+                [Case("part", "search", (*SUBPROCESS, COLUMNS, "rgapi"), {"pattern": self.dense}, under=self.part)]
                 if self.part
                 else []
             ),

@@ -130,7 +130,8 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
         above = os.path.dirname(path)
         while text is not None and above != os.path.dirname(above):
             if merged.get(above) is not None:
-                raise ValueError(f"{shown(above)} is a file of the overlay, and {shown(path)} is below it; correct one")
+                both = f"{shown(above)} is a file of the overlay, and {shown(path)} is below it"
+                raise ValueError(f"{both}; leave one of them out")
             above = os.path.dirname(above)
     token = _ACTIVE.set(Overlay(merged))
     try:

@@ -159,7 +159,7 @@ class SearchOptions(FileOptions, total=False):
     invert_match: Annotated[bool, Flag("Find lines that do not match", "pattern", short="v")]
     multiline: Annotated[bool, Flag("Let a match span lines", "pattern", short="U")]
     multiline_dotall: Annotated[bool, Flag("With --multiline, let . match line ends", "pattern")]
-    stop_on_nonmatch: Annotated[bool, Flag("Leave a file at the first non-match after a match", "output", since=(14,))]
+    stop_on_nonmatch: Annotated[bool, Flag("Stop in a file at the first non-match after a hit", "output", since=(14,))]
     pcre2: Annotated[bool, Flag("Use PCRE2, for look-around and backreferences", "engine", short="P")]
     engine: Annotated[Engine, Flag("Regex engine; auto takes PCRE2 where it is needed", "engine")]
     no_unicode: Annotated[bool, Flag(r"Let `\w`, `\d`, `.` and case mean ASCII, not Unicode", "engine")]

@@ -360,9 +360,9 @@ def grep(
             are missing in a partial clone.
         inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. Matches inside of
             files come after the matches in files. `errors` names the files and members that cannot be read.
-        near: A further pattern, or several: only lines are matches that have a match of each of them within `within`
-            lines, before, after or on the line. The options apply to all patterns, and `max_count` to the lines that
-            are near. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
+        near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
+            before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
+            that count. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
@@ -404,13 +404,14 @@ def scan(
 ) -> Generator[ScanMatch]:
     r"""Search files for many rules at once and yield each text that a rule matches, with its rule and its groups.
 
-    A rule matches what `search()` finds for its pattern. Where the texts of several rules overlap, the leftmost text is
-    yielded, and of those that begin at the same place that of the first rule. `overlaps=True` yields all of them: then
-    the answer is that of one search for each rule. Texts come file by file and in the order of the file if all rules
-    are searched together; rules that may span lines, name the start of the file (`\A`), or have white space between
-    their parts (`(?x)`) are searched in further runs. With such rules and without `overlaps`, all texts are held in
-    memory before the first is yielded. With more than 16 rules and no `sort`, rg may run twice; then the texts of the
-    first run are held until the second finds their files.
+    A rule matches what `search()` finds for its pattern. If texts of several rules overlap, only one is yielded: the
+    text that begins first, or that of the earlier rule if both begin at the same place. `overlaps=True` yields all
+    texts, as one search for each rule would find them.
+
+    If all rules are searched together, texts come file by file, in the order of the file. Rules that may span lines,
+    name the start of the file (`\A`), or have white space between their parts (`(?x)`) are searched in further runs.
+    With such rules and without `overlaps`, all texts are held in memory before the first is yielded. With more than 16
+    rules and no `sort`, rg may run twice; then the texts of the first run are held until the second finds their files.
 
     ```python
     from ripwrap import sync
@@ -1025,9 +1026,9 @@ class ReplacePlan(EditPlan, frozen=True):
 
         Each file is first compared with what was searched. The new contents are written to temporary files beside their
         targets, a journal is written, and all are synced to the disk. Then each temporary file is renamed to its
-        target. If anything fails, all files get their old contents back. After a kill or a crash, files may have the
-        old or the new content, and `ripwrap.undo()`, or `apply()` of the same plan, takes all to one of them. One
-        process at a time applies or undoes; others wait.
+        target. If anything fails, all files get their old contents back. After a kill or a crash, some files may have
+        the old content and others the new one. Then `ripwrap.undo()` gives all files the old content, and `apply()` of
+        the same plan the new one. One process at a time applies or undoes; others wait.
 
         A file keeps its mode, its owner, and on Linux its extended attributes; its time of modification is that of the
         change. A symbolic link stays, and its target is changed. A read-only file is changed, if its directory is
@@ -1247,9 +1248,9 @@ def replace_code(
     """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
 
     In `fix`, `$NAME` and `$$$NAME` are what the metavariables of the pattern have captured. The new text is that of
-    `ast-grep run --rewrite`: lines keep their indentation relative to the match. What a match has beyond the pattern
-    stays, such as an `else` or a semicolon. Of matches within each other, the outer one is replaced; a second call
-    finds the others.
+    `ast-grep run --rewrite`: lines keep their indentation relative to the match. A part of the match that the
+    pattern does not name stays, such as an `else` or a semicolon. If a match is inside of another one, only the outer
+    one is replaced; a second call finds the inner one.
 
     ```python
     from ripwrap import sync

@@ -113,8 +113,8 @@ class TestNotebooks:
             "half": ("{", not_json),
             "bytes": (b"\xff\xfe\x00", not_json),
             "deep": ("[" * 200_000, f"{not_json}: "),
-            "list": ("[]", "no notebook: it is not a JSON object"),
-            "number": ('{"cells": 7}', "no notebook: it has no list of cells"),
+            "list": ("[]", "not a notebook: it is not a JSON object"),
+            "number": ('{"cells": 7}', "not a notebook: it has no list of cells"),
             "empty": ("", not_json),
         }
         folder = plant({"z.ipynb": OLD, **{f"{name}.ipynb": content for name, (content, _) in broken.items()}})

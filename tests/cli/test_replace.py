@@ -43,7 +43,7 @@ def test_apply_and_undo(plant: Plant) -> None:
     assert texts(folder) == NEW
     assert output("replace", "--undo", cwd=folder) == "2 files restored.\n"
     assert texts(folder) == OLD
-    assert b"no replacement in" in run("replace", "--undo", cwd=folder, code=2).stderr
+    assert b"no replacement to undo in" in run("replace", "--undo", cwd=folder, code=2).stderr
     assert run("replace", "zebra", "x", "--apply", cwd=folder, code=1).stderr == b"ripwrap: Nothing to replace.\n"
 
 

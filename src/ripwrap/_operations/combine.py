@@ -124,7 +124,7 @@ def matching_request(
 
 
 def _commonness(options: SearchOptions, pattern: str) -> int:
-    """Return a number that is the lower, the longer the literals of a pattern are."""
+    """Return a number that is lower for a pattern with longer literals."""
     required = required_literals([pattern], options)
     return 0 if required is None else -_length(required)
 
@@ -160,7 +160,7 @@ def _first_step(request: MatchingRequest, condition: _Condition) -> Step[Listing
 
 
 async def _matching(run: Runner, request: MatchingRequest, condition: _Condition, left: set[str]) -> set[str]:
-    """Return the files among those that are left which one of the patterns matches."""
+    """Return the remaining files that one of the patterns matches."""
     named = {normalise_path(os.fspath(path)) for path in request.paths}
     paths = sorted(left)
     binary = await run.call(lambda: {path for path in paths if path not in named and _has_nul(request.cwd, path)})

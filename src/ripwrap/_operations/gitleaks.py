@@ -1,7 +1,7 @@
 r"""Read rules from a TOML file in the format of gitleaks (https://github.com/gitleaks/gitleaks#configuration).
 
-Its patterns are those of Go (https://pkg.go.dev/regexp/syntax). In Go `\w`, `\d`, `\s` and `\b` are about ASCII, in rg
-about Unicode, so they are translated. Go's `^` and `$` are the ends of the text, rg's those of a line.
+Its patterns are those of Go (https://pkg.go.dev/regexp/syntax). They are translated: `\w`, `\d`, `\s` and `\b` know
+only ASCII in Go, and all of Unicode in rg. `^` and `$` match at the ends of the text in Go, and of each line in rg.
 """
 
 import os

@@ -102,9 +102,9 @@ async def grep(
             are missing in a partial clone.
         inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. Matches inside of
             files come after the matches in files. `errors` names the files and members that cannot be read.
-        near: A further pattern, or several: only lines are matches that have a match of each of them within `within`
-            lines, before, after or on the line. The options apply to all patterns, and `max_count` to the lines that
-            are near. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
+        near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
+            before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
+            that count. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of

@@ -1,8 +1,8 @@
 """Write changed files all or none, with a journal on disk that says how to complete or undo an interrupted change.
 
-A change has two contents of each file, the old and the new one, and the journal has their hashes and the edits that
-lead from one to the other. So a file is always one of: old, new, or changed by another program. `Turn` takes all files
-from one side to the other:
+Each file of a change has an old and a new content. The journal has the hashes of both, and the edits that lead from one
+to the other. So it is known whether a file is old, new, or changed by another program. `Turn` takes all files from one
+side to the other:
 
 1. Take the lock, and read each file. A file on the wrong side gets its other content in a temporary file beside it. If
    any file is neither old nor new, remove the temporary files and raise; nothing was written.
@@ -254,7 +254,7 @@ class Turn:
         )
 
     def _take(self, number: int, file: JournalFile, *, write: bool) -> ConflictReason | None:
-        """Write the temporary file of a file with its first content; return the reason if it cannot be changed."""
+        """Write the temporary file for a file; return the reason if the file cannot be changed."""
         try:
             content, state = self._disk.read(file.path)
         except OSError as error:

@@ -226,7 +226,8 @@ class Journals:
             with suppress(OSError, ValueError):  # a damaged journal may be of another directory
                 if folder.state in ("applied", "turning", "preparing") and folder.load().root == root:
                     return folder
-        raise FileNotFoundError(f"no replacement in {shown(root)} to undo: {shown(str(self.path))} has none")
+        place = shown(str(self.path))
+        raise FileNotFoundError(f"there is no replacement to undo in {shown(root)}; its journal would be in {place}")
 
     def prune(self) -> None:
         """Delete finished journals that are older than `KEPT_SECONDS`, and all but the newest `KEPT_JOURNALS`."""

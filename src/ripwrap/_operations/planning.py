@@ -1,7 +1,7 @@
-"""Make the plan of a change from edits of files, however these were found: read, check and cut out the lines to show.
+"""Make a plan from the edits that a search found: read each file, check it, and cut out the lines to show.
 
-An edit is found as a part of a file's text and its replacement. Where rg has transcoded a file, the part is one of the
-text in UTF-8, and is converted to the file's own bytes.
+An edit is a part of a file's text, and its replacement. If rg has transcoded a file, its offsets are those of the text
+in UTF-8; they are converted to offsets in the bytes of the file.
 """
 
 import codecs

@@ -70,9 +70,9 @@ class ReplacePlan(EditPlan, frozen=True):
 
         Each file is first compared with what was searched. The new contents are written to temporary files beside their
         targets, a journal is written, and all are synced to the disk. Then each temporary file is renamed to its
-        target. If anything fails, all files get their old contents back. After a kill or a crash, files may have the
-        old or the new content, and `ripwrap.undo()`, or `apply()` of the same plan, takes all to one of them. One
-        process at a time applies or undoes; others wait.
+        target. If anything fails, all files get their old contents back. After a kill or a crash, some files may have
+        the old content and others the new one. Then `ripwrap.undo()` gives all files the old content, and `apply()` of
+        the same plan the new one. One process at a time applies or undoes; others wait.
 
         A file keeps its mode, its owner, and on Linux its extended attributes; its time of modification is that of the
         change. A symbolic link stays, and its target is changed. A read-only file is changed, if its directory is

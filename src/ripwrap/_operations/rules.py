@@ -34,7 +34,7 @@ class Allowlist(BaseModel, frozen=True, extra="forbid"):
         regexes: Regular expressions of Python; one must be found in the `target`.
         stopwords: Words; one must be in the secret. Case is ignored.
         target: Text for `regexes`: the `secret`, the whole `match`, or its `line`.
-        condition: `"any"` of the three, or `"all"` that are not empty.
+        condition: `"any"`: one of `paths`, `regexes` and `stopwords` is enough. `"all"`: all that are given must apply.
     """
 
     paths: tuple[PathRegex, ...] = ()

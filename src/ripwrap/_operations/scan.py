@@ -20,8 +20,8 @@ from ripwrap.options import SearchOptions, StrPath, check_limit, check_timeout
 
 _REFUSED = {
     "fixed_strings": "rules are regular expressions; put a backslash before their special characters",
-    "invert_match": "a rule names the text that it matches",
-    "replace": "the replacements have the groups; use search()",
+    "invert_match": "a line without a match has no text to yield",
+    "replace": "a scan uses replacements to read the groups; use search()",
     "smart_case": "it would depend on all rules together; write (?i) in a rule",
     "multiline": "pass Rule(…, multiline=True) for the rules that may span lines",
     "engine": "pass pcre2=True for PCRE2",
@@ -43,13 +43,14 @@ def scan(
 ) -> AsyncGenerator[ScanMatch]:
     r"""Search files for many rules at once and yield each text that a rule matches, with its rule and its groups.
 
-    A rule matches what `search()` finds for its pattern. Where the texts of several rules overlap, the leftmost text is
-    yielded, and of those that begin at the same place that of the first rule. `overlaps=True` yields all of them: then
-    the answer is that of one search for each rule. Texts come file by file and in the order of the file if all rules
-    are searched together; rules that may span lines, name the start of the file (`\A`), or have white space between
-    their parts (`(?x)`) are searched in further runs. With such rules and without `overlaps`, all texts are held in
-    memory before the first is yielded. With more than 16 rules and no `sort`, rg may run twice; then the texts of the
-    first run are held until the second finds their files.
+    A rule matches what `search()` finds for its pattern. If texts of several rules overlap, only one is yielded: the
+    text that begins first, or that of the earlier rule if both begin at the same place. `overlaps=True` yields all
+    texts, as one search for each rule would find them.
+
+    If all rules are searched together, texts come file by file, in the order of the file. Rules that may span lines,
+    name the start of the file (`\A`), or have white space between their parts (`(?x)`) are searched in further runs.
+    With such rules and without `overlaps`, all texts are held in memory before the first is yielded. With more than 16
+    rules and no `sort`, rg may run twice; then the texts of the first run are held until the second finds their files.
 
     ```python
     import asyncio

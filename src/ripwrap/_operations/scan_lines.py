@@ -17,10 +17,10 @@ from ripwrap.models import CapturedMatch, Match, ScanMatch
 from ripwrap.options import FileOptions, SearchOptions
 
 _NARROW_RULES = 3
-"""Number of rules from which on one search drops lines that no rule matches, before each rule is searched."""
+"""With this many rules, one search first drops the lines that no rule matches. Then each rule is searched."""
 
 _NARROWING = frozenset({"word_regexp", "line_regexp"})
-"""Options without which at least the same lines match."""
+"""Options that only drop matches; without them, at least the same lines match."""
 
 _FILE_OPTIONS = frozenset(FileOptions.__annotations__) - {"threads"}
 _FOR_FILES = frozenset(
@@ -120,7 +120,7 @@ class LineSearch:
     async def _put(
         self, run: Runner, raw: Sequence[bytes], numbers: Sequence[int], rules: Sequence[CompiledRule]
     ) -> tuple[Sequence[int], dict[int, int], list[CompiledRule]]:
-        """Write lines into the file; return their numbers, these by offset, and the rules that may match them."""
+        """Write lines into the file. Return their numbers, the numbers by offset, and the rules that may match."""
         # The first line is empty, so that rg sees no byte order mark.
         pieces, starts, at = [self._end], dict[int, int](), len(self._end)
         for number in numbers:

@@ -1,8 +1,8 @@
 """Choose the runs of rg for a scan, and the patterns of each run; no rg.
 
 A regex of 200 rules is slow: rg's automaton has too many states, and takes up to 75 s of CPU for 37 MB. So a scan for
-many rules takes two runs. The first looks for literals, of which each line with a match has some. The second looks for
-the rules that have no literals, or only frequent ones; it has the rules themselves, and so finds few other lines.
+many rules takes two runs. The first looks for literals: every match of a rule contains one of its literals. The second
+is for rules that have no literals, or only frequent ones; it searches for the rules themselves.
 """
 
 import re
@@ -19,7 +19,7 @@ from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap.options import SearchOptions, StrPath
 
 FEW_RULES = 16
-"""Number of rules up to which rg looks for all of them in one run: measured, each further one makes the run slower."""
+"""Maximum number of rules that rg searches for in one run; measured: with more, each rule makes the run slower."""
 
 _FREQUENT = frozenset(
     {"access", "auth", "class", "code", "data", "error", "file", "func", "http", "https", "import", "info", "line"}
@@ -62,7 +62,7 @@ class CompiledRule:
     Attributes:
         rule: Rule.
         groups: Groups of its pattern; `None` if their syntax is unknown.
-        literals: Literals of which each line with a match has some; `None` if there are none.
+        literals: Literals, at least one of which is in each line with a match; `None` if there are none.
     """
 
     rule: Rule
@@ -165,7 +165,7 @@ def for_scan(command: Command) -> Command:
 
 
 def _rarest(required: Required) -> list[bytes]:
-    """Return literals of which each match has at least one: of alternatives all, of several parts the longest."""
+    """Return literals, at least one of which is in each match: all alternatives, or the longest of several parts."""
     if isinstance(required, bytes):
         return [required]
     parts = [_rarest(part) for part in required.parts]

@@ -20,10 +20,10 @@ from ripwrap.options import SearchOptions
 
 _BATCH_LINES = 16384
 _BATCH_BYTES = 8 << 20
-"""Number and size of the lines that are searched for each rule at a time."""
+"""Maximum number, and size in bytes, of the lines that are collected before the rules are searched in them."""
 
 _LONG_PATTERNS = 16 << 10
-"""Number of characters of patterns from which on they are passed in a file, because of limits of command lines."""
+"""With more characters than this, patterns are passed in a file, because command lines are limited."""
 
 
 class Scanning:

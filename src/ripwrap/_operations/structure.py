@@ -126,9 +126,9 @@ async def replace_code(
     """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
 
     In `fix`, `$NAME` and `$$$NAME` are what the metavariables of the pattern have captured. The new text is that of
-    `ast-grep run --rewrite`: lines keep their indentation relative to the match. What a match has beyond the pattern
-    stays, such as an `else` or a semicolon. Of matches within each other, the outer one is replaced; a second call
-    finds the others.
+    `ast-grep run --rewrite`: lines keep their indentation relative to the match. A part of the match that the
+    pattern does not name stays, such as an `else` or a semicolon. If a match is inside of another one, only the outer
+    one is replaced; a second call finds the inner one.
 
     ```python
     import asyncio

@@ -43,8 +43,8 @@ class Density:
     """Condition under which the matches of a search are counted first.
 
     Attributes:
-        matches: Number of matches, in addition to those of a page, after which it is checked, once.
-        per_second: Minimum number of matches per second until then.
+        matches: Number of matches beyond those of a page; the condition is checked once, when there are so many.
+        per_second: Minimum number of matches per second up to that check.
     """
 
     matches: int = 4096

@@ -44,7 +44,9 @@ def scan(
     *paths: str,
     rules: Annotated[str, Parameter(group=SCAN, metavar="FILE", help="Rules, as TOML in gitleaks' format")],
     sarif_output: Annotated[bool, Parameter(name="--sarif", group=SCAN, negative=(), show_default=False)] = False,
-    baseline: Annotated[str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out what FILE knows")] = None,
+    baseline: Annotated[
+        str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out texts in this baseline")
+    ] = None,
     write_baseline: Annotated[
         str | None, Parameter(group=SCAN, metavar="FILE", help="Write what is found to FILE, and exit with 0")
     ] = None,

@@ -29,7 +29,7 @@ class GitOptions:
 
     rev: Annotated[str | None, Parameter(group=GIT, metavar="REV", help="Search this revision, e.g. main~3")] = None
     history: Annotated[
-        bool, Parameter(group=GIT, negative=(), show_default=False, help="Search all contents up to --rev")
+        bool, Parameter(group=GIT, negative=(), show_default=False, help="Search all versions of files, up to --rev")
     ] = False
     since: Annotated[
         str | None, Parameter(group=GIT, metavar="DATE", help="With --history, only commits since DATE")

@@ -39,14 +39,14 @@ def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not the JSON of a notebook: {error}") from None
     if not isinstance(notebook, dict):
-        raise ValueError("no notebook: it is not a JSON object")
+        raise ValueError("not a notebook: it is not a JSON object")
     top = cast("dict[str, Any]", notebook)
     cells = top.get("cells")
     if cells is None:  # version 3
         sheets = _dicts(top.get("worksheets"))
         cells = [cell for sheet in sheets for cell in _dicts(sheet.get("cells"))] if sheets else None
     if not isinstance(cells, list):
-        raise ValueError("no notebook: it has no list of cells")
+        raise ValueError("not a notebook: it has no list of cells")
     for number, cell in enumerate(cast("list[object]", cells), 1):
         if isinstance(cell, dict):
             known = cast("dict[str, Any]", cell)

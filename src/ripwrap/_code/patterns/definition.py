@@ -16,8 +16,8 @@ class Definition:
         indent: Column of its first character.
         signature_end: Last line of its signature.
         flat: True if the body may have the same indentation as the definition. Then only a closing line ends the body.
-        outdent: If a line in the block is not indented deeper than the definition and does not close it, the line
-            before the first such line; otherwise -1.
+        outdent: Line before the first line of the block that is not indented deeper than the definition, and does not
+            close it; -1 if there is none.
     """
 
     name: str
