@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from ripwrap._operations.tree import tree, tree_text
     from ripwrap._overlay import overlay
     from ripwrap._ripgrep.limiter import limit_processes
+    from ripwrap._ripgrep.progress import Progress
     from ripwrap.binary import RgBinary
     from ripwrap.binary.resolver import Rg
     from ripwrap.columns import Columns
@@ -183,6 +184,7 @@ __all__ = [
     "NumberedLine",
     "PathError",
     "PatternError",
+    "Progress",
     "Range",
     "RankedChunk",
     "Reason",
@@ -267,6 +269,7 @@ _SUBMODULES = (
 )
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
+    "Progress": "_ripgrep.progress",
     "overlay": "_overlay",
     "files": "_operations.files",
     "expand": "_operations.expand",

@@ -38,7 +38,7 @@ from ripwrap._operations.counts import counts_request, paths_request, run_file_t
 from ripwrap._operations.coverage import COVERAGE_TIMEOUT, coverage_request, run_coverage, run_why, why_request
 from ripwrap._operations.expand import EXPAND_LINES, ExpandTo, expand_request, run_expand
 from ripwrap._operations.files import files_request
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, run_grep
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, refuse_beside, run_grep
 from ripwrap._operations.history import history_request
 from ripwrap._operations.journal import apply_edits, journal_path, undo_edits
 from ripwrap._operations.near import NEAR_LINES, near_condition
@@ -47,7 +47,7 @@ from ripwrap._operations.replace import replace_request, run_replace, run_write
 from ripwrap._operations.rules import Rule
 from ripwrap._operations.scan import run_scan_blocking, scan_request
 from ripwrap._operations.search import captures_request, messages_request, search_request
-from ripwrap._operations.streaming import run_stream_blocking
+from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._operations.streams import grep_in_request, run_grep_in_blocking, run_items_blocking, search_in_request
 from ripwrap._operations.structure import FILE_SECONDS, CodeItem, code_request, run_code_blocking, run_replace_code
 from ripwrap._operations.tree import (
@@ -60,6 +60,7 @@ from ripwrap._operations.tree import (
     tree_request,
 )
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.progress import Meter, OnProgress, count_json, count_words
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg, find, install_blocking
@@ -141,6 +142,7 @@ def search(
     limit: int | None = None,
     inside: str | Iterable[str] = (),
     captures: bool = False,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     timeout: float | None = None,
@@ -183,6 +185,9 @@ def search(
         captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
             `match.groups`, `match.named` and `match.captures`. It needs rg 15 or later, and cannot be combined with
             `inside`, `invert_match` or `replace`.
+        on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
+            and once at the end. It is called in this task or thread. An exception in it ends the
+            search. It cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd` is a directory on
             the host, relative to the host's own directory, and `paths` and `rg` are also paths on the host.
@@ -204,14 +209,18 @@ def search(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     if captures:
-        return run_stream_blocking(
-            captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside)), rg, timeout=timeout
-        )
+        with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
+        return run_stream_blocking(metered(with_groups_of, on_progress, limit), rg, timeout=timeout)
     if inside:
+        if on_progress is not None:
+            wrong = Hint("on_progress", kind="omit")
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
         from ripwrap._operations.inside import inside_request, run_inside_blocking  # it imports this module
 
         return run_inside_blocking(inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout)
-    return run_stream_blocking(search_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
+    return run_stream_blocking(
+        metered(search_request(pattern, cwd, paths, limit, options, on), on_progress, limit), rg, timeout=timeout
+    )
 
 
 def search_messages(
@@ -250,6 +259,7 @@ def search_columns(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     batch: int = BATCH_ROWS,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     timeout: float | None = None,
@@ -277,6 +287,7 @@ def search_columns(
         paths: Files or directories to search, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached.
         batch: Number of matches in a batch. The last batch has fewer, and comes when the search has ended.
+        on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -298,7 +309,9 @@ def search_columns(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors. An error
     during the search comes after a batch with the matches before it.
     """
-    return run_columns_blocking(columns_request(pattern, cwd, paths, limit, batch, options, on), rg, timeout=timeout)
+    return run_columns_blocking(
+        columns_request(pattern, cwd, paths, limit, batch, options, on, on_progress), rg, timeout=timeout
+    )
 
 
 def grep(
@@ -316,6 +329,7 @@ def grep(
     inside: str | Iterable[str] = (),
     near: str | Sequence[str] = (),
     within: int = NEAR_LINES,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -364,6 +378,9 @@ def grep(
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
             that count. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
+        on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
+            and once at the end. It is called in this task or thread. An exception in it ends the
+            call. It cannot be combined with `rev` or `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` runs rg there once more.
@@ -376,6 +393,9 @@ def grep(
     condition = near_condition(near, within, options)
     kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
+    for name, value in (("rev", rev), ("inside", inside)):
+        if value:
+            refuse_beside(name, "on_progress", on_progress)
     if rev is not None:
         if inside:
             raise ValueError(
@@ -388,7 +408,11 @@ def grep(
         from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
 
         return run_blocking(run_grep_inside(BlockingRunner(rg), grep_inside_request(request, inside)))
-    return run_blocking(run_grep(BlockingRunner(rg), request))
+    meter = None if on_progress is None else Meter(on_progress, count_json)
+    result = run_blocking(run_grep(BlockingRunner(rg, meter=meter), request))
+    if meter is not None:
+        meter.end(result.files_matched, result.total_matches)
+    return result
 
 
 def scan(
@@ -914,6 +938,7 @@ def files(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rev: str | None = None,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     timeout: float | None = None,
@@ -939,6 +964,9 @@ def files(
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
         rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
+        on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
+            and once at the end. It is called in this task or thread. An exception in it ends the
+            call. It cannot be combined with `rev`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -958,10 +986,15 @@ def files(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     if rev is not None:
+        if on_progress is not None:
+            wrong = Hint("on_progress", kind="omit")
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("rev"), "; leave it out"))
         from ripwrap._operations.revisions import listing_request, run_revision_listing_blocking  # git is rarely needed
 
         return run_revision_listing_blocking(listing_request(cwd, paths, rev, limit, options, on), rg, timeout=timeout)
-    return run_stream_blocking(files_request(cwd, paths, limit, options, on), rg, timeout=timeout)
+    return run_stream_blocking(
+        metered(files_request(cwd, paths, limit, options, on), on_progress, limit), rg, timeout=timeout
+    )
 
 
 def rank(
@@ -970,6 +1003,7 @@ def rank(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = RANK_LIMIT,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     timeout: float | None = None,
     **options: Unpack[FileOptions],
@@ -991,6 +1025,8 @@ def rank(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
+        on_progress: Function that is called with a `Progress` while rg looks for the words, at most ten times a second,
+            and once at the end. It is called in this task or thread. An exception in it ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are searched only with `hidden=True`,
@@ -1003,9 +1039,12 @@ def rank(
 
     It also raises what `files()` raises.
     """
-    return run_blocking(
-        run_rank(BlockingRunner(rg, timeout=timeout), rank_request(query, cwd, paths, limit, options, timeout=timeout))
-    )
+    meter = None if on_progress is None else Meter(on_progress, count_words)
+    runner = BlockingRunner(rg, meter=meter, timeout=timeout)
+    results = run_blocking(run_rank(runner, rank_request(query, cwd, paths, limit, options, timeout=timeout)))
+    if meter is not None:
+        meter.end()
+    return results
 
 
 class ReplacePlan(EditPlan, frozen=True):

@@ -215,11 +215,11 @@ def large(plant: Plant) -> Path:
 def test_small_refresh_starts_no_process(large: Path, tmp_path: Path) -> None:
     seen: list[int] = []
     with sync.Index(large, location=tmp_path / "index", chunker="windows", workers=2) as index:
-        index.refresh(progress=lambda _: seen.append(len(workers())))
+        index.refresh(on_progress=lambda _: seen.append(len(workers())))
         assert max(seen) == 2 and workers() == []
         seen.clear()
         (large / "m1.py").write_text("changed = 1\n")
-        assert index.refresh(progress=lambda _: seen.append(len(workers()))).changed == 1
+        assert index.refresh(on_progress=lambda _: seen.append(len(workers()))).changed == 1
         assert max(seen) == 0
 
 
@@ -235,7 +235,7 @@ async def test_cancelled_refresh_leaves_no_process(large: Path, tmp_path: Path) 
                 anyio.from_thread.run_sync(seen.set)
 
         async with anyio.create_task_group() as group:
-            group.start_soon(lambda: index.refresh(progress=report))
+            group.start_soon(lambda: index.refresh(on_progress=report))
             await seen.wait()
             group.cancel_scope.cancel()
         assert workers() == []
@@ -258,7 +258,7 @@ def report(progress):
 print("once", flush=True)
 with sync.Index(sys.argv[1], location=sys.argv[2], chunker="windows", workers=2) as index:
     try:
-        index.refresh(progress=report)
+        index.refresh(on_progress=report)
     except KeyboardInterrupt:
         print("interrupted", len(psutil.Process().children()), flush=True)
 """

@@ -11,6 +11,7 @@ from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.progress import OnProgress, meter_answer
 from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns, joined
@@ -27,6 +28,7 @@ def search_columns(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     batch: int = BATCH_ROWS,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -60,6 +62,7 @@ def search_columns(
         paths: Files or directories to search, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached.
         batch: Number of matches in a batch. The last batch has fewer, and comes when the search has ended.
+        on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         **options: rg's flags; see `SearchOptions`. Lines of context are not in the columns.
@@ -79,7 +82,7 @@ def search_columns(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors. An error
     during the search comes after a batch with the matches before it.
     """
-    return run_columns(columns_request(pattern, cwd, paths, limit, batch, options, on), rg)
+    return run_columns(columns_request(pattern, cwd, paths, limit, batch, options, on, on_progress), rg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +93,13 @@ class ColumnsRequest:
         command: Command for rg.
         limit: Maximum number of matches; `None` for no limit.
         batch: Number of matches in a batch.
+        on_progress: Argument of `search_columns()`.
     """
 
     command: Command
     limit: int | None
     batch: int
+    on_progress: OnProgress | None
 
 
 def columns_request(
@@ -105,18 +110,21 @@ def columns_request(
     batch: int,
     options: SearchOptions,
     on: RgHost | None = None,
+    on_progress: OnProgress | None = None,
 ) -> ColumnsRequest:
     """Check the arguments, and return the request of `search_columns()`."""
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch}")
-    return ColumnsRequest(search_command(pattern, cwd, paths, options, on=on), check_limit(limit), batch)
+    command = search_command(pattern, cwd, paths, options, on=on)
+    return ColumnsRequest(command, check_limit(limit), batch, on_progress)
 
 
 async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns]:
     """Run rg and yield the batches; raise what `stream()` raises, after a batch with the matches before the error."""
     answer = ColumnsAnswer(request.limit, request.batch)
     try:
-        async with aclosing(stream(request.command, answer, rg)) as batches:
+        metered = meter_answer(answer, request.on_progress, request.limit)
+        async with aclosing(stream(request.command, metered, rg)) as batches:
             async for batch in batches:
                 yield batch
     except Exception:
@@ -133,7 +141,8 @@ def run_columns_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None)
 def _run_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None) -> Generator[Columns]:
     answer = ColumnsAnswer(request.limit, request.batch)
     try:
-        with closing(stream_blocking(request.command, answer, rg, timeout)) as batches:
+        metered = meter_answer(answer, request.on_progress, request.limit)
+        with closing(stream_blocking(request.command, metered, rg, timeout)) as batches:
             yield from batches
     except Exception:
         yield from answer.take_rest()

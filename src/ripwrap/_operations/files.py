@@ -3,13 +3,15 @@
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Generic, TypeVar, Unpack
 
-from ripwrap._operations.streaming import StreamRequest, run_stream
+from ripwrap._operations.streaming import StreamRequest, metered, run_stream
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.listing_collector import Decoder
+from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import Hint, HintedText
 from ripwrap.options import FileOptions, StrPath, check_limit
 
 Item = TypeVar("Item")
@@ -21,6 +23,7 @@ def files(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rev: str | None = None,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[FileOptions],
@@ -52,6 +55,9 @@ def files(
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
         rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
+        on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
+            and once at the end. It is called in this task or thread. An exception in it ends the
+            call. It cannot be combined with `rev`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         **options: rg's flags; see `FileOptions`.
@@ -69,10 +75,13 @@ def files(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     if rev is not None:
+        if on_progress is not None:
+            wrong = Hint("on_progress", kind="omit")
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("rev"), "; leave it out"))
         from ripwrap._operations.revisions import listing_request, run_revision_listing  # git is rarely needed
 
         return run_revision_listing(listing_request(cwd, paths, rev, limit, options, on), rg)
-    return run_stream(files_request(cwd, paths, limit, options, on), rg)
+    return run_stream(metered(files_request(cwd, paths, limit, options, on), on_progress, limit), rg)
 
 
 def files_request(

@@ -19,6 +19,7 @@ from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
+from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
@@ -56,6 +57,7 @@ async def grep(
     inside: str | Iterable[str] = (),
     near: str | Sequence[str] = (),
     within: int = NEAR_LINES,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -106,6 +108,9 @@ async def grep(
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
             that count. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
+        on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
+            and once at the end. It is called in this task or thread. An exception in it ends the
+            call. It cannot be combined with `rev` or `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` runs rg there once more.
@@ -118,6 +123,9 @@ async def grep(
     condition = near_condition(near, within, options)
     kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
+    for name, value in (("rev", rev), ("inside", inside)):
+        if value:
+            refuse_beside(name, "on_progress", on_progress)
     if rev is not None:
         if inside:
             raise ValueError(
@@ -130,7 +138,11 @@ async def grep(
         from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
 
         return await run_grep_inside(AsyncRunner(rg), grep_inside_request(request, inside))
-    return await run_grep(AsyncRunner(rg), request)
+    meter = None if on_progress is None else Meter(on_progress, count_json)
+    result = await run_grep(AsyncRunner(rg, meter=meter), request)
+    if meter is not None:
+        meter.end(result.files_matched, result.total_matches)
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from ripwrap._ranking.query import Query, parse_query
 from ripwrap._ranking.scoring import Candidate, TextContent, rank_candidates, word_worths
 from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems, query_stems
 from ripwrap._ripgrep.command import Command, words_command
+from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
@@ -48,6 +49,7 @@ async def rank(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = RANK_LIMIT,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     **options: Unpack[FileOptions],
 ) -> list[RankedChunk]:
@@ -68,6 +70,8 @@ async def rank(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
+        on_progress: Function that is called with a `Progress` while rg looks for the words, at most ten times a second,
+            and once at the end. It is called in this task or thread. An exception in it ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are searched only with `hidden=True`,
             and links are followed only with `follow=True`. A file or link in `paths` is always searched.
@@ -78,7 +82,12 @@ async def rank(
 
     It also raises what `files()` raises.
     """
-    return await run_rank(AsyncRunner(rg), rank_request(query, cwd, paths, limit, options, timeout=None))
+    meter = None if on_progress is None else Meter(on_progress, count_words)
+    runner = AsyncRunner(rg, meter=meter)
+    results = await run_rank(runner, rank_request(query, cwd, paths, limit, options, timeout=None))
+    if meter is not None:
+        meter.end()
+    return results
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
-from ripwrap._operations.streaming import StreamRequest, run_stream
+from ripwrap._operations.streaming import StreamRequest, metered, run_stream
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.progress import OnProgress
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import DecodeError, Hint, HintedText, SearchError
@@ -28,6 +29,7 @@ def search(
     limit: int | None = None,
     inside: str | Iterable[str] = (),
     captures: bool = False,
+    on_progress: OnProgress | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -76,6 +78,9 @@ def search(
         captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
             `match.groups`, `match.named` and `match.captures`. It needs rg 15 or later, and cannot be combined with
             `inside`, `invert_match` or `replace`.
+        on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
+            and once at the end. It is called in this task or thread. An exception in it ends the
+            search. It cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd` is a directory on
             the host, relative to the host's own directory, and `paths` and `rg` are also paths on the host.
@@ -95,12 +100,16 @@ def search(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     if captures:
-        return run_stream(captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside)), rg)
+        with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
+        return run_stream(metered(with_groups_of, on_progress, limit), rg)
     if inside:
+        if on_progress is not None:
+            wrong = Hint("on_progress", kind="omit")
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
         from ripwrap._operations.inside import inside_request, run_inside  # it imports this module
 
         return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
-    return run_stream(search_request(pattern, cwd, paths, limit, options, on), rg)
+    return run_stream(metered(search_request(pattern, cwd, paths, limit, options, on), on_progress, limit), rg)
 
 
 def search_messages(

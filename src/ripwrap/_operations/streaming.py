@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.progress import OnProgress, count_json, count_paths, meter_answer
 from ripwrap._ripgrep.stream import Answer, stream, stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import check_timeout
@@ -23,6 +24,20 @@ class StreamRequest(Generic[T]):
 
     command: Command
     answer: Callable[[], Answer[T]]
+
+
+def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | None) -> StreamRequest[T]:
+    """Return a request that also reports its progress, if `report` is a function.
+
+    Args:
+        request: Request.
+        report: Argument `on_progress` of the operation.
+        limit: Maximum number of items.
+    """
+    if report is None:
+        return request
+    count = count_json if request.command.patterns else count_paths
+    return StreamRequest(request.command, lambda: meter_answer(request.answer(), report, limit, count))
 
 
 def run_stream(request: StreamRequest[T], rg: Rg) -> AsyncGenerator[T]:

@@ -40,6 +40,7 @@ from ripwrap.sources.base import AnyItems, Items
 
 if TYPE_CHECKING:
     from ripwrap._ripgrep.overlaid import Overlaid
+    from ripwrap._ripgrep.progress import Meter
 
 
 class Collector(Protocol):
@@ -199,13 +200,15 @@ class _RgRunner(ABC):
 class AsyncRunner(_RgRunner):
     """Runner for tasks, on asyncio and trio; other tasks run between chunks."""
 
-    def __init__(self, rg: Rg) -> None:
+    def __init__(self, rg: Rg, *, meter: "Meter | None" = None) -> None:
+        """Set the rg to run, and the meter of its output."""
         self._rg = rg
+        self._meter = meter
 
     async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
         binary = await find_usable_rg(step.command, self._rg)
         async with slot():
-            collector, end, timed_out = await _run(step, binary, overlaid)
+            collector, end, timed_out = await _run(step, binary, overlaid, self._meter)
             await parse_stderr(end)
             _finish(collector, end, timed_out=timed_out)
         return collector
@@ -244,15 +247,16 @@ class AsyncRunner(_RgRunner):
 class BlockingRunner(_RgRunner):
     """Runner for threads: its methods are coroutines that block the thread and never suspend."""
 
-    def __init__(self, rg: Rg, *, timeout: float | None = None) -> None:
-        """Set the rg to run, and the seconds for installing rg if there is none (`None` is two minutes)."""
+    def __init__(self, rg: Rg, *, timeout: float | None = None, meter: "Meter | None" = None) -> None:
+        """Set the rg to run, the seconds for installing rg (`None` is two minutes), and the meter of its output."""
         self._rg = rg
         self._install_timeout = timeout
+        self._meter = meter
 
     async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
         binary = find_usable_rg_blocking(step.command, self._rg, self._install_timeout)
         with blocking_slot():
-            collector, end, timed_out = _run_blocking(step, binary, overlaid)
+            collector, end, timed_out = _run_blocking(step, binary, overlaid, self._meter)
             _finish(collector, end, timed_out=timed_out)
         return collector
 
@@ -424,15 +428,21 @@ def _finish(collector: Collector, end: Exit, *, timed_out: bool) -> None:
     collector.finish(end, timed_out=timed_out)
 
 
-async def _run(step: Step[C], binary: RgBinary, overlaid: "Overlaid | None") -> tuple[C, Exit, bool]:
+async def _run(
+    step: Step[C], binary: RgBinary, overlaid: "Overlaid | None", meter: "Meter | None"
+) -> tuple[C, Exit, bool]:
     deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
     command = step.command if overlaid is None else overlaid.command
     runs, collector = Runs(command, step.then), step.collector()
+    if meter is not None:
+        meter.begin_run()
     while runs.pending:
         async with start_async(binary, runs.pending, overlaid) as child:
             with anyio.CancelScope(deadline=deadline) as scope:
                 while chunk := await child.read(whole=collector.ended):
                     collector.feed(chunk)
+                    if meter is not None:
+                        meter.feed(chunk)
             if scope.cancelled_caught:
                 child.kill()
             end = await child.wait()
@@ -451,14 +461,20 @@ async def _run(step: Step[C], binary: RgBinary, overlaid: "Overlaid | None") -> 
     return collector, runs.end, False
 
 
-def _run_blocking(step: Step[C], binary: RgBinary, overlaid: "Overlaid | None") -> tuple[C, Exit, bool]:
+def _run_blocking(
+    step: Step[C], binary: RgBinary, overlaid: "Overlaid | None", meter: "Meter | None"
+) -> tuple[C, Exit, bool]:
     begun = time.monotonic()
     command = step.command if overlaid is None else overlaid.command
     runs, collector = Runs(command, step.then), step.collector()
+    if meter is not None:
+        meter.begin_run()
     while runs.pending:
         with start_blocking(binary, runs.pending, step.timeout, begun, overlaid) as child:
             while chunk := child.read(whole=collector.ended):
                 collector.feed(chunk)
+                if meter is not None:
+                    meter.feed(chunk)
             end = child.end()
         if not child.timed_out and runs.retry(end, everything=True):
             collector = step.collector()

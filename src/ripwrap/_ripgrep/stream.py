@@ -43,7 +43,10 @@ class Answer(Protocol[T_co]):
         ended: True if rg is known to have written its last message.
     """
 
-    full: bool
+    @property
+    def full(self) -> bool:
+        """True if the limit of items is reached."""
+        ...
 
     @property
     def ended(self) -> bool:

@@ -312,20 +312,21 @@ class BaseIndex:
         if self._root.is_dir():  # otherwise the index could not be rebuilt
             self._store.delete()
 
-    async def _refresh(self, run: Runner, progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
+    async def _refresh(self, run: Runner, on_progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
         """Refresh files, then embed their texts."""
         refuse_overlay("An index")
         if rebuild:
             await run.call(self._delete)
-        if self._hybrid is None:
-            return await self._refresh_files(run, progress)
-        last = Progress(files=0, total=0, chunks=0)
+        last, start = Progress(files=0, total=0, chunks=0), time.monotonic()
 
         def report(now: Progress) -> None:
             nonlocal last
-            last = now
-            if progress is not None:
-                progress(now)
+            last = now.model_copy(update={"elapsed": time.monotonic() - start})
+            if on_progress is not None:
+                on_progress(last)
+
+        if self._hybrid is None:
+            return await self._refresh_files(run, report)
 
         def report_embedded(embedded: int, total: int) -> None:
             report(last.model_copy(update={"embedded": embedded, "to_embed": total}))

@@ -37,10 +37,11 @@ class Index(BaseIndex):
 
     def refresh(
         self,
-        progress: ProgressCallback | None = None,
+        on_progress: ProgressCallback | None = None,
         *,
         rebuild: bool = False,
         anew: bool | None = None,
+        progress: ProgressCallback | None = None,
         timeout: float | None = None,
     ) -> RefreshResult:
         """Bring the index up to date with the files; make it if there is none.
@@ -58,11 +59,12 @@ class Index(BaseIndex):
         logged as warnings, and the next refresh tries them again.
 
         Args:
-            progress: Function that is called in this thread at the start, after every few files and after the last
+            on_progress: Function that is called in this thread at the start, after every few files and after the last
                 file, and in another thread after every batch of texts. An exception in it ends the refresh.
             rebuild: Delete the index first, with the views of all branches and all embeddings. This fixes every problem
                 that `check()` finds.
             anew: Deprecated name of `rebuild`.
+            progress: Deprecated name of `on_progress`.
             timeout: Seconds for the call, including all waits; `None` is no limit.
 
         Raises:
@@ -76,7 +78,10 @@ class Index(BaseIndex):
         if anew is not None:
             warn_deprecated("anew= is deprecated; use rebuild=")
             rebuild = anew
-        return run_blocking(self._refresh(self._runner(timeout=timeout), progress, rebuild=rebuild))
+        if progress is not None:
+            warn_deprecated("progress= is deprecated; use on_progress=")
+            on_progress = progress
+        return run_blocking(self._refresh(self._runner(timeout=timeout), on_progress, rebuild=rebuild))
 
     def search(
         self,

@@ -35,7 +35,12 @@ class Index(BaseIndex):
     """
 
     async def refresh(
-        self, progress: ProgressCallback | None = None, *, rebuild: bool = False, anew: bool | None = None
+        self,
+        on_progress: ProgressCallback | None = None,
+        *,
+        rebuild: bool = False,
+        anew: bool | None = None,
+        progress: ProgressCallback | None = None,
     ) -> RefreshResult:
         """Bring the index up to date with the files; make it if there is none.
 
@@ -52,11 +57,12 @@ class Index(BaseIndex):
         logged as warnings, and the next refresh tries them again.
 
         Args:
-            progress: Function that is called in a worker thread, one call at a time: at the start, after every few
+            on_progress: Function that is called in a worker thread, one call at a time: at the start, after every few
                 files, after the last file, and after every batch of texts. An exception in it ends the refresh.
             rebuild: Delete the index first, with the views of all branches and all embeddings. This fixes every problem
                 that `check()` finds.
             anew: Deprecated name of `rebuild`.
+            progress: Deprecated name of `on_progress`.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.
@@ -68,7 +74,10 @@ class Index(BaseIndex):
         if anew is not None:
             warn_deprecated("anew= is deprecated; use rebuild=")
             rebuild = anew
-        return await self._refresh(self._runner(), progress, rebuild=rebuild)
+        if progress is not None:
+            warn_deprecated("progress= is deprecated; use on_progress=")
+            on_progress = progress
+        return await self._refresh(self._runner(), on_progress, rebuild=rebuild)
 
     async def search(
         self,

@@ -35,6 +35,7 @@ class Progress(BaseModel, frozen=True):
         chunks: Number of chunks written.
         embedded: Number of texts embedded.
         to_embed: Number of texts that had no embedding at the start.
+        elapsed: Seconds since the start.
     """
 
     files: int
@@ -42,6 +43,7 @@ class Progress(BaseModel, frozen=True):
     chunks: int
     embedded: int = 0
     to_embed: int = 0
+    elapsed: float = 0.0
 
 
 class Skipped(BaseModel, frozen=True):

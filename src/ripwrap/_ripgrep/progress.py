@@ -1,0 +1,163 @@
+"""Report the progress of a search while rg writes: `Progress`, and the meter that counts rg's output; no I/O."""
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.stream import Answer
+
+T = TypeVar("T")
+
+INTERVAL = 0.1
+"""Minimum number of seconds between two calls of the caller's function, except for the last call."""
+
+_LINE_BYTES = 64 * 1024
+"""Number of bytes that are kept of an unfinished line. Only lines of matches are longer, and their start is enough."""
+
+# In rg's summary, another key follows.
+_SEARCHED = re.compile(rb'"bytes_searched":([0-9]+),"bytes_printed"')
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Progress of a call, for its `on_progress`.
+
+    Attributes:
+        files: Number of files so far: files with a match, or listed files of `files()`.
+        matches: Number of matching lines so far; 0 for `files()`.
+        bytes_searched: Size in bytes of the files with a match that have been searched to their end; 0 for `files()`
+            and `rank()`.
+        elapsed: Seconds since rg was started.
+    """
+
+    files: int
+    matches: int
+    bytes_searched: int
+    elapsed: float
+
+
+OnProgress: TypeAlias = Callable[[Progress], object]
+Counts: TypeAlias = tuple[int, int, int]
+"""Files, matches and bytes."""
+
+
+def count_json(lines: bytes) -> Counts:
+    """Count what whole lines of rg's JSON report. A quote in a text is escaped, so no text looks like a key."""
+    searched = sum(map(int, _SEARCHED.findall(lines)))
+    return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), searched
+
+
+def count_paths(paths: bytes) -> Counts:
+    """Count paths, each of which ends in a NUL."""
+    return paths.count(b"\0"), 0, 0
+
+
+def count_words(words: bytes) -> Counts:
+    """Count the output of `words_command()`: a path, a NUL, and lines, of which an empty one stands between files."""
+    return words.count(b"\0"), words.count(b"\n"), 0
+
+
+class Meter:
+    """Counter of rg's output. It calls the caller's function at most every `INTERVAL` seconds, and once at the end."""
+
+    def __init__(self, report: OnProgress, count: Callable[[bytes], Counts], limit: int | None = None) -> None:
+        """Set what to count.
+
+        Args:
+            report: Function that the caller passed.
+            count: Function that counts a part of rg's output; `count_json()` gets whole lines.
+            limit: Maximum number of files or matches that the call yields; rg may write more.
+        """
+        self._report = report
+        self._count = count
+        self._limit = math.inf if limit is None else limit
+        self._line = b""
+        self._now: tuple[int, ...] = (0, 0, 0)
+        self._most: tuple[int, ...] = (0, 0, 0)
+        self._begun = time.monotonic()
+        self._reported = self._begun
+
+    def begin_run(self) -> None:
+        """Prepare for another run for the same call. Counts start at 0 again, but lower counts are not reported."""
+        self._line = b""
+        self._now = (0, 0, 0)
+
+    def feed(self, chunk: bytes) -> None:
+        """Count a chunk of rg's output, and report the progress if it is time to."""
+        files, matches, searched = self._count(self._lines(chunk) if self._count is count_json else chunk)
+        self._now = (self._now[0] + files, self._now[1] + matches, self._now[2] + searched)
+        if time.monotonic() - self._reported >= INTERVAL:
+            self._call()
+
+    def end(self, files: int = 0, matches: int = 0) -> None:
+        """Report the progress at the end of the call, with totals if the answer has them."""
+        self._now = (max(self._now[0], files), max(self._now[1], matches), self._now[2])
+        self._call()
+
+    def _call(self) -> None:
+        self._reported = time.monotonic()
+        files, matches, searched = self._most = tuple(map(max, self._most, self._now))
+        if self._count is count_paths:
+            files = int(min(files, self._limit))
+        elif self._count is count_words:
+            matches -= max(0, files - 1)
+        matches = int(min(matches, self._limit))
+        self._report(Progress(files, matches, searched, self._reported - self._begun))
+
+    def _lines(self, chunk: bytes) -> bytes:
+        """Return the lines that a chunk completes; the middle of a very long line is left out."""
+        end = chunk.rfind(b"\n") + 1
+        if not end:
+            self._line += chunk[: _LINE_BYTES - len(self._line)]
+            return b""
+        first = chunk.find(b"\n")
+        kept = chunk[:first] if len(self._line) + first <= _LINE_BYTES else b""
+        lines = b"".join((self._line, kept, chunk[first:end]))
+        self._line = chunk[end : end + _LINE_BYTES]
+        return lines
+
+
+class MeteredAnswer(Generic[T]):
+    """Answer that reports its progress before it yields the items of a chunk."""
+
+    def __init__(self, answer: Answer[T], meter: Meter) -> None:
+        self._answer = answer
+        self._meter = meter
+
+    @property
+    def full(self) -> bool:
+        """True if the limit of items is reached."""
+        return self._answer.full
+
+    @property
+    def ended(self) -> bool:
+        """True if rg is known to have written its last message."""
+        return self._answer.ended
+
+    def feed(self, chunk: bytes) -> Iterator[T]:
+        """Report the progress, then yield the items that `chunk` completes."""
+        items = self._answer.feed(chunk)
+        self._meter.feed(chunk)
+        yield from items
+        if self.full:
+            self._meter.end()
+
+    def end_run(self, end: Exit) -> Iterator[T]:
+        """Yield the items that are known only at the end of a run."""
+        return self._answer.end_run(end)
+
+    def finish(self, end: Exit) -> Iterator[T]:
+        """Yield the items that are known only at the end of the last run, then report the end."""
+        yield from self._answer.finish(end)
+        self._meter.end()
+
+
+def meter_answer(
+    answer: Answer[T], report: OnProgress | None, limit: int | None, count: Callable[[bytes], Counts] = count_json
+) -> Answer[T]:
+    """Return an answer that also reports its progress, if `report` is a function."""
+    return answer if report is None else MeteredAnswer(answer, Meter(report, count, limit))

@@ -1,0 +1,103 @@
+"""`on_progress` of search, grep, files and rank, on asyncio, trio and blocking."""
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ripwrap
+from ripwrap import Progress, sync
+from support import fake_rg
+
+Plant = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
+
+
+@pytest.fixture
+def folder(plant: Plant) -> Path:
+    """A folder with 20 matches in ten files."""
+    return plant({f"{number}.py": "needle\nhay\nneedle\n" for number in range(10)})
+
+
+def totals(progress: Progress) -> tuple[int, int, int]:
+    return progress.files, progress.matches, progress.bytes_searched
+
+
+@pytest.mark.anyio
+async def test_last_report_has_the_totals(folder: Path) -> None:
+    seen: list[Progress] = []
+    options: dict[str, Any] = {"cwd": folder, "on_progress": seen.append}
+    found = [match async for match in ripwrap.search("needle", **options)]
+    assert (len(found), totals(seen[-1])) == (20, (10, 20, 180))
+    assert [path async for path in ripwrap.files(**options)] and totals(seen[-1]) == (10, 0, 0)
+    assert (await ripwrap.grep("needle", limit=3, **options)).total_matches == seen[-1].matches == 20
+    assert (await ripwrap.grep("nowhere", **options)).total_matches == seen[-1].matches == 0
+    assert await ripwrap.rank("needle", **options) and totals(seen[-1]) == (10, 20, 0)
+    assert [columns async for columns in ripwrap.search_columns("needle", **options)]
+    assert totals(seen[-1]) == (10, 20, 180)
+
+
+def test_last_report_of_a_blocking_call_has_the_totals(folder: Path) -> None:
+    seen: list[Progress] = []
+    options: dict[str, Any] = {"cwd": folder, "on_progress": seen.append}
+    assert len(list(sync.search("needle", **options))) == seen[-1].matches == 20
+    assert len(list(sync.search("needle", captures=True, **options))) == seen[-1].matches == 20
+    assert len(list(sync.files(**options))) == seen[-1].files == 10
+    assert len(sync.grep("needle", **options)) == seen[-1].matches == 20
+    assert sync.rank("needle", **options)
+    assert seen[-1].matches == 20
+    assert sum(map(len, sync.search_columns("needle", **options))) == seen[-1].matches == 20
+
+
+def test_limit_bounds_the_reports(folder: Path) -> None:
+    seen: list[Progress] = []
+    assert len(list(sync.search("needle", cwd=folder, limit=3, on_progress=seen.append))) == 3
+    assert seen[-1].matches == 3
+    assert len(list(sync.files(cwd=folder, limit=4, on_progress=seen.append))) == seen[-1].files == 4
+
+
+def test_reports_come_in_the_callers_thread_while_rg_writes(tmp_path: Path) -> None:
+    rg = fake_rg.write(tmp_path / "rg", "slow(30)")  # it writes for more than half a second
+    seen: list[tuple[Progress, threading.Thread]] = []
+    matches = sync.search(
+        "x", cwd=tmp_path, rg=rg, on_progress=lambda one: seen.append((one, threading.current_thread()))
+    )
+    counts = [(number, seen[-1][0].matches) for number, _ in enumerate(matches, 1) if seen]
+    assert len(seen) > 2
+    assert {thread for _, thread in seen} == {threading.current_thread()}
+    assert all(reported <= number for number, reported in counts)  # no report is ahead of what was yielded
+    elapsed = [one.elapsed for one, _ in seen]
+    assert elapsed == sorted(elapsed)
+
+
+@pytest.mark.anyio
+async def test_error_of_the_function_ends_the_search(tmp_path: Path) -> None:
+    rg = fake_rg.write(tmp_path / "rg", "slow(1000)")
+
+    def fail(_: Progress) -> None:
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        async for _ in ripwrap.search("x", cwd=tmp_path, rg=rg, on_progress=fail):
+            pass
+    with (
+        pytest.raises(KeyError, match="stop"),
+        closing(sync.search("x", cwd=tmp_path, rg=rg, on_progress=fail)) as matches,
+    ):
+        list(matches)
+    with pytest.raises(KeyError, match="stop"):
+        await ripwrap.grep("x", cwd=tmp_path, rg=rg, on_progress=fail)
+
+
+def test_on_progress_that_does_not_apply_is_refused(folder: Path) -> None:
+    with pytest.raises(ValueError, match="on_progress does not apply to inside=; leave it out"):
+        sync.search("x", cwd=folder, inside="zip", on_progress=print)
+    with pytest.raises(ValueError, match="on_progress does not apply to rev=; leave it out"):
+        sync.files(cwd=folder, rev="main", on_progress=print)
+    with pytest.raises(ValueError, match="on_progress does not apply to rev=; leave it out"):
+        sync.grep("x", cwd=folder, rev="main", on_progress=print)
+    with pytest.raises(ValueError, match="on_progress does not apply to inside=; leave it out"):
+        sync.grep("x", cwd=folder, inside="zip", on_progress=print)
