@@ -34,6 +34,7 @@ RENAMED = {
     "aclosing": "closing",
     "run_stream": "run_stream_blocking",
     "run_columns": "run_columns_blocking",
+    "run_watch": "run_watch_blocking",
     "run_inside": "run_inside_blocking",
     "run_items": "run_items_blocking",
     "run_scan": "run_scan_blocking",
@@ -47,17 +48,8 @@ WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases of docstrings that differ."""
 
 TIMED = {
-    *(
-        "AsyncRunner",
-        "run_code",
-        "run_columns",
-        "run_inside",
-        "run_items",
-        "run_revision_listing",
-        "run_scan",
-        "run_stream",
-        "_runner",
-    )
+    *("AsyncRunner", "run_code", "run_columns", "run_inside", "run_items", "run_revision_listing", "run_scan"),
+    *("run_stream", "run_watch", "_runner"),
 }
 """Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""
 
@@ -183,6 +175,7 @@ __all__ = [
     "tree",
     "tree_text",
     "undo",
+    "watch",
     "why",
 ]
 
@@ -235,6 +228,7 @@ TARGETS = (
             "ripwrap._operations.replace": ["ReplacePlan", "replace", "undo"],
             "ripwrap._operations.structure": ["search_code", "replace_code"],
             "ripwrap._operations.tree": ["tree", "tree_text", "_yield_entries"],
+            "ripwrap._operations.watch": ["watch"],
             "ripwrap.binary.resolver": ["resolve", "install"],
         },
         words={

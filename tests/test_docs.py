@@ -78,6 +78,7 @@ NOT_RUN = {
     "notebooks.md": 4,  # needs a kernel; `examples/test_pages.py` runs these
     "tests.md": 1,  # a file for pytest; the tests of `examples/downstream` use the fixtures
     "trio.md": 2,  # files for pytest; the test below runs them
+    "watch.md": 1,  # never ends; `_operations/test_watch.py` has its calls
 }
 WRITTEN = {
     page.name: re.findall(r"^```py\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL) for page in PAGES

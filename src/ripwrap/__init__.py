@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from ripwrap._operations.streams import grep_in, search_in
     from ripwrap._operations.structure import replace_code, search_code
     from ripwrap._operations.tree import tree, tree_text
+    from ripwrap._operations.watch import watch
     from ripwrap._overlay import overlay
     from ripwrap._ripgrep.limiter import limit_processes
     from ripwrap._ripgrep.progress import Progress
@@ -132,6 +133,7 @@ if TYPE_CHECKING:
         FileMatches,
         GrepMatch,
         GrepResult,
+        MatchChange,
         NumberedLine,
         RankedChunk,
         Reason,
@@ -180,6 +182,7 @@ __all__ = [
     "Hunk",
     "Location",
     "Match",
+    "MatchChange",
     "Message",
     "NumberedLine",
     "PathError",
@@ -248,6 +251,7 @@ __all__ = [
     "tree",
     "tree_text",
     "undo",
+    "watch",
     "why",
 ]
 
@@ -299,6 +303,7 @@ _MODULE_OF = {
     "coverage": "_operations.coverage",
     "why": "_operations.coverage",
     "rank": "_operations.rank",
+    "watch": "_operations.watch",
     "ReplacePlan": "_operations.replace",
     "replace": "_operations.replace",
     "undo": "_operations.replace",
@@ -368,6 +373,7 @@ _MODULE_OF = {
     "FileMatches": "results",
     "GrepMatch": "results",
     "GrepResult": "results",
+    "MatchChange": "results",
     "NumberedLine": "results",
     "RankedChunk": "results",
     "Reason": "results",

@@ -325,6 +325,20 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
         return grouped(self.message, ((file.path, file.lines()) for file in self.files))
 
 
+class MatchChange(BaseModel, frozen=True):
+    """Matches that came and went since the last change, as `watch()` yields them.
+
+    Attributes:
+        added: Matches that are new, in the order of their paths.
+        removed: Matches that are gone, as they were found, in the order of their paths.
+        total: Number of all matches now.
+    """
+
+    added: tuple[Match, ...]
+    removed: tuple[Match, ...]
+    total: int
+
+
 class RankedChunk(BaseModel, frozen=True):
     """Result of `rank()`: a few lines of a file, and the reasons for their score.
 

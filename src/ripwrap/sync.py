@@ -2,8 +2,8 @@
 # ripwrap._operations.grep, ripwrap._operations.scan, ripwrap._operations.combine, ripwrap._operations.streams,
 # ripwrap._operations.history, ripwrap._operations.counts, ripwrap._operations.expand,
 # ripwrap._operations.coverage, ripwrap._operations.files, ripwrap._operations.rank,
-# ripwrap._operations.replace, ripwrap._operations.structure, ripwrap._operations.tree, ripwrap.binary.resolver.
-# Do not edit.
+# ripwrap._operations.replace, ripwrap._operations.structure, ripwrap._operations.tree,
+# ripwrap._operations.watch, ripwrap.binary.resolver. Do not edit.
 """The operations of ripwrap for code that does not await: the same names, blocking.
 
 Each function takes the arguments of its async twin. Most also take a `timeout` in seconds, because a blocking call
@@ -32,6 +32,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+from ripwrap._operations.changes import QUIET_SECONDS
 from ripwrap._operations.columns import BATCH_ROWS, columns_request, run_columns_blocking
 from ripwrap._operations.combine import matching_request, run_matching
 from ripwrap._operations.counts import counts_request, paths_request, run_file_types
@@ -59,6 +60,7 @@ from ripwrap._operations.tree import (
     run_tree,
     tree_request,
 )
+from ripwrap._operations.watch import run_watch_blocking, watch_request
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json, count_words
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
@@ -69,7 +71,7 @@ from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Context, FileCount, HistoryMatch, Match, Message, ScanMatch, TreeEntry
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_timeout
-from ripwrap.results import Coverage, Expansion, GrepResult, RankedChunk, Reason, Tree
+from ripwrap.results import Coverage, Expansion, GrepResult, MatchChange, RankedChunk, Reason, Tree
 from ripwrap.sources.base import Items
 from ripwrap.workspace.blocking import Workspace
 
@@ -108,6 +110,7 @@ __all__ = [
     "tree",
     "tree_text",
     "undo",
+    "watch",
     "why",
 ]
 
@@ -1394,6 +1397,48 @@ def _yield_entries(run: BlockingRunner, request: TreeRequest) -> Generator[TreeE
         if number % CHECKPOINT_INTERVAL == 0:
             run_blocking(run.checkpoint())
         yield entry
+
+
+def watch(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    quiet: float = QUIET_SECONDS,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[SearchOptions],
+) -> Generator[MatchChange]:
+    """Search files for a pattern, and search again each time files change; yield the matches that come and go.
+
+    The first item has all matches as `added`. Each further item has the matches that were added and removed since the
+    item before, and there is at least one. A match whose line has only moved within its file is neither. So the matches
+    that were added and not removed are those of a new search.
+
+    A search runs when no file has changed for `quiet` seconds, and after ten seconds if files change without a pause.
+    So many changes at once, such as a checkout of another branch, are one item. Each search reads all files, because
+    an ignore file may change which of them count. All matches are in memory. Changes behind symbolic links, and of
+    ignore files outside of `cwd`, are seen at the next change in `cwd`.
+
+    It needs the extra `watch`. To leave early, wrap the generator in `contextlib.closing`.
+
+    Args:
+        pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+        cwd: The directory to search and to watch; globs and `paths` are relative to it.
+        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`.
+        quiet: Seconds without a change before the next search.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        **options: rg's flags; see `SearchOptions`.
+
+    Raises:
+        RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
+        ValueError: `quiet` is negative; or what `search()` raises it for.
+        TimeoutError: The call took more than `timeout` seconds.
+
+    It also raises what `search()` raises, also if a later search fails.
+    """
+    return run_watch_blocking(watch_request(pattern, cwd, paths, quiet, options), rg, timeout=timeout)
 
 
 def resolve(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:

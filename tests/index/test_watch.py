@@ -119,7 +119,7 @@ async def test_changes_in_a_burst_cause_one_refresh(plant: Plant, home: Path, an
 
 
 def test_waiter_waits_for_a_quiet_period_up_to_a_limit(tmp_path: Path) -> None:
-    from ripwrap.index.watch import _Waiter
+    from ripwrap._operations.changes import ChangeWaiter
 
     now = 1.0
 
@@ -135,19 +135,19 @@ def test_waiter_waits_for_a_quiet_period_up_to_a_limit(tmp_path: Path) -> None:
 
     for without_end, took in ((False, 0.6 + 0.5), (True, 0.2 + 10)):
         found = changes(without_end=without_end)
-        waiter = _Waiter(tmp_path, tmp_path / "own", clock=lambda: now, _changes=found)
+        waiter = ChangeWaiter(tmp_path, lambda *_: True, clock=lambda: now, _changes=found)
         begun = now
         assert waiter.wait()
         assert now - begun == pytest.approx(took, abs=0.11)
 
 
 async def test_changes_between_two_waits_are_not_lost(plant: Plant, home: Path, anyio_backend: str) -> None:
-    from ripwrap.index.watch import _Waiter
+    from ripwrap.index.watch import _waiter
 
     root = plant({"a.py": "a\n"})
     async with watching(root, home) as refreshes:
         await following(refreshes)
-        with closing(_Waiter(root, home)) as another:
+        with closing(_waiter(root, home)) as another:
             another.begin()
             (root / "b.py").write_text("b\n")
             assert another.wait(time.monotonic() + SECONDS)  # a quiet period has followed the change

@@ -1,0 +1,115 @@
+"""Wait for changes of the files in a directory; needs the extra `watch` (watchfiles).
+
+A worker thread waits for changes, but only while the caller waits for the next item. At a `yield`, two things stay
+open: the system's handle, and a thread of watchfiles that reads the handle. Closing the waiter ends both.
+"""
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from ripwrap._text import shown
+from ripwrap.errors import RipwrapError
+
+QUIET_SECONDS = 0.5
+"""Seconds without a change before it counts, because an editor or git may change several files at once."""
+
+_MAX_DELAY_SECONDS = 10.0  # limit after the first change, even if files are still changing
+_GROUPING_MS = 50  # time for which watchfiles collects changes before it checks the stop event
+_POLL_INTERVAL_MS = 100  # time for which watchfiles waits for a first change
+_NO_CHANGES: set[Any] = set()
+
+
+@dataclass(slots=True)
+class ChangeWaiter:
+    """Waiter for changes, for one thread at a time.
+
+    Attributes:
+        root: Directory that is watched, as a real path.
+        accept: Filter of watchfiles: a function of a kind of change and a path that returns True if the change counts.
+        outside: Further directories to watch.
+        quiet: Seconds without a change after which `wait()` returns.
+        stop: Event that ends `wait()`.
+        clock: Function that returns the time in seconds.
+    """
+
+    root: Path
+    accept: Callable[[Any, str], bool]
+    outside: Sequence[Path] = ()
+    quiet: float = QUIET_SECONDS
+    stop: threading.Event = field(default_factory=threading.Event)
+    clock: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _changes: "Generator[set[Any]] | None" = None
+
+    def begin(self) -> None:
+        """Start watching: the system records changes from now on.
+
+        Raises:
+            RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
+            FileNotFoundError: The directory does not exist.
+            NotADirectoryError: The path is not a directory.
+        """
+        try:
+            from watchfiles import watch
+        except ModuleNotFoundError as error:
+            message = f'watching needs the package {error.name}: pip install "ripwrap[watch]"'
+            raise RipwrapError(message) from error
+        os.scandir(self.root).close()
+        with self._lock:
+            self._changes = watch(
+                self.root,
+                *self.outside,
+                watch_filter=self.accept,
+                step=_GROUPING_MS,
+                rust_timeout=_POLL_INTERVAL_MS,
+                yield_on_timeout=True,
+                stop_event=self.stop,
+                ignore_permission_denied=True,
+            )
+            self._next()
+
+    def wait(self, until: float = math.inf) -> bool:
+        """Return `True` after a burst of changes; `False` after `stop` or at the deadline.
+
+        Args:
+            until: Deadline, in seconds of `clock`.
+        """
+        with self._lock:
+            first = last = 0.0
+            while not self.stop.is_set() and self.clock() < until:
+                changes = self._next()
+                now = self.clock()
+                if changes:
+                    first, last = first or now, now
+                if first and (now - last >= self.quiet or now - first >= _MAX_DELAY_SECONDS):
+                    return True
+        return False
+
+    async def wait_async(self) -> bool:
+        """Do what `wait()` does, while other tasks run."""
+        # Watchers have a separate limiter, because a few dozen of them would use up the 40 worker threads of all tasks.
+        return await anyio.to_thread.run_sync(self.wait, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
+
+    def close(self) -> None:
+        """Stop watching, after the waiting thread has noticed `stop`."""
+        with self._lock:
+            changes, self._changes = self._changes, None
+            if changes is not None:
+                changes.close()
+
+    def _next(self) -> set[Any]:
+        if self._changes is None:
+            return _NO_CHANGES
+        try:
+            return next(self._changes, _NO_CHANGES)
+        except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError
+            raise RipwrapError(f"could not watch {shown(str(self.root))}: {error}") from error

@@ -1,0 +1,195 @@
+"""Keep the matches of a search up to date while files change; needs the extra `watch` (watchfiles)."""
+
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
+from contextlib import aclosing, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, Unpack
+
+import anyio
+import anyio.to_thread
+
+from ripwrap._operations.changes import QUIET_SECONDS, ChangeWaiter
+from ripwrap._operations.search import search_request
+from ripwrap._operations.streaming import StreamRequest
+from ripwrap._overlay import refuse_overlay
+from ripwrap._ripgrep.stream import stream, stream_blocking
+from ripwrap._text import shown
+from ripwrap.binary.resolver import Rg
+from ripwrap.models import Match
+from ripwrap.options import SearchOptions, StrPath, check_timeout
+from ripwrap.results import MatchChange
+
+_ByFile: TypeAlias = dict[str | None, tuple[Match, ...]]
+
+
+def watch(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    quiet: float = QUIET_SECONDS,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> AsyncGenerator[MatchChange]:
+    """Search files for a pattern, and search again each time files change; yield the matches that come and go.
+
+    The first item has all matches as `added`. Each further item has the matches that were added and removed since the
+    item before, and there is at least one. A match whose line has only moved within its file is neither. So the matches
+    that were added and not removed are those of a new search.
+
+    A search runs when no file has changed for `quiet` seconds, and after ten seconds if files change without a pause.
+    So many changes at once, such as a checkout of another branch, are one item. Each search reads all files, because
+    an ignore file may change which of them count. All matches are in memory. Changes behind symbolic links, and of
+    ignore files outside of `cwd`, are seen at the next change in `cwd`.
+
+    It needs the extra `watch`. To leave early, wrap the generator in `contextlib.aclosing`.
+
+    Args:
+        pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+        cwd: The directory to search and to watch; globs and `paths` are relative to it.
+        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`.
+        quiet: Seconds without a change before the next search.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags; see `SearchOptions`.
+
+    Raises:
+        RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
+        ValueError: `quiet` is negative; or what `search()` raises it for.
+
+    It also raises what `search()` raises, also if a later search fails.
+    """
+    return run_watch(watch_request(pattern, cwd, paths, quiet, options), rg)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """Checked arguments of `watch()`.
+
+    Attributes:
+        search: Search to run after each change.
+        quiet: Seconds without a change before the next search.
+        include_git: True if files of git are searched.
+    """
+
+    search: StreamRequest[Match]
+    quiet: float
+    include_git: bool
+
+    def waiter(self) -> ChangeWaiter:
+        """Return the waiter for changes in the directory."""
+        root = Path(os.path.realpath(self.search.command.cwd))
+        return ChangeWaiter(root, self.accept, quiet=self.quiet)
+
+    def accept(self, _: object, path: str) -> bool:
+        """Return True if a change of a path counts: all except git's own files, unless these are searched."""
+        return (
+            self.include_git or ".git" not in Path(path).parts or path.endswith(os.path.join(".git", "info", "exclude"))
+        )
+
+
+def watch_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    quiet: float,
+    options: SearchOptions,
+) -> WatchRequest:
+    """Check the arguments, and return the request of `watch()`."""
+    refuse_overlay("watch()")
+    checked = check_timeout(quiet, "quiet")
+    if not isinstance(paths, (str, bytes, os.PathLike)):
+        paths = tuple(paths)
+    include_git = bool(options.get("include_git", False))
+    return WatchRequest(search_request(pattern, cwd, paths, None, options), checked or 0.0, include_git)
+
+
+async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange]:
+    """Search, and search again after each burst of changes."""
+    waiter, before = request.waiter(), _ByFile()
+    try:
+        await anyio.to_thread.run_sync(waiter.begin)  # before the search, so that no change is missed
+        first = True
+        while first or await waiter.wait_async():
+            command, answer = request.search.command, request.search.answer()
+            async with aclosing(stream(command, answer, rg)) as matches:
+                now = _by_file([match async for match in matches])
+            change, before = _difference(before, now), now
+            if first or change.added or change.removed:
+                yield change
+            first = False
+    finally:
+        waiter.stop.set()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(waiter.close, limiter=anyio.CapacityLimiter(1))
+
+
+def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
+    """Do what `run_watch()` does, blocking.
+
+    Raises:
+        ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
+        TimeoutError: The time limit was reached.
+    """
+    return _run_blocking(request, rg, check_timeout(timeout))
+
+
+def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
+    waiter, before = request.waiter(), _ByFile()
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
+    try:
+        waiter.begin()
+        first = True
+        while first or waiter.wait(deadline):
+            left = None if timeout is None else max(0.0, deadline - time.monotonic())
+            with closing(stream_blocking(request.search.command, request.search.answer(), rg, left)) as matches:
+                now = _by_file(matches)
+            change, before = _difference(before, now), now
+            if first or change.added or change.removed:
+                yield change
+            first = False
+        raise TimeoutError(f"stopped watching {shown(str(waiter.root))} after timeout={timeout} seconds")
+    finally:
+        waiter.stop.set()
+        waiter.close()
+
+
+def _by_file(matches: Iterable[Match]) -> _ByFile:
+    files: dict[str | None, list[Match]] = {}
+    for match in matches:
+        files.setdefault(match.path, []).append(match)
+    return {path: tuple(found) for path, found in files.items()}
+
+
+def _difference(before: _ByFile, now: _ByFile) -> MatchChange:
+    """Return the matches that were added and removed, in the order of their paths."""
+    added: list[Match] = []
+    removed: list[Match] = []
+    for path in sorted({*before, *now}, key=lambda path: path or ""):
+        old, new = before.get(path, ()), now.get(path, ())
+        if old != new:
+            added += _without(new, old)
+            removed += _without(old, new)
+    return MatchChange(added=tuple(added), removed=tuple(removed), total=sum(map(len, now.values())))
+
+
+def _without(matches: Iterable[Match], others: Iterable[Match]) -> list[Match]:
+    """Return the matches whose line is not among the others; equal lines are counted."""
+    left = Counter(map(_key, others))
+    found: list[Match] = []
+    for match in matches:
+        key = _key(match)
+        if left[key]:
+            left[key] -= 1
+        else:
+            found.append(match)
+    return found
+
+
+def _key(match: Match) -> tuple[Any, ...]:
+    """Return what identifies a match besides its place in the file."""
+    return match.raw_lines, match.submatches

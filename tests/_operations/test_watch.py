@@ -1,0 +1,217 @@
+"""Live queries: after any edits, the changes add up to what a new search finds."""
+
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+
+import ripwrap
+from ripwrap import Match, MatchChange, RipwrapError, sync
+from support.waiting import until_blocking
+
+pytest.importorskip("watchfiles")
+
+Plant = Callable[..., Path]
+pytestmark = pytest.mark.extra
+
+SECONDS = 60  # for a change to be seen on a busy machine
+QUIET = 0.1
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing(children: Callable[[], list[Any]]) -> Iterator[None]:
+    """Check that no child is left, and that the thread of watchfiles closes its descriptors, which takes a moment."""
+    me = psutil.Process()
+    before = me.num_fds()
+    yield
+    assert children() == []
+    until_blocking(lambda: me.num_fds() <= before)
+
+
+def lines(matches: Any) -> list[tuple[str | None, str]]:
+    return sorted((match.path, match.text) for match in matches)
+
+
+async def following(changes: AsyncGenerator[MatchChange]) -> MatchChange:
+    with anyio.fail_after(SECONDS):
+        return await anext(changes)
+
+
+def watching(folder: Path, **options: Any) -> aclosing[AsyncGenerator[MatchChange]]:
+    return aclosing(ripwrap.watch("needle", cwd=folder, quiet=QUIET, **options))
+
+
+@pytest.mark.anyio
+async def test_items_have_the_matches_that_came_and_went(plant: Plant) -> None:
+    folder = plant({"a.txt": "needle 1\n", "b.txt": "needle 2\nneedle 3\n"})
+    async with watching(folder) as changes:
+        first = await following(changes)
+        assert lines(first.added) == [("a.txt", "needle 1"), ("b.txt", "needle 2"), ("b.txt", "needle 3")]
+        assert (first.removed, first.total) == ((), 3)
+        (folder / "b.txt").write_text("hay\nneedle 3\nneedle 4\n")  # one line stays, and moves
+        change = await following(changes)
+        assert (lines(change.added), lines(change.removed)) == ([("b.txt", "needle 4")], [("b.txt", "needle 2")])
+        assert change.total == 3
+        (folder / "a.txt").unlink()
+        change = await following(changes)
+        assert (change.added, lines(change.removed), change.total) == ((), [("a.txt", "needle 1")], 2)
+
+
+@pytest.mark.anyio
+async def test_equal_lines_are_counted(plant: Plant) -> None:
+    folder = plant({"a.txt": "needle\nneedle\n"})
+    async with watching(folder) as changes:
+        await following(changes)
+        (folder / "a.txt").write_text("needle\nneedle\nneedle\n")
+        change = await following(changes)
+        assert (len(change.added), len(change.removed), change.total) == (1, 0, 3)
+
+
+@pytest.mark.anyio
+async def test_ignore_files_that_change_count(plant: Plant) -> None:
+    folder = plant({"a.log": "needle\n", "b.txt": "needle\n", ".git/info/exclude": "", "deep/c.log": "needle\n"})
+    async with watching(folder) as changes:
+        assert (await following(changes)).total == 3
+        (folder / ".gitignore").write_text("a.log\n")
+        assert lines((await following(changes)).removed) == [("a.log", "needle")]
+        (folder / ".git" / "info" / "exclude").write_text("*.log\n")
+        assert lines((await following(changes)).removed) == [(str(Path("deep/c.log")), "needle")]
+        (folder / ".gitignore").write_text("!a.log\n")
+        assert lines((await following(changes)).added) == [("a.log", "needle")]
+
+
+@pytest.mark.anyio
+async def test_storm_of_changes_is_one_item(plant: Plant) -> None:
+    folder = plant({"a.txt": "hay\n"})
+    async with watching(folder) as changes:
+        assert (await following(changes)).total == 0
+        for number in range(300):
+            (folder / f"{number}.txt").write_text("needle\n")
+        total = 0
+        while total < 300:  # a busy machine may divide it
+            total = (await following(changes)).total
+        assert total == 300
+
+
+@pytest.mark.anyio
+async def test_renamed_directory_moves_its_matches(plant: Plant) -> None:
+    folder = plant({"old/a.txt": "needle\n"})
+    async with watching(folder) as changes:
+        await following(changes)
+        (folder / "old").rename(folder / "new")
+        change = await following(changes)
+        if not change.added:  # the system has told of both steps apart
+            change = (await following(changes)).model_copy(update={"removed": change.removed})
+        assert lines(change.removed) == [(str(Path("old/a.txt")), "needle")]
+        assert lines(change.added) == [(str(Path("new/a.txt")), "needle")]
+
+
+@pytest.mark.anyio
+async def test_git_and_files_without_matches_cause_no_item(plant: Plant) -> None:
+    folder = plant({"a.txt": "needle\n", ".git/HEAD": "ref: refs/heads/main\n"})
+    async with watching(folder) as changes:
+        await following(changes)
+        (folder / ".git" / "index").write_text("needle\n")
+        (folder / "b.txt").write_text("hay\n")
+        (folder / "c.txt").write_text("needle c\n")
+        assert lines((await following(changes)).added) == [("c.txt", "needle c")]
+
+
+@pytest.mark.anyio
+async def test_random_edits_add_up_to_a_new_search(plant: Plant) -> None:
+    folder = plant({f"{number}.txt": "needle\n" for number in range(5)})
+    chosen = random.Random(7)
+    texts = ["needle\n", "needle\nneedle x\n", "hay\n", "hay\nneedle\n", ""]
+    state: Counter[tuple[str | None, str]] = Counter()
+
+    def apply(change: MatchChange) -> None:
+        state.update(lines(change.added))
+        state.subtract(lines(change.removed))
+        assert min(state.values(), default=0) >= 0
+        assert change.total == state.total()
+
+    async with watching(folder) as changes:
+        apply(await following(changes))
+        for number in range(12):
+            for _ in range(chosen.randint(1, 4)):
+                path = folder / f"{chosen.randrange(8)}.txt"
+                if chosen.random() < 0.25:
+                    path.unlink(missing_ok=True)
+                else:
+                    path.write_text(chosen.choice(texts))
+            (folder / "mark.txt").write_text(f"needle {number}\n")  # so that there is an item
+            while not state["mark.txt", f"needle {number}"]:
+                apply(await following(changes))
+        assert sorted(state.elements()) == lines(sync.search("needle", cwd=folder))
+
+
+@pytest.mark.anyio
+async def test_cancelled_watch_ends_at_once(plant: Plant) -> None:
+    async with watching(plant({"a.txt": "needle\n"})) as changes:
+        await following(changes)
+        with anyio.move_on_after(0.2) as scope:
+            await anext(changes)
+        assert scope.cancelled_caught
+
+
+def test_blocking_watch_sees_changes_until_its_timeout(plant: Plant) -> None:
+    folder = plant({"a.txt": "needle\n"})
+    with closing(sync.watch("needle", cwd=folder, quiet=QUIET, timeout=SECONDS)) as changes:
+        assert next(changes).total == 1
+        (folder / "b.txt").write_text("needle\n")
+        assert lines(next(changes).added) == [("b.txt", "needle")]
+    ended: Iterator[MatchChange] = sync.watch("needle", cwd=folder, quiet=QUIET, timeout=1)
+    assert next(ended).total == 2
+    with pytest.raises(TimeoutError, match="stopped watching"):
+        next(ended)
+
+
+def test_wrong_arguments_are_refused(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = plant({"a.txt": "needle\n"})
+    with pytest.raises(ValueError, match="quiet must be 0 seconds or more"):
+        ripwrap.watch("needle", cwd=folder, quiet=-1)
+    with ripwrap.overlay({"a.txt": ""}, cwd=folder), pytest.raises(ValueError, match=r"watch\(\) does not support"):
+        sync.watch("needle", cwd=folder)
+    with pytest.raises(FileNotFoundError):
+        next(sync.watch("needle", cwd=folder / "missing"))
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    with pytest.raises(RipwrapError, match=r'watching needs the package watchfiles: pip install "ripwrap\[watch\]"'):
+        next(sync.watch("needle", cwd=folder))
+
+
+def test_matches_are_those_of_search(plant: Plant) -> None:
+    folder = plant({"a.py": "Needle\n", "b.txt": "needle\n"})
+    with closing(sync.watch("needle", cwd=folder, ignore_case=True, type="py")) as changes:
+        assert next(changes).added == tuple[Match, ...](sync.search("needle", cwd=folder, ignore_case=True, type="py"))
+
+
+def test_switch_of_branches_is_seen(folder: Path) -> None:
+    def git(*arguments: str) -> None:
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(folder), *arguments]
+        subprocess.run(command, check=True, capture_output=True)
+
+    git("init", "--initial-branch=main")
+    (folder / "a.txt").write_text("hay\n")
+    git("add", ".")
+    git("commit", "-m", "hay")
+    git("checkout", "-b", "other")
+    for number in range(20):
+        (folder / f"{number}.txt").write_text("needle\n")
+    git("add", ".")
+    git("commit", "-m", "needles")
+    with closing(sync.watch("needle", cwd=folder, quiet=QUIET, timeout=SECONDS)) as changes:
+        assert next(changes).total == 20
+        git("checkout", "main")
+        while next(changes).total:
+            pass
+        git("checkout", "other")
+        while next(changes).total < 20:
+            pass
