@@ -18,6 +18,7 @@ OUR_IMPORTS = (
     "from pydantic import BaseModel",
     "import ripwrap",
     "from ripwrap import search",
+    "import ripwrap.workspace",
 )
 PEER_IMPORTS = ("import rpygrep", "import ripgrepy", "import rgapi")
 
@@ -242,6 +243,10 @@ _LISTED = (
 _TREE = "`tree()` lists all paths before it arranges them; see `files()`."
 _MEMORY = "Only one chunk of 64 KiB and its lines are in memory."
 _IMPORT = "Names are imported at their first use; most of the rest is Pydantic."
+_MODELS = (
+    "No model is built at import, and the operations are loaded one by one. What is left are the classes of the models "
+    "and of Pydantic's own schema (a model of one field takes 1.5x alone), logging, anyio and the search for rg."
+)
 
 _COLUMNS = (
     "Splitting the records of a chunk with one regular expression, and parsing all its texts as one JSON array, takes "
@@ -313,6 +318,18 @@ BUDGETS = (
         minus=True,
         factor=1000,
         unit=" ms",
+    ),
+    *(
+        Budget(
+            "import",
+            name,
+            "child_cpu",
+            limit,
+            "CPU relative to `from pydantic import BaseModel`",
+            _MODELS,
+            to="from pydantic import BaseModel",
+        )
+        for name, limit in (("from ripwrap import search", 1.35), ("import ripwrap.workspace", 1.7))
     ),
     Budget("decode", "ripwrap", "instructions", 26_000, "instructions for each match", DECODING, unit=""),
 )

@@ -138,11 +138,10 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ripwrap.workspace.blocking import Workspace
-
 if TYPE_CHECKING:
     from ripwrap.index.blocking import Index
     from ripwrap.repositories.blocking import Repositories
+    from ripwrap.workspace.blocking import Workspace
 
 __all__ = [
     "Index",
@@ -190,6 +189,10 @@ if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any n
             from ripwrap.repositories.blocking import Repositories
 
             return globals().setdefault(name, Repositories)
+        if name == "Workspace":
+            from ripwrap.workspace.blocking import Workspace
+
+            return globals().setdefault(name, Workspace)
         if name == "render_tree":
             from ripwrap._operations.tree import render_tree
 

@@ -8,12 +8,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pydantic import BaseModel
-
 from ripwrap._display import diff, html
 from ripwrap._display.plain import grep_lines
 from ripwrap._text import FsPath, Text, plural, raw_bytes, text_of
-from ripwrap.models import Context, Match, PathError, Submatch
+from ripwrap.models import Context, Match, Model, PathError, Submatch
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,7 +35,7 @@ class Edit(NamedTuple):
     after: Text
 
 
-class Hunk(BaseModel, frozen=True):
+class Hunk(Model, frozen=True):
     """Consecutive lines of a file with edits, and the lines around them.
 
     Attributes:
@@ -91,7 +89,7 @@ def _context(path: str, lines: bytes, number: int, offset: int, _: list[Edit]) -
     return Context(path=path, lines=text_of(lines), line_number=number, absolute_offset=offset, submatches=())
 
 
-class FileEdits(BaseModel, frozen=True):
+class FileEdits(Model, frozen=True):
     """Edits of one file.
 
     Attributes:
@@ -147,7 +145,7 @@ Select: TypeAlias = Collection[str] | Callable[[FileEdits, Edit], bool]
 """Choice of edits: paths, as in `FileEdits.path`, or a function that returns True for an edit to apply."""
 
 
-class EditPlan(BaseModel, frozen=True):
+class EditPlan(Model, frozen=True):
     """Edits of files that are not written yet.
 
     `len()` is the number of files, and the plan is true if there are any. Iteration goes over `files`. `str()` has the
@@ -240,7 +238,7 @@ def _selected(file: FileEdits, select: Callable[[FileEdits, Edit], bool]) -> Fil
     return file.model_copy(update={"hunks": hunks}) if hunks else None
 
 
-class AppliedEdits(BaseModel, frozen=True):
+class AppliedEdits(Model, frozen=True):
     """Result of applying a plan, or of undoing it.
 
     Attributes:

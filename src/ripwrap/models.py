@@ -42,11 +42,11 @@ def _unwrapped(name: str, **extra: Any) -> Any:
 _DEFER_BUILD = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
 
 
-class _Model(BaseModel, frozen=True, defer_build=_DEFER_BUILD):
+class Model(BaseModel, frozen=True, defer_build=_DEFER_BUILD):
     """Base class of the models. They are frozen, and ignore unknown fields, because a later rg may add fields."""
 
 
-class Submatch(_Model, frozen=True):
+class Submatch(Model, frozen=True):
     """Part of a line that the pattern matched.
 
     Attributes:
@@ -67,7 +67,7 @@ class Submatch(_Model, frozen=True):
         return raw_bytes(self.match)
 
 
-class _Lines(_Model, frozen=True):
+class _Lines(Model, frozen=True):
     """Base of `Match` and `Context`.
 
     Attributes:
@@ -164,7 +164,7 @@ def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-class Elapsed(_Model, frozen=True):
+class Elapsed(Model, frozen=True):
     """Duration: `secs` seconds and `nanos` nanoseconds; `human` is rg's own text for it."""
 
     secs: int
@@ -176,7 +176,7 @@ class Elapsed(_Model, frozen=True):
         return self.secs + self.nanos / 1e9
 
 
-class Stats(_Model, frozen=True):
+class Stats(Model, frozen=True):
     """Statistics of a search, counted by rg. Before rg 15, `searches` counts only files with matches (rg-facts 25)."""
 
     elapsed: Elapsed
@@ -188,14 +188,14 @@ class Stats(_Model, frozen=True):
     matches: int
 
 
-class Begin(_Model, frozen=True):
+class Begin(Model, frozen=True):
     """Start of a file with at least one match."""
 
     type: Literal["begin"] = "begin"
     path: FsPath | None = _unwrapped("path")
 
 
-class Location(_Model, frozen=True):
+class Location(Model, frozen=True):
     """Part of a notebook or document; lines are counted from its beginning. Only the fields that apply are set.
 
     Attributes:
@@ -257,7 +257,7 @@ class Match(_Lines, frozen=True):
         return b"".join((*pieces, raw[done:]))
 
 
-class Captures(_Model, frozen=True):
+class Captures(Model, frozen=True):
     """Groups of a submatch.
 
     Attributes:
@@ -329,7 +329,7 @@ class CodeMatch(Match, frozen=True):
 CodeErrorKind: TypeAlias = Literal["syntax", "timeout", "crash", "encoding", "binary", "too_large", "unreadable"]
 
 
-class CodeError(_Model, frozen=True):
+class CodeError(Model, frozen=True):
     """File that `search_code()` could not search, or only in part; it continued with the other files.
 
     Attributes:
@@ -358,7 +358,7 @@ class Context(_Lines, frozen=True):
     type: Literal["context"] = "context"
 
 
-class End(_Model, frozen=True):
+class End(Model, frozen=True):
     """End of a file.
 
     Attributes:
@@ -379,7 +379,7 @@ PathErrorKind: TypeAlias = Literal["denied", "missing", "broken_link", "loop", "
 _ERRNOS = {"denied": errno.EACCES, "missing": errno.ENOENT, "broken_link": errno.ENOENT, "loop": errno.ELOOP}
 
 
-class PathError(_Model, frozen=True):
+class PathError(Model, frozen=True):
     """Path that rg could not read, or could read only in part; rg continued with the other paths.
 
     Attributes:
@@ -411,7 +411,7 @@ class PathError(_Model, frozen=True):
         return f"{shown(self.path)}: {self.message}" if self.path else self.message
 
 
-class Summary(_Model, frozen=True):
+class Summary(Model, frozen=True):
     """End of the search.
 
     Attributes:
@@ -432,7 +432,7 @@ Message: TypeAlias = Annotated[Begin | Match | Context | End | Summary, Field(di
 """Item of `search_messages()`; its field `type` tells its kind."""
 
 
-class Commit(_Model, frozen=True):
+class Commit(Model, frozen=True):
     """Commit of git.
 
     Attributes:
@@ -466,7 +466,7 @@ class HistoryMatch(Match, frozen=True):
     last: Commit | None
 
 
-class FileCount(_Model, frozen=True):
+class FileCount(Model, frozen=True):
     """Number of matches in a file.
 
     Attributes:
@@ -478,7 +478,7 @@ class FileCount(_Model, frozen=True):
     count: int
 
 
-class TreeEntry(_Model, frozen=True):
+class TreeEntry(Model, frozen=True):
     """Line of a tree.
 
     Attributes:

@@ -195,6 +195,10 @@ def flag_of(hint: Any) -> Flag:
     return next(mark for mark in hint.__metadata__ if isinstance(mark, Flag))
 
 
+ShowDenied: TypeAlias = Literal["hide", "count", "name"]
+"""Ways of the tools to show denied files in listings."""
+
+
 def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
     """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit.
 

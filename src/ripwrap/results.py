@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pydantic import BaseModel
-
 from ripwrap._display import diff, html
 from ripwrap._display.plain import grep_lines
 from ripwrap._text import FsPath, Text, plural, shown, text_of
 from ripwrap.columns import Columns
 from ripwrap.errors import Hint, HintedText
-from ripwrap.models import Context, Match, PathError, TreeEntry
+from ripwrap.models import Context, Match, Model, PathError, TreeEntry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +63,7 @@ class GrepMatch(Match, frozen=True):
     after: tuple[Context, ...] = ()
 
 
-class FileMatches(BaseModel, frozen=True):
+class FileMatches(Model, frozen=True):
     """Matches of one file.
 
     Attributes:
@@ -105,7 +103,7 @@ class FileMatches(BaseModel, frozen=True):
         return diff.unified(self.path, self.lines())
 
 
-class Reason(BaseModel, frozen=True):
+class Reason(Model, frozen=True):
     """Answer of `why()`: the reason why a search reads a file, or does not.
 
     It is true if the file is searched. `str()` is a sentence such as ``ignored by .gitignore:3 `build/`; no_ignore=True
@@ -181,7 +179,7 @@ def _with_commas(hints: list[Hint]) -> list[str | Hint]:
     return [part for hint in hints for part in (", ", hint)][1:]
 
 
-class SkippedFiles(BaseModel, frozen=True):
+class SkippedFiles(Model, frozen=True):
     """Files that a search did not read, all for the same kind of reason.
 
     Attributes:
@@ -195,7 +193,7 @@ class SkippedFiles(BaseModel, frozen=True):
     examples: tuple[Reason, ...] = ()
 
 
-class Coverage(BaseModel, frozen=True):
+class Coverage(Model, frozen=True):
     """Numbers of the files that a search read, and of the files that it did not read.
 
     The counts add up to the number of files below the searched paths. Each entry that is not a directory counts as a
@@ -230,7 +228,7 @@ class Coverage(BaseModel, frozen=True):
         return f"{least}{plural(self.searched, 'file')} searched{rest}."
 
 
-class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_required=True):
+class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required=True):
     """Page of matches, as `grep()` returns it, with the number of all matches.
 
     `len()` is the number of matches on the page. The result is true if there is any match (`total_matches`), on this
@@ -325,7 +323,7 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
         return grouped(self.message, ((file.path, file.lines()) for file in self.files))
 
 
-class MatchChange(BaseModel, frozen=True):
+class MatchChange(Model, frozen=True):
     """Matches that came and went since the last change, as `watch()` yields them.
 
     Attributes:
@@ -339,7 +337,7 @@ class MatchChange(BaseModel, frozen=True):
     total: int
 
 
-class RankedChunk(BaseModel, frozen=True):
+class RankedChunk(Model, frozen=True):
     """Result of `rank()`: a few lines of a file, and the reasons for their score.
 
     Attributes:
@@ -363,7 +361,7 @@ class RankedChunk(BaseModel, frozen=True):
     reasons: tuple[str, ...]
 
 
-class NumberedLine(BaseModel, frozen=True):
+class NumberedLine(Model, frozen=True):
     """Line of a file.
 
     Attributes:
@@ -375,7 +373,7 @@ class NumberedLine(BaseModel, frozen=True):
     text: Text
 
 
-class Expansion(BaseModel, frozen=True):
+class Expansion(Model, frozen=True):
     """Lines around a match, as `expand()` returns them.
 
     `str()` has the path, the lines with their numbers, and `[N more lines]` in place of omitted lines. `:` follows the
@@ -419,7 +417,7 @@ class Expansion(BaseModel, frozen=True):
         return "\n".join(rows)
 
 
-class Tree(BaseModel, frozen=True):
+class Tree(Model, frozen=True):
     """Tree of a directory, as `tree_text()` returns it.
 
     `len()` is the number of entries, and iteration goes over `entries`. `str()` gives its text: four spaces a level,

@@ -73,11 +73,11 @@ from ripwrap.models import Context, FileCount, HistoryMatch, Match, Message, Sca
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_timeout
 from ripwrap.results import Coverage, Expansion, GrepResult, MatchChange, RankedChunk, Reason, Tree
 from ripwrap.sources.base import Items
-from ripwrap.workspace.blocking import Workspace
 
 if TYPE_CHECKING:
     from ripwrap.index.blocking import Index
     from ripwrap.repositories.blocking import Repositories
+    from ripwrap.workspace.blocking import Workspace
 
 __all__ = [
     "Index",
@@ -125,6 +125,10 @@ if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any n
             from ripwrap.repositories.blocking import Repositories
 
             return globals().setdefault(name, Repositories)
+        if name == "Workspace":
+            from ripwrap.workspace.blocking import Workspace
+
+            return globals().setdefault(name, Workspace)
         if name == "render_tree":
             from ripwrap._operations.tree import render_tree
 

@@ -7,7 +7,7 @@ every file: `PatternOutline` reads a whole file, and `NearbyOutline` reads only 
 
 from typing import Protocol
 
-from pydantic import BaseModel
+from ripwrap.models import Model
 
 MAX_NAME_CHARS = 200
 """Maximum number of characters of a section's name, and of its text. If a qualified name is longer, only its last part
@@ -15,7 +15,7 @@ is used.
 """
 
 
-class Section(BaseModel, frozen=True):
+class Section(Model, frozen=True):
     """A definition, heading, table or key, and the lines that belong to it.
 
     Attributes:

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from ripwrap._concurrency import replace_file
 from ripwrap._text import FsPath, plural, shown
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.edits import FileEdits
+from ripwrap.models import Model
 from ripwrap.options import StrPath
 
 Progress: TypeAlias = Literal["preparing", "turning", "applied", "undone"]
@@ -33,7 +34,7 @@ _JOURNAL = "journal.json"
 _STATE = "state"
 
 
-class JournalFile(BaseModel, frozen=True, ser_json_bytes="base64", val_json_bytes="base64"):
+class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="base64"):
     """File of a journal.
 
     Attributes:
@@ -63,7 +64,7 @@ class JournalFile(BaseModel, frozen=True, ser_json_bytes="base64", val_json_byte
         return b"".join((*pieces, content[done:]))
 
 
-class Journal(BaseModel, frozen=True):
+class Journal(Model, frozen=True):
     """Journal of a change.
 
     Attributes:

@@ -8,11 +8,11 @@ from importlib import metadata
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from ripwrap._operations.rules import Rule, check_rules
 from ripwrap._text import plural
-from ripwrap.models import ScanMatch
+from ripwrap.models import Model, ScanMatch
 from ripwrap.options import StrPath
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -72,7 +72,7 @@ def _result(hit: ScanMatch, rule: Rule, index: int) -> dict[str, Any]:
     }
 
 
-class Baseline(BaseModel, frozen=True):
+class Baseline(Model, frozen=True):
     """Texts that are known, so that only others are reported.
 
     A text is known by its rule, its path and its content, wherever its line is. If a file has a text twice, and the

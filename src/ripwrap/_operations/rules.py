@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from ripwrap._text import byte_order_mark, raw_bytes
-from ripwrap.models import ScanMatch
+from ripwrap.models import Model, ScanMatch
 
 
 def _check_regex(regex: str) -> str:
@@ -26,7 +26,7 @@ PathRegex = Annotated[str, AfterValidator(_check_regex)]
 """Regular expression of Python."""
 
 
-class Allowlist(BaseModel, frozen=True, extra="forbid"):
+class Allowlist(Model, frozen=True, extra="forbid"):
     """Matches of a rule that are left out.
 
     Attributes:
@@ -54,7 +54,7 @@ class Allowlist(BaseModel, frozen=True, extra="forbid"):
         return bool(checks) and (any(checks) if self.condition == "any" else all(checks))
 
 
-class Rule(BaseModel, frozen=True, extra="forbid"):
+class Rule(Model, frozen=True, extra="forbid"):
     """Rule of `scan()`.
 
     Attributes:

@@ -12,7 +12,7 @@ import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import metadata
+from importlib import import_module
 from typing import Annotated, Any, TypeAlias, Unpack
 
 from cyclopts import App, CycloptsError, Parameter
@@ -53,7 +53,6 @@ from ripwrap.cli.flags import (
 )
 from ripwrap.cli.grep import NO_NEAR, NearOptions, search_near
 from ripwrap.cli.help import HelpFormatter, epilogue
-from ripwrap.cli.index import index
 from ripwrap.cli.many import NO_ROOTS, ManyRoots, search_repositories
 from ripwrap.cli.output import (
     FAILED,
@@ -74,14 +73,11 @@ from ripwrap.cli.output import (
     styled_console,
 )
 from ripwrap.cli.replace import SHOW, WriteOptions, show_or_write, undo_last
-from ripwrap.cli.scan import EPILOGUE as SCAN_EPILOGUE
-from ripwrap.cli.scan import scan
 from ripwrap.cli.sources import NO_GIT, GitOptions, move_stdin, search_source
 from ripwrap.errors import RipwrapError, spell, spell_error
 from ripwrap.models import FileCount, Match, TreeEntry
-from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, ShowDenied
 from ripwrap.results import RankedChunk
-from ripwrap.workspace.deny import ShowDenied
 
 Exclude = Annotated[
     tuple[str, ...],
@@ -120,7 +116,7 @@ Exit codes:
 
 app: App = App(
     name="ripwrap",
-    version=lambda: metadata.version("ripwrap"),
+    version=lambda: import_module("importlib.metadata").version("ripwrap"),  # late: it takes 15 ms
     help="Search files with ripgrep: by regex, by words, or for agents.",
     usage="ripwrap COMMAND [OPTIONS] [ARGUMENTS]",
     help_format="plaintext",
@@ -136,8 +132,11 @@ app: App = App(
 )
 app["--help"].group = app["--version"].group = OTHER
 app["--help"].sort_key = 1
-app.command(index)
-app.command(scan, sort_key=6, usage="ripwrap scan [OPTIONS] --rules FILE [PATH]...", help_epilogue=SCAN_EPILOGUE)
+# These two are imported when they are used.
+app.command(
+    "ripwrap.cli.index:index", name="index", help="Keep an index of a directory, and search with it.", sort_key=6
+)
+app.command("ripwrap.cli.scan:scan", name="scan", help="Search for the rules of a file, e.g. for secrets.", sort_key=6)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -646,6 +645,8 @@ def mcp(
         if package == "mcp" and (
             module or not isinstance(error, ModuleNotFoundError)
         ):  # an installed version with another interface
+            from importlib import metadata
+
             requirements = (one.partition(";")[0] for one in metadata.requires("ripwrap") or ())
             needed = next(one for one in requirements if re.match(r"mcp\W", one))
             needed += f", and mcp {metadata.version('mcp')} is installed"

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Unpack
 
-from cyclopts import Group, Parameter
+from cyclopts import App, Group, Parameter
 
 from ripwrap import sync
 from ripwrap._operations.gitleaks import load_rules
@@ -26,12 +26,17 @@ Exit codes:
   1  a rule matched
   2  an error; stderr says which"""
 
-EPILOGUE = epilogue(
-    "ripwrap scan --rules .gitleaks.toml",
-    "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
-    "ripwrap scan --rules rules.toml --write-baseline known.json",
-    "ripwrap scan --rules rules.toml --baseline known.json",
-    after=EXIT_CODES,
+scan: App = App(
+    name="scan",
+    sort_key=6,
+    usage="ripwrap scan [OPTIONS] --rules FILE [PATH]...",
+    help_epilogue=epilogue(
+        "ripwrap scan --rules .gitleaks.toml",
+        "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
+        "ripwrap scan --rules rules.toml --write-baseline known.json",
+        "ripwrap scan --rules rules.toml --baseline known.json",
+        after=EXIT_CODES,
+    ),
 )
 
 
@@ -39,8 +44,9 @@ def _flag(text: str) -> Parameter:
     return Parameter(group=SCAN, negative=(), show_default=False, help=text)
 
 
+@scan.default
 @flags(SearchOptions)
-def scan(
+def run_scan(
     *paths: str,
     rules: Annotated[str, Parameter(group=SCAN, metavar="FILE", help="Rules, as TOML in gitleaks' format")],
     sarif_output: Annotated[bool, Parameter(name="--sarif", group=SCAN, negative=(), show_default=False)] = False,

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
 from ripwrap._text import FsPath
 from ripwrap.errors import EmbedReason, HintedText
 from ripwrap.index.storage.tables import Sent
+from ripwrap.models import Model
 
 
 def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 SkipReason: TypeAlias = Literal["binary", "unreadable"]
 
 
-class Progress(BaseModel, frozen=True):
+class Progress(Model, frozen=True):
     """Progress of a refresh: first of the files, then of the embedding of their texts.
 
     Attributes:
@@ -46,7 +47,7 @@ class Progress(BaseModel, frozen=True):
     elapsed: float = 0.0
 
 
-class Skipped(BaseModel, frozen=True):
+class Skipped(Model, frozen=True):
     """Files that are not in the index.
 
     Attributes:
@@ -60,7 +61,7 @@ class Skipped(BaseModel, frozen=True):
     example: FsPath
 
 
-class EmbeddingFailure(BaseModel, frozen=True):
+class EmbeddingFailure(Model, frozen=True):
     """Texts that could not be embedded. Only words find them; the next refresh tries again to embed them.
 
     Attributes:
@@ -74,7 +75,7 @@ class EmbeddingFailure(BaseModel, frozen=True):
     message: str
 
 
-class RefreshResult(BaseModel, frozen=True):
+class RefreshResult(Model, frozen=True):
     """Result of a refresh.
 
     Attributes:
@@ -104,7 +105,7 @@ class RefreshResult(BaseModel, frozen=True):
     failed: tuple[EmbeddingFailure, ...] = ()
 
 
-class IndexView(BaseModel, frozen=True):
+class IndexView(Model, frozen=True):
     """View of an index: the files of one branch, in one directory.
 
     Attributes:
@@ -128,7 +129,7 @@ class IndexView(BaseModel, frozen=True):
     gone: bool
 
 
-class IndexedModel(BaseModel, frozen=True):
+class IndexedModel(Model, frozen=True):
     """Embedding model that has embeddings in an index.
 
     Attributes:
@@ -142,7 +143,7 @@ class IndexedModel(BaseModel, frozen=True):
     vectors: int
 
 
-class IndexStatus(BaseModel, frozen=True):
+class IndexStatus(Model, frozen=True):
     """Status of an index, as of the last refresh.
 
     Attributes:
@@ -192,7 +193,7 @@ class IndexStatus(BaseModel, frozen=True):
     messages: Messages
 
 
-class CheckResult(BaseModel, frozen=True):
+class CheckResult(Model, frozen=True):
     """Result of checking an index.
 
     Attributes:
@@ -222,7 +223,7 @@ class CheckResult(BaseModel, frozen=True):
     models: tuple[IndexedModel, ...] = ()
 
 
-class PruneResult(BaseModel, frozen=True):
+class PruneResult(Model, frozen=True):
     """Content that `Index.prune()` removed.
 
     Attributes:

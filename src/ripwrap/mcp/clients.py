@@ -17,9 +17,8 @@ from typing_extensions import TypedDict
 from ripwrap._text import raw_bytes
 from ripwrap._windows import IS_WINDOWS, is_foreign_path
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import StrPath
+from ripwrap.options import ShowDenied, StrPath
 from ripwrap.workspace import Workspace
-from ripwrap.workspace.deny import ShowDenied
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder

@@ -5,17 +5,15 @@ import os
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel
-
 from ripwrap._display.plain import grep_lines
 from ripwrap._text import FsPath, Text, plural, shown
-from ripwrap.models import Match, PathError
+from ripwrap.models import Match, Model, PathError
 from ripwrap.results import FileMatches, RankedChunk
 
 FailureKind: TypeAlias = Literal["missing", "denied", "timeout", "incomplete", "lost", "other"]
 
 
-class Root(BaseModel, frozen=True):
+class Root(Model, frozen=True):
     """Directory that is searched, with a name.
 
     Attributes:
@@ -27,7 +25,7 @@ class Root(BaseModel, frozen=True):
     path: FsPath
 
 
-class Worker(BaseModel, frozen=True):
+class Worker(Model, frozen=True):
     """Process of an executor that has searched a root.
 
     Attributes:
@@ -43,7 +41,7 @@ class Worker(BaseModel, frozen=True):
     rg_version: str
 
 
-class RootError(BaseModel, frozen=True):
+class RootError(Model, frozen=True):
     """Failure of a root. It is returned and not raised, so that the search of the other roots continues.
 
     Attributes:
@@ -81,7 +79,7 @@ class RootMatch(Match, frozen=True):
     root: FsPath
 
 
-class RootFile(BaseModel, frozen=True):
+class RootFile(Model, frozen=True):
     """File in a root.
 
     Attributes:
@@ -94,7 +92,7 @@ class RootFile(BaseModel, frozen=True):
     path: FsPath
 
 
-class RootCount(BaseModel, frozen=True):
+class RootCount(Model, frozen=True):
     """Number of matching lines in a root.
 
     Attributes:
@@ -111,7 +109,7 @@ class RootCount(BaseModel, frozen=True):
     worker: Worker | None = None
 
 
-class RootMatches(BaseModel, frozen=True):
+class RootMatches(Model, frozen=True):
     """Matches of a root in a page.
 
     Attributes:
@@ -137,7 +135,7 @@ class RootMatches(BaseModel, frozen=True):
         return sum(len(file.matches) for file in self.files)
 
 
-class RepositoriesResult(BaseModel, frozen=True):
+class RepositoriesResult(Model, frozen=True):
     """Page of matches in many roots, as `Repositories.grep()` returns it, with the number of all matches.
 
     `len()` is the number of matches on the page, and iteration goes over `roots`. The result is true if there is any
@@ -196,7 +194,7 @@ class RootChunk(RankedChunk, frozen=True):
     root: FsPath
 
 
-class RepositoriesRanking(BaseModel, frozen=True):
+class RepositoriesRanking(Model, frozen=True):
     """Answer of `Repositories.rank()`; `len()` and iteration apply to `chunks`.
 
     Attributes:

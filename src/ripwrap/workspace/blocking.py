@@ -9,7 +9,7 @@ from typing_extensions import deprecated
 
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import StrPath, check_timeout
+from ripwrap.options import ShowDenied, StrPath, check_timeout
 from ripwrap.workspace.arguments import (
     CodebaseSearchArguments,
     CodebaseSearchOptions,
@@ -28,7 +28,7 @@ from ripwrap.workspace.arguments import (
     TreeOptions,
     parse_arguments,
 )
-from ripwrap.workspace.deny import SECRET_FILES, ShowDenied
+from ripwrap.workspace.deny import SECRET_FILES
 from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, TIMEOUT, TOOL_ERRORS, ToolDispatcher, describe_tools
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content

@@ -19,7 +19,7 @@ from typing_extensions import deprecated
 
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import StrPath, check_timeout
+from ripwrap.options import ShowDenied, StrPath, check_timeout
 from ripwrap.workspace.arguments import (
     CodebaseSearchArguments,
     CodebaseSearchOptions,
@@ -40,7 +40,7 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
     schema_of,
 )
-from ripwrap.workspace.deny import SECRET_FILES, ShowDenied
+from ripwrap.workspace.deny import SECRET_FILES
 from ripwrap.workspace.dispatch import (
     MAX_CHARS,
     MAX_LINE,

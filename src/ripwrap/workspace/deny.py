@@ -15,14 +15,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from ripwrap._windows import IS_WINDOWS
 
 if TYPE_CHECKING:
     from ripwrap._ignore.rules import Rule
 
-ShowDenied: TypeAlias = Literal["hide", "count", "name"]
 
 SECRET_FILES: tuple[str, ...] = (
     *(".env", ".env.*", "*.env", ".envrc"),

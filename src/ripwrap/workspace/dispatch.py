@@ -13,7 +13,7 @@ from ripwrap._ripgrep.runner import C, Lock, Runner, Step, T
 from ripwrap._text import cut_text
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
-from ripwrap.options import StrPath
+from ripwrap.options import ShowDenied, StrPath
 from ripwrap.sources.base import AnyItems
 from ripwrap.workspace.arguments import (
     CodebaseSearchArguments,
@@ -32,7 +32,6 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
     tool_name,
 )
-from ripwrap.workspace.deny import ShowDenied
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
 from ripwrap.workspace.listing import run_ls, run_tree

@@ -7,20 +7,19 @@ import stat
 from datetime import UTC, datetime
 from functools import partial
 
-from pydantic import BaseModel
-
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, plural, shown
 from ripwrap.errors import AccessDeniedError
+from ripwrap.models import Model
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import key_lines, redact
 from ripwrap.workspace.sandbox import Location, Sandbox
 from ripwrap.workspace.scope import Settings
 
 
-class FileInfo(BaseModel, frozen=True):
+class FileInfo(Model, frozen=True):
     """File or directory of a workspace.
 
     Attributes:

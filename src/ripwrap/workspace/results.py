@@ -9,10 +9,9 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel
-
 from ripwrap._code.outline import Section
 from ripwrap._text import plural
+from ripwrap.models import Model
 from ripwrap.workspace.anchors import SEPARATOR, labels
 from ripwrap.workspace.arguments import Expand, OutputMode
 
@@ -27,7 +26,7 @@ Ranking: TypeAlias = Literal["hybrid", "index", "files"]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
-class ToolResult(BaseModel, ABC, frozen=True):
+class ToolResult(Model, ABC, frozen=True):
     """Base class of the results of all tools.
 
     Attributes:
@@ -73,7 +72,7 @@ class ToolResult(BaseModel, ABC, frozen=True):
         """Yield the lines of the text."""
 
 
-class ContentMatch(BaseModel, frozen=True):
+class ContentMatch(Model, frozen=True):
     """Match with its context; a context line between two matches belongs to one of them only.
 
     Attributes:
@@ -104,7 +103,7 @@ class ContentMatch(BaseModel, frozen=True):
                 number += 1
 
 
-class FileHits(BaseModel, frozen=True):
+class FileHits(Model, frozen=True):
     """File with matches.
 
     Attributes:
@@ -254,7 +253,7 @@ class FindFilesResult(ToolResult, frozen=True):
         yield from (f"{printable(file)} [denied]" if file in denied else printable(file) for file in self.files)
 
 
-class ListEntry(BaseModel, frozen=True):
+class ListEntry(Model, frozen=True):
     """One line of a listing.
 
     Attributes:
@@ -328,7 +327,7 @@ class ListResult(ToolResult, frozen=True):
             yield f"{indent * depth}{dash}{_name(entry)}"
 
 
-class CodePlace(BaseModel, frozen=True):
+class CodePlace(Model, frozen=True):
     """Lines of code that answer a question.
 
     Attributes:
@@ -387,7 +386,7 @@ class CodebaseSearchResult(ToolResult, frozen=True):
             yield from place.lines()
 
 
-class LineBlock(BaseModel, frozen=True):
+class LineBlock(Model, frozen=True):
     """Consecutive lines of a file.
 
     Attributes:
@@ -474,7 +473,7 @@ class ReplaceContentResult(ToolResult, frozen=True):
         yield from map(printable, self.diff)
 
 
-class IndexedRoot(BaseModel, frozen=True):
+class IndexedRoot(Model, frozen=True):
     """Changes that `index_codebase()` made for one root.
 
     Attributes:
@@ -522,7 +521,7 @@ class IndexCodebaseResult(ToolResult, frozen=True):
             yield from (f"  {printable(why)}" for why in one.failed)
 
 
-class RootStatus(BaseModel, frozen=True):
+class RootStatus(Model, frozen=True):
     """State of the index of one root.
 
     Attributes:
@@ -593,7 +592,7 @@ def _indexed(one: RootStatus) -> str:
     return f"{one.files} files, {one.chunks} chunks, {one.bytes} bytes{model}{changed}"
 
 
-class RootHealth(BaseModel, frozen=True):
+class RootHealth(Model, frozen=True):
     """Health of the index of one root.
 
     Attributes:

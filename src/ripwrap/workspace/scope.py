@@ -15,10 +15,10 @@ from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import shown
 from ripwrap.errors import SearchError
-from ripwrap.options import FileOptions
+from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
 from ripwrap.workspace.arguments import comma_separated
-from ripwrap.workspace.deny import DeniedPaths, ShowDenied
+from ripwrap.workspace.deny import DeniedPaths
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redactor, file_redactor
 from ripwrap.workspace.results import printable

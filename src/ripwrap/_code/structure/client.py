@@ -5,13 +5,14 @@ import time
 from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from ripwrap._code.structure.languages import Language
 from ripwrap._subprocess.pool import WorkerPool, usable_cpus
 from ripwrap._subprocess.worker import StartError, WorkerProcess
 from ripwrap._text import in_seconds
 from ripwrap.errors import Hint, HintedText, PatternError, RipwrapError
+from ripwrap.models import Model
 
 _IDLE_SECONDS = 60.0
 _CODE = "from ripwrap._code.structure.worker import serve; serve({seconds!r}, {idle!r})"
@@ -59,7 +60,7 @@ class Hit(NamedTuple):
     edit: Replacement | None
 
 
-class Answer(BaseModel, frozen=True):
+class Answer(Model, frozen=True):
     """Matches in a text.
 
     Attributes:
@@ -71,7 +72,7 @@ class Answer(BaseModel, frozen=True):
     error_line: int | None
 
 
-class _Checked(BaseModel, frozen=True):
+class _Checked(Model, frozen=True):
     literals: tuple[str, ...] = ()
     pattern_error: str | None = None
     fix_error: str | None = None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import BaseModel
+from ripwrap.models import Model
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,7 +83,7 @@ class Embedder(Protocol):
         ...
 
 
-class Destination(BaseModel, frozen=True):
+class Destination(Model, frozen=True):
     """Destination of texts that are embedded.
 
     Attributes:

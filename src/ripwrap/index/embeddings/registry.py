@@ -11,12 +11,12 @@ from importlib.util import find_spec
 from itertools import takewhile
 
 import httpx
-from pydantic import BaseModel
 
 from ripwrap.errors import EmbeddingError
 from ripwrap.index.embeddings.hosted import KEYS, UNDOCUMENTED, Hosted, is_loopback, ollama_url
 from ripwrap.index.embeddings.protocol import Embedder, Limits
 from ripwrap.index.embeddings.wordllama import WordLlama
+from ripwrap.models import Model
 
 MODELS = {
     "github-copilot": "text-embedding-3-small",
@@ -42,7 +42,7 @@ _EMBEDDING_MODEL_NAME = re.compile(r"embed|minilm|(^|/)bge|(^|/)e5|(^|/)gte", re
 _LOGGER = logging.getLogger("ripwrap")
 
 
-class DetectedProvider(BaseModel, frozen=True):
+class DetectedProvider(Model, frozen=True):
     """Provider of embeddings that `'auto'` considers.
 
     Attributes:
