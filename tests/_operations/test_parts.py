@@ -19,7 +19,7 @@ from ripwrap.sources.reading import DocumentError, DocumentReader
 from ripwrap.sources.texts import TextCache
 from support.adapters import register
 
-pytestmark = pytest.mark.usefixtures("temporary", "leaks_nothing")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("temporary", "leaks_nothing")]
 
 NOTEBOOK = json.dumps(
     {

@@ -12,7 +12,7 @@ import ripwrap
 from ripwrap import SearchError, remote, sync
 from support.git import require_git
 
-pytestmark = pytest.mark.usefixtures("temporary", "leaks_nothing")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("temporary", "leaks_nothing")]
 
 ENV = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},

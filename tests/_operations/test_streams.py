@@ -22,7 +22,7 @@ from ripwrap._ripgrep.page_collector import path_order
 from ripwrap.binary import RgBinary
 from support.effort import times
 
-pytestmark = pytest.mark.usefixtures("temporary")
+pytestmark = [pytest.mark.slow, pytest.mark.python, pytest.mark.usefixtures("temporary")]
 
 Items = list[tuple[str, Any]]
 

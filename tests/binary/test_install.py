@@ -23,7 +23,7 @@ from support.cli import output, run
 from support.effort import times
 from support.mirror import ASSET, FOLDER, VERSION, Mirror, downloading, packed, say, sha256, targz, write
 
-pytestmark = pytest.mark.usefixtures("no_rg")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_rg")]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from ripwrap import AccessDeniedError, Workspace, sync
 from ripwrap.workspace.arguments import OutputMode
 
 Plant = Callable[..., Path]
+pytestmark = pytest.mark.slow
 
 KEY = "ghp_" + "a1B2" * 9
 CELLS = {"cells": [{"cell_type": "code", "source": ["one\n", "needle"], "outputs": [{"text": "needle out"}]}]}
