@@ -168,7 +168,7 @@ class _Branch:
         """Add the next part of a pattern.
 
         Args:
-            texts: Texts, of which every match has one; `None` for a part without literals, such as a wide class.
+            texts: Texts, one of which is in every match; `None` for a part without literals, such as a wide class.
             minimum: Minimum number of repetitions; `None` is exactly once.
             optional: True if it is repeated zero times or once.
         """
@@ -382,7 +382,7 @@ class _Parser:
     def _repetition(self, flags: _Flags) -> tuple[int | None, bool]:
         """Parse the repetitions after a part.
 
-        Return their minimum, `None` if there are none, and True if the part is repeated zero times or once.
+        Return the minimum number of repetitions (`None` without an operator), and True if it occurs at most once.
         """
         minimum: int | None = None
         operators = ""

@@ -17,7 +17,7 @@ from ripwrap.models import Model
 _IDLE_SECONDS = 60.0
 _CODE = "from ripwrap._code.structure.worker import serve; serve({seconds!r}, {idle!r})"
 _FILES_FOR_ANOTHER = 16
-"""Number of files from which on a further process is started: starting one takes as long as these."""
+"""Number of files for which a further process is started; searching them takes as long as starting it."""
 
 
 class UnsearchedError(Exception):
@@ -36,7 +36,7 @@ class Replacement(NamedTuple):
     """Edit of a match.
 
     Attributes:
-        end: End of what is replaced, in bytes; it begins with the match.
+        end: End of the replaced text, in bytes; the replaced text begins where the match begins.
         text: New text.
     """
 
@@ -51,7 +51,7 @@ class Hit(NamedTuple):
         start: Start of the match.
         end: End of the match.
         spans: Start and end of what each metavariable has captured.
-        edit: Replacement; `None` without a fix, and if it is not known what to replace.
+        edit: Replacement; `None` without a fix, or if the end of the replaced text is unknown.
     """
 
     start: int

@@ -1,9 +1,10 @@
-"""Make the text that replaces a match, and find the end of what it replaces.
+"""Make the text that replaces a match, and find where the replaced text ends.
 
 The text is that of `ast-grep run --rewrite` (`crates/core/src/replacer` of ast-grep): lines keep their indentation
-relative to the first line of what they are put into. What is replaced ends with the last node that the pattern has, as
-in `match_end_non_recursive()` of `crates/core/src/match_tree`. So `if ($A) { $$$B }` leaves the `else` after it, and
-`const $A = $B` the semicolon. The program ast-grep 0.51 and the binding replace the whole node, and lose these.
+relative to their first line. The replaced text ends with the last node that the pattern names, as in
+`match_end_non_recursive()` of `crates/core/src/match_tree`. So a fix for `if ($A) { $$$B }` keeps the `else` after it,
+and a fix for `const $A = $B` keeps the semicolon. The program ast-grep 0.51 and its binding for Python replace the
+whole node, so both are lost.
 """
 
 import re
@@ -24,7 +25,7 @@ class Fix:
     """Template of a replacement.
 
     Attributes:
-        texts: Texts around the metavariables, one more than there are.
+        texts: Texts before, between and after the metavariables.
         variables: Metavariables, each with its indentation in the template.
     """
 
@@ -66,14 +67,14 @@ def _spelled(variable: Variable) -> str:
 
 
 def span_of(match: SgNode, variable: Variable) -> tuple[int, int]:
-    """Return the start and the end of what a metavariable has captured, in characters; both are 0 for nothing."""
+    """Return the start and end of the captured text of a metavariable, in characters; both are 0 if there is none."""
     one = None if variable.multiple else match.get_match(variable.name)
     nodes = match.get_multiple_matches(variable.name) if variable.multiple else [] if one is None else [one]
     return (nodes[0].range().start.index, nodes[-1].range().end.index) if nodes else (0, 0)
 
 
 def _indent_at(text: str, offset: int) -> int:
-    """Return the number of spaces at the beginning of the line of an offset; 0 if the line begins too far before it."""
+    """Return the number of spaces at the beginning of a line; 0 if the line begins too far before `offset`."""
     start = text.rfind("\n", max(0, offset - _LOOK_BACK), offset) + 1
     if not start and offset > _LOOK_BACK:
         return 0
@@ -82,7 +83,7 @@ def _indent_at(text: str, offset: int) -> int:
 
 
 def _indented(text: str, before: int, after: int) -> str:
-    """Return a text whose lines after the first are moved from one indentation to another."""
+    """Return a text with another indentation; the first line stays."""
     if before == after or "\n" not in text:
         return text
     first, *others = text.split("\n")
@@ -92,9 +93,9 @@ def _indented(text: str, before: int, after: int) -> str:
 
 
 def end_of(pattern: Pattern, match: SgNode) -> int | None:
-    """Return the end of the last node of a match that the pattern has, in characters; `None` if it is unknown.
+    """Return the end of the text to replace, in characters: the last node that the pattern names.
 
-    Nodes of the match that follow it, such as a semicolon or an `else`, are not replaced.
+    Nodes of the match after it, such as a semicolon or an `else`, stay. Return `None` if the end is unknown.
     """
     single = [variable.name for variable in pattern.variables if not variable.multiple]
     captured = {name: node.text() for name in single if (node := match.get_match(name)) is not None}

@@ -52,7 +52,7 @@ class Goal:
         kind: Kind of the node.
         text: Text of a node without children.
         named: True for a named node of the grammar.
-        variable: Metavariable that the node is; `None` if it is none.
+        variable: The metavariable, if the node is one; otherwise `None`.
         children: Children, without empty ones.
     """
 
@@ -101,7 +101,7 @@ class Pattern:
 
     @property
     def by_name(self) -> Mapping[str, Variable]:
-        """Metavariables by name; of `$NAME` and `$$$NAME` the first."""
+        """Metavariables by name; if the pattern has both `$NAME` and `$$$NAME`, the first of them."""
         known: dict[str, Variable] = {}
         for one in self.variables:
             if one.name not in known or not one.multiple:
@@ -110,7 +110,7 @@ class Pattern:
 
     @property
     def literals(self) -> tuple[str, ...]:
-        """Texts in one line that each match contains: names and strings, then keywords; of both, the longest first."""
+        """Texts that each match contains: names and strings, then keywords. In both groups, long texts come first."""
         leaves = list(_compared(self.root))
         texts = {line.strip() for leaf in leaves if leaf.named for line in leaf.text.splitlines()} - {""}
         tokens = (leaf.kind for leaf in leaves if not leaf.named and leaf.kind == leaf.text)
@@ -152,7 +152,7 @@ def read_pattern(source: str, language: Language) -> Pattern:
 
 
 def _explain(cause: str) -> str:
-    """Return a cause that ast-grep names as a clause."""
+    """Return the reason that ast-grep gives, as a part of a sentence."""
     if cause.startswith("Multiple AST nodes"):
         return "it has several statements or expressions; a pattern must be one node of the syntax tree"
     if cause.startswith("No AST root"):
@@ -193,7 +193,7 @@ def _goal(node: SgNode, expando: str) -> Goal:
 
 
 def _variable(text: str, expando: str) -> Variable | None:
-    """Return the metavariable that a text is, with another character for `$`."""
+    """Return the metavariable if a text is one, with another character for `$`."""
     sigil = re.escape(expando)
     if found := re.fullmatch(f"{sigil}{{3}}({_NAME})", text):
         return Variable("" if found[1].startswith("_") else found[1], multiple=True)

@@ -160,7 +160,7 @@ def _split(lines: Lines, segment: Segment) -> Iterator[Chunk]:
 def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
     """Return the last line of the part that begins in line `first`.
 
-    The lines `first` to `fresh - 1` overlap with the previous part. `stop` is the last line of the segment.
+    `fresh` is its first line that the previous part does not have, and `stop` the last line of the segment.
     """
     # Divide the remaining lines into as few parts as possible of about the same size, so that the last part is not
     # small. Then move the end of the part back to a blank line, but by at most half of the part.

@@ -183,7 +183,9 @@ def _detect_ollama() -> DetectedProvider:
     provider = "ollama"
     url = ollama_url().removesuffix("/v1")
     if not is_loopback(url):
-        return _not_configured(provider, "OLLAMA_HOST is another machine; name the provider to use it")
+        return _not_configured(
+            provider, "OLLAMA_HOST names another machine; pass the name of the provider to send texts there"
+        )
     try:
         with httpx.Client(trust_env=False, timeout=_OLLAMA_TIMEOUT) as client:
             listed = client.get(f"{url}/api/tags").raise_for_status().json()["models"]
