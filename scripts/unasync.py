@@ -35,6 +35,7 @@ RENAMED = {
     "run_stream": "run_stream_blocking",
     "run_columns": "run_columns_blocking",
     "run_watch": "run_watch_blocking",
+    "run_detect": "run_detect_blocking",
     "run_inside": "run_inside_blocking",
     "run_items": "run_items_blocking",
     "run_scan": "run_scan_blocking",
@@ -48,7 +49,16 @@ WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases of docstrings that differ."""
 
 TIMED = {
-    *("AsyncRunner", "run_code", "run_columns", "run_inside", "run_items", "run_revision_listing", "run_scan"),
+    *(
+        "AsyncRunner",
+        "run_code",
+        "run_detect",
+        "run_columns",
+        "run_inside",
+        "run_items",
+        "run_revision_listing",
+        "run_scan",
+    ),
     *("run_stream", "run_watch", "_runner"),
 }
 """Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""

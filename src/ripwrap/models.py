@@ -367,12 +367,15 @@ class End(Model, frozen=True):
             unless `paths` names the file or `binary` is set. In a memory map (`mmap`, or a few files in `paths`), rg
             looks for NUL only at the start of the file and in matching lines (rg-facts 20).
         stats: Counts for this file.
+        encoding: Encoding that was detected, with `encoding="detect"`; `None` for a file that is UTF-8, or that rg
+            decodes by its byte order mark.
     """
 
     type: Literal["end"] = "end"
     path: FsPath | None = _unwrapped("path")
     binary_offset: int | None = None
     stats: Stats
+    encoding: str | None = None
 
 
 PathErrorKind: TypeAlias = Literal["denied", "missing", "broken_link", "loop", "too_long", "other"]

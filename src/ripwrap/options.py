@@ -170,7 +170,7 @@ class SearchOptions(FileOptions, total=False):
     binary: Annotated[bool, Flag("Search binary files past their first NUL", "files")]
     text: Annotated[bool, Flag("Search binary files as if they were text", "files", short="a")]
     encoding: Annotated[
-        str, Flag("Encoding of files, e.g. utf-16le; none: raw bytes", "files", short="E", value="NAME")
+        str, Flag("Encoding of files, e.g. utf-16le, or detect, or none", "files", short="E", value="NAME")
     ]
     mmap: Annotated[bool, Flag("Use memory maps", "engine", negated=True)]
     no_line_number: Annotated[bool, Flag("Leave out line numbers", "output", short="N")]

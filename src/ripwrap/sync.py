@@ -47,7 +47,7 @@ from ripwrap._operations.rank import RANK_LIMIT, rank_request, run_rank
 from ripwrap._operations.replace import replace_request, run_replace, run_write
 from ripwrap._operations.rules import Rule
 from ripwrap._operations.scan import run_scan_blocking, scan_request
-from ripwrap._operations.search import captures_request, messages_request, search_request
+from ripwrap._operations.search import captures_request, messages_request, refuse_with_detect, search_request
 from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._operations.streams import grep_in_request, run_grep_in_blocking, run_items_blocking, search_in_request
 from ripwrap._operations.structure import FILE_SECONDS, CodeItem, code_request, run_code_blocking, run_replace_code
@@ -215,6 +215,14 @@ def search(
 
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
+    if options.get("encoding") == "detect":
+        from ripwrap._operations.detect import detect_request, run_detect_blocking  # it imports this module
+
+        for name, value in (("captures", captures), ("inside", inside), ("on_progress", on_progress)):
+            refuse_with_detect(name, value)
+        return run_detect_blocking(
+            detect_request(search_request, pattern, cwd, paths, limit, options, on), rg, timeout=timeout
+        )
     if captures:
         with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
         return run_stream_blocking(metered(with_groups_of, on_progress, limit), rg, timeout=timeout)
@@ -250,6 +258,13 @@ def search_messages(
 
     Args and errors are those of `search()`; the summary also has what cannot be read `inside` of files.
     """
+    if options.get("encoding") == "detect":
+        from ripwrap._operations.detect import detect_request, run_detect_blocking  # it imports this module
+
+        refuse_with_detect("inside", inside)
+        return run_detect_blocking(
+            detect_request(messages_request, pattern, cwd, paths, limit, options, on), rg, timeout=timeout
+        )
     if inside:
         from ripwrap._operations.inside import messages_inside_request, run_inside_blocking  # it imports this module
 
@@ -397,6 +412,12 @@ def grep(
     Raises what `search()` raises. It also raises `ValueError` for a negative number and for a `rev` that names no
     revision, and `SearchError` if git fails.
     """
+    detecting = options.get("encoding") == "detect"
+    if detecting:
+        from ripwrap._operations.detect import check_detection  # few calls need it
+
+        others = {"rev": rev, "inside": inside, "near": near, "on": on, "on_progress": on_progress}
+        options = check_detection(options, others)
     condition = near_condition(near, within, options)
     kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
@@ -416,7 +437,12 @@ def grep(
 
         return run_blocking(run_grep_inside(BlockingRunner(rg), grep_inside_request(request, inside)))
     meter = None if on_progress is None else Meter(on_progress, count_json)
-    result = run_blocking(run_grep(BlockingRunner(rg, meter=meter), request))
+    runner = BlockingRunner(rg, meter=meter)
+    if detecting:
+        from ripwrap._operations.detect import with_detected
+
+        request = run_blocking(with_detected(runner, request))
+    result = run_blocking(run_grep(runner, request))
     if meter is not None:
         meter.end(result.files_matched, result.total_matches)
     return result

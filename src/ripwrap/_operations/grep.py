@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack, cast
 
 from ripwrap import _text
 from ripwrap._concurrency import warn_deprecated
@@ -27,6 +27,9 @@ from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.results import FileMatches, GrepResult, StopReason
+
+if TYPE_CHECKING:
+    from ripwrap._operations.detect import Detected
 
 GREP_LIMIT = 100
 GREP_TIMEOUT = 10.0
@@ -120,6 +123,12 @@ async def grep(
     Raises what `search()` raises. It also raises `ValueError` for a negative number and for a `rev` that names no
     revision, and `SearchError` if git fails.
     """
+    detecting = options.get("encoding") == "detect"
+    if detecting:
+        from ripwrap._operations.detect import check_detection  # few calls need it
+
+        others = {"rev": rev, "inside": inside, "near": near, "on": on, "on_progress": on_progress}
+        options = check_detection(options, others)
     condition = near_condition(near, within, options)
     kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
@@ -139,7 +148,12 @@ async def grep(
 
         return await run_grep_inside(AsyncRunner(rg), grep_inside_request(request, inside))
     meter = None if on_progress is None else Meter(on_progress, count_json)
-    result = await run_grep(AsyncRunner(rg, meter=meter), request)
+    runner = AsyncRunner(rg, meter=meter)
+    if detecting:
+        from ripwrap._operations.detect import with_detected
+
+        request = await with_detected(runner, request)
+    result = await run_grep(runner, request)
     if meter is not None:
         meter.end(result.files_matched, result.total_matches)
     return result
@@ -161,6 +175,7 @@ class GrepRequest:
         candidates: Files of an index that may have a match; `None` if all files are searched.
         coverage: Argument of `grep()`.
         near: Condition on the matches; `None` if there is none.
+        detected: Files that are not UTF-8, with `encoding="detect"`; `None` if there are none.
     """
 
     command: Command
@@ -174,6 +189,7 @@ class GrepRequest:
     candidates: Candidates | None = None
     coverage: bool = False
     near: Near | None = None
+    detected: "Detected | None" = None
 
     @property
     def root(self) -> str:
@@ -192,6 +208,8 @@ class GrepRequest:
 
     def first_step(self) -> Step[MatchCollector]:
         """Return the step that searches."""
+        if self.detected is not None:
+            return self.detected.step(self.command, self.page, self.timeout)
         if self.candidates is None:
             return Step(self.command, partial(MatchCollector, self.page), self.timeout)
         candidates = self.candidates
@@ -202,9 +220,12 @@ class GrepRequest:
         """Return the step that searches with other options."""
         return Step(self.command_for(self.query, options), partial(MatchCollector, page), timeout)
 
-    def command_for(self, query: str | tuple[str, ...], options: SearchOptions) -> Command:
-        """Return the command that searches for other patterns, or with other options."""
-        command = search_command(query, os.curdir, self.paths, options, on=self.command.on)
+    def command_for(
+        self, query: str | tuple[str, ...], options: SearchOptions, paths: Sequence[str] | None = None
+    ) -> Command:
+        """Return the command that searches for other patterns, with other options, or in other paths."""
+        known = self.paths if paths is None else paths
+        command = search_command(query, os.curdir, known, options, on=self.command.on)
         return replace(command, cwd=self.command.cwd)
 
 

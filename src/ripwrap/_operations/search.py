@@ -99,6 +99,12 @@ def search(
 
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
+    if options.get("encoding") == "detect":
+        from ripwrap._operations.detect import detect_request, run_detect  # it imports this module
+
+        for name, value in (("captures", captures), ("inside", inside), ("on_progress", on_progress)):
+            refuse_with_detect(name, value)
+        return run_detect(detect_request(search_request, pattern, cwd, paths, limit, options, on), rg)
     if captures:
         with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
         return run_stream(metered(with_groups_of, on_progress, limit), rg)
@@ -131,11 +137,23 @@ def search_messages(
 
     Args and errors are those of `search()`; the summary also has what cannot be read `inside` of files.
     """
+    if options.get("encoding") == "detect":
+        from ripwrap._operations.detect import detect_request, run_detect  # it imports this module
+
+        refuse_with_detect("inside", inside)
+        return run_detect(detect_request(messages_request, pattern, cwd, paths, limit, options, on), rg)
     if inside:
         from ripwrap._operations.inside import messages_inside_request, run_inside  # it imports this module
 
         return run_inside(messages_inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
     return run_stream(messages_request(pattern, cwd, paths, limit, options, on), rg)
+
+
+def refuse_with_detect(name: str, value: object) -> None:
+    """Raise `ValueError` if an argument was given that cannot be combined with `encoding="detect"`."""
+    if value:
+        wrong, other = Hint(name, kind="omit"), Hint("encoding", "detect")
+        raise ValueError(HintedText(wrong, " does not apply to ", other, "; leave one of them out"))
 
 
 def search_request(

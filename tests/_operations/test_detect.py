@@ -1,0 +1,137 @@
+"""`encoding="detect"`: a tree of mixed encodings gives the matches of the same tree in UTF-8."""
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ripwrap
+from ripwrap import End, Match, RipwrapError, Summary, sync
+from ripwrap.binary import RgBinary
+
+Plant = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
+
+CHINESE = "这是一个测试文件\n搜索应该能够找到每一行中文文字\n今天天气很好\n我们去公园散步\n"
+JAPANESE = "これは日本語のテストファイルです。\n検索で見つかるはずの行があります。\n今日は天気がいいので散歩します。\n"
+RUSSIAN = "Это тестовый файл на нашем языке.\nПоиск должен найти каждую строку.\nНынче хорошая погода.\n"  # noqa: RUF001
+FRENCH = """\
+Les élèves de la première année étaient très fatigués après la journée à l'école.
+Où est passé le garçon qui a mangé le gâteau de sa grand-mère ? Il s'est caché derrière la fenêtre.
+L'été dernier, nous avons visité une forêt près de la frontière, où les chênes sont protégés.
+Être prêt à tout, même à échouer, voilà ce que répète le père à sa fille aînée.
+"""
+TEXTS = {
+    "zh.txt": (CHINESE, "gb18030"),
+    "ja.txt": (JAPANESE, "shift_jis"),
+    "sub/ja-euc.txt": (JAPANESE, "euc_jp"),
+    "ru.txt": (RUSSIAN, "cp1251"),
+    "sub/ru.txt": (RUSSIAN, "koi8_r"),
+    "fr.txt": (FRENCH, "latin_1"),
+    "utf8.txt": (CHINESE + RUSSIAN, "utf-8"),
+    "utf16.txt": (RUSSIAN, "utf-16"),
+}
+PATTERNS = ["中文", "天気|天气", r"\bПоиск\b", "élève|très", "файл", r"^\w+ ", "nothing"]  # noqa: RUF001
+
+
+@pytest.fixture
+def mixed(plant: Plant) -> Path:
+    """A folder with a text in each encoding."""
+    return plant({f"mixed/{path}": (text * 3).encode(encoding) for path, (text, encoding) in TEXTS.items()}) / "mixed"
+
+
+@pytest.fixture
+def plain(plant: Plant) -> Path:
+    """The same folder in UTF-8."""
+    return plant({f"plain/{path}": (text * 3).encode() for path, (text, _) in TEXTS.items()}) / "plain"
+
+
+def rows(matches: Any) -> list[tuple[Any, ...]]:
+    return sorted((match.path, match.line_number, match.text, match.spans()) for match in matches)
+
+
+@pytest.mark.rg_matrix
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_matches_are_those_of_the_tree_in_utf8(pattern: str, rg: RgBinary, mixed: Path, plain: Path) -> None:
+    found = rows(sync.search(pattern, cwd=mixed, rg=rg, encoding="detect"))
+    assert found == rows(sync.search(pattern, cwd=plain, rg=rg))
+    page = sync.grep(pattern, cwd=mixed, rg=rg, encoding="detect", limit=5, offset=2)
+    expected = sync.grep(pattern, cwd=plain, rg=rg, limit=5, offset=2)
+    assert rows(page.matches()) == rows(expected.matches())
+    assert [file.path for file in page.files] == [file.path for file in expected.files]  # in path order
+    totals = (page.total_matches, page.files_matched, page.exact, page.next_offset)
+    assert totals == (expected.total_matches, expected.files_matched, expected.exact, expected.next_offset)
+
+
+@pytest.mark.anyio
+async def test_async_search_finds_the_same(mixed: Path, plain: Path) -> None:
+    expected = rows(sync.search("天", cwd=plain))
+    assert rows([one async for one in ripwrap.search("天", cwd=mixed, encoding="detect")]) == expected
+    page = await ripwrap.grep("天", cwd=mixed, encoding="detect")
+    assert rows(page.matches()) == expected
+    *messages, summary = [one async for one in ripwrap.search_messages("天", cwd=mixed, encoding="detect")]
+    assert rows(one for one in messages if isinstance(one, Match)) == expected
+    assert isinstance(summary, Summary)
+    assert summary.stats.matched_lines == len(expected)
+
+
+def test_ends_have_the_encodings_and_the_summary_adds_up(mixed: Path) -> None:
+    *messages, summary = sync.search_messages(r"\S", cwd=mixed, encoding="detect")
+    ends = {one.path: one for one in messages if isinstance(one, End)}
+    assert len(ends) == len(TEXTS) == sum(isinstance(one, End) for one in messages)
+    assert ends["zh.txt"].encoding == "gb18030"
+    assert ends["ja.txt"].encoding == "shift_jis"
+    assert ends["ru.txt"].encoding == "windows-1251"
+    assert (ends["utf8.txt"].encoding, ends["utf16.txt"].encoding) == (None, None)
+    assert isinstance(summary, Summary)
+    assert summary.stats.matched_lines == sum(one.stats.matched_lines for one in ends.values())
+    assert summary.stats.searches_with_match == len(ends)
+
+
+def test_globs_limit_and_max_count_hold(mixed: Path) -> None:
+    assert {one.path for one in sync.search(r"\S", cwd=mixed, encoding="detect", glob="ja*")} == {
+        "ja.txt",
+        str(Path("sub/ja-euc.txt")),
+    }
+    assert len(list(sync.search(r"\S", cwd=mixed, encoding="detect", limit=4))) == 4
+    assert len(list(sync.search("日", cwd=mixed, encoding="detect", limit=1))) == 1
+    assert list(sync.search(r"\S", cwd=mixed, encoding="detect", limit=0)) == []
+    assert len(list(sync.search(r"\S", cwd=mixed, encoding="detect", max_count=1))) == len(TEXTS)
+    (one,) = sync.search("散歩", cwd=mixed, encoding="detect", paths="ja.txt", max_count=1)
+    assert one.path == "ja.txt"
+
+
+def test_binary_files_stay_unsearched(plant: Plant) -> None:
+    folder = plant({"a.bin": b"\0\xff\xfeneedle\n", "b.txt": "needle\n"})
+    assert [one.path for one in sync.search("needle", cwd=folder, encoding="detect")] == ["b.txt"]
+
+
+def test_file_without_a_guess_is_searched_as_utf8(plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
+    noise = bytes(range(0x80, 0x100)) * 20
+    folder = plant({"noise": b"needle " + noise + b"\n"})
+    with caplog.at_level(logging.WARNING, "ripwrap"):
+        assert len(list(sync.search("needle", cwd=folder, encoding="detect"))) == 1
+    guessed = "the encoding of noise is unknown" not in caplog.text
+    (end,) = (one for one in sync.search_messages("needle", cwd=folder, encoding="detect") if isinstance(one, End))
+    assert (end.encoding is not None) is guessed
+
+
+def test_options_that_do_not_apply_are_refused(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {"cwd": mixed, "encoding": "detect"}
+    wrong: dict[str, Any] = {"inside": "zip", "captures": True, "sort": "path", "on_progress": print}
+    for option, value in wrong.items():
+        with pytest.raises(ValueError, match=f"{option}.* does not apply to encoding='detect'; leave one of them out"):
+            sync.search("x", **given, **{option: value})
+    more: dict[str, Any] = {"rev": "main", "inside": "zip", "near": "y"}
+    for option, value in more.items():
+        with pytest.raises(ValueError, match=f"{option}.* does not apply to encoding='detect'; leave one of them out"):
+            sync.grep("x", **given, **{option: value})
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    for call in (sync.search, sync.search_messages, sync.grep):
+        with pytest.raises(
+            RipwrapError, match=r'needs the package charset-normalizer: pip install "ripwrap\[detect\]"'
+        ):
+            call("x", **given)
