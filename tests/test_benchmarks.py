@@ -120,7 +120,8 @@ def test_every_budget_has_a_verdict_on_the_latest_figures() -> None:
         assert len(rows) == len(judged)
 
 
-def test_every_measured_case_is_in_a_section() -> None:
+def test_every_case_is_measured_and_in_a_section() -> None:
+    assert {case.name for _, case in SECTIONS} == cases.TITLES.keys()
     text = report.page(report.FOLDER)
     for one, case in SECTIONS:
         rows = report.table(one, case).splitlines()

@@ -165,6 +165,11 @@ class ColumnsAnswer:
         self._rows = 0
 
     @property
+    def pending(self) -> int:
+        """Number of bytes of the unfinished record."""
+        return self._decoder.pending
+
+    @property
     def ended(self) -> bool:
         """True if rg's summary was read."""
         return self._decoder.summary is not None

@@ -113,6 +113,7 @@ class ListingAnswer(Generic[Item]):
         self._left = limit
         self.full = limit == 0
         self.ended = False  # rg's output does not tell which path is the last one
+        self.pending = 0  # a path is short
         self._decoder = decoder
 
     def feed(self, chunk: bytes) -> Iterator[Item]:

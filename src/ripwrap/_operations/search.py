@@ -256,6 +256,11 @@ class SearchAnswer:
         self._summary: Summary | None = None  # joined summary of the runs that have ended
 
     @property
+    def pending(self) -> int:
+        """Number of bytes of the unfinished record."""
+        return self._decoder.pending
+
+    @property
     def ended(self) -> bool:
         """True if rg's summary was read."""
         return self._decoder.summary is not None

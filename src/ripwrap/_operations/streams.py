@@ -415,9 +415,11 @@ class CollectingAnswer(Generic[MC]):
         names: Names of the items.
         collector: Collector of the matches.
         full: Always False, because all matches are counted.
+        pending: Always 0, because records are not decoded while rg runs.
     """
 
     full = False
+    pending = 0
 
     def __init__(self, collector: MC, names: ItemNames) -> None:
         self.names: ItemNames = names

@@ -17,7 +17,7 @@ from typing import cast
 
 from pydantic_core import from_json
 
-from ripwrap._ripgrep.decoder import DOT_SLASH, MessageDecoder, path_in
+from ripwrap._ripgrep.decoder import DOT_SLASH, LARGE_RECORD, MessageDecoder, path_in
 from ripwrap._ripgrep.framing import MAX_RECORD, Framer
 from ripwrap.columns import Columns
 from ripwrap.models import Match, Span, Submatch, Summary
@@ -43,6 +43,11 @@ class ColumnDecoder:
         self._messages = MessageDecoder(("match",))
 
     @property
+    def pending(self) -> int:
+        """Number of bytes of the unfinished record."""
+        return self._framer.pending
+
+    @property
     def dropped(self) -> Mapping[str, int]:
         """Number of records of each path that were dropped because they are too long."""
         return self._framer.dropped
@@ -62,6 +67,12 @@ class ColumnDecoder:
         Raises:
             DecodeError: A record is malformed. The matches before it are yielded first.
         """
+        if self._framer.pending > LARGE_RECORD:
+            large = self._framer.feed(chunk[: chunk.find(b"\n") + 1 or len(chunk)])
+            chunk = chunk[chunk.find(b"\n") + 1 :] if large else b""
+            matches = [one for one in self._messages.decode_large(large) if isinstance(one, Match)]
+            if matches:
+                yield Columns.of(matches)
         records = self._framer.feed_joined(chunk)
         last = records.rfind(b"\n", 0, -1) + 1
         if records and not records.startswith(_RECORD_START, last):  # the summary, whose type comes last

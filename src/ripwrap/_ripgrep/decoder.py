@@ -11,6 +11,7 @@ Pydantic as bytes, so that they are parsed only once. `_decode_whole()` decodes 
 order. Both paths return the same models.
 """
 
+import itertools
 import json
 import os
 import re
@@ -24,7 +25,7 @@ from pydantic_core import from_json
 from ripwrap._ripgrep.framing import MAX_RECORD, Framer
 from ripwrap._text import plural
 from ripwrap.errors import DecodeError
-from ripwrap.models import Begin, Context, End, FileCount, Match, PathError, Summary
+from ripwrap.models import Begin, Context, End, FileCount, Match, PathError, Submatch, Summary
 
 Record: TypeAlias = Begin | Match | Context | End
 FileTypes: TypeAlias = dict[str, tuple[str, ...]]
@@ -32,6 +33,17 @@ FileTypes: TypeAlias = dict[str, tuple[str, ...]]
 _MODELS: dict[str, type[BaseModel]] = {"match": Match, "context": Context, "begin": Begin, "end": End}
 _KIND_BY_PREFIX = {b'{"type":"%b"' % kind.encode(): kind for kind in _MODELS}
 DOT_SLASH = "." + os.sep
+LARGE_RECORD = 1024 * 1024
+"""Size in bytes above which the submatches of a record are decoded in parts.
+
+Pydantic holds the interpreter's lock while it decodes. A record of 20 MiB may have 400,000 submatches, which take half
+a second. Between two parts, other threads run, and with them an event loop.
+"""
+
+_PART = 1000  # submatches of a part; they take a millisecond
+_SUBMATCHES_KEY = b'"submatches":['
+# A quote inside of a JSON string has a backslash before it, so this is never a part of a string.
+_NEXT_SUBMATCH = b'},{"match":'
 _PATH_KEY = b'{"path":{"text":"'
 # In JSON, the path separator of Windows is escaped: two backslashes.
 _DOT_SLASH_PATH = _PATH_KEY + json.dumps(DOT_SLASH)[1:-1].encode()
@@ -74,6 +86,11 @@ class MessageDecoder:
         self._framer = Framer(max_record, path_in)
 
     @property
+    def pending(self) -> int:
+        """Number of bytes of the unfinished record."""
+        return self._framer.pending
+
+    @property
     def dropped(self) -> Mapping[str, int]:
         """Number of records of each path that were dropped because they are too long."""
         return self._framer.dropped
@@ -90,7 +107,11 @@ class MessageDecoder:
             DecodeError: While iterating, if a record is malformed.
         """
         # The chunk is split now and not lazily, so that it is not lost if the caller stops iterating.
-        return self.decode(self._framer.feed(chunk))
+        is_large = self.pending > LARGE_RECORD
+        records = self._framer.feed(chunk)
+        if not is_large:
+            return self.decode(records)
+        return itertools.chain(self.decode_large(records[:1]), self.decode(records[1:]))
 
     def close(self) -> Iterator[Record]:
         """Return the messages of a last line without a newline; raise what `feed()` raises."""
@@ -110,6 +131,36 @@ class MessageDecoder:
                 message = self._decode(record)
             if message is not None:
                 yield message
+
+    def decode_large(self, records: Iterable[bytes]) -> Iterator[Record]:
+        """Do what `decode()` does, for large records."""
+        for record in records:
+            message = self._decode_in_parts(record)
+            if message is not None:
+                yield message
+
+    def _decode_in_parts(self, record: bytes) -> Record | None:
+        """Decode a large record: first all except its submatches, then these in parts."""
+        start, end = record.rfind(_SUBMATCHES_KEY) + len(_SUBMATCHES_KEY), record.rfind(b"]}}")
+        parts = record[start:end].split(_NEXT_SUBMATCH)
+        if end < start or len(parts) <= _PART:
+            return self._decode(record)
+        message = self._decode(record[:start] + record[end:])
+        if not isinstance(message, Match):
+            return message
+        from pydantic import TypeAdapter  # such records are rare
+
+        submatches: list[Submatch] = []
+        adapter = TypeAdapter(list[Submatch])
+        for first in range(0, len(parts), _PART):
+            part = _NEXT_SUBMATCH.join(parts[first : first + _PART])
+            opened = b"[" if not first else b'[{"match":'
+            closed = b"]" if first + _PART >= len(parts) else b"}]"
+            try:
+                submatches += adapter.validate_json(opened + part + closed)
+            except ValidationError as error:
+                raise _decode_error(record, f"a malformed message; {error}") from error
+        return message.model_copy(update={"submatches": tuple(submatches)})
 
     def _decode(self, record: bytes) -> Record | None:
         """Decode a record of any kind and form."""

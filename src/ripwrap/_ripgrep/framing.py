@@ -40,6 +40,11 @@ class Framer:
         self._size = 0
         self._skipping = False
 
+    @property
+    def pending(self) -> int:
+        """Number of bytes of the unfinished record."""
+        return self._size
+
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the records that `chunk` completes."""
         first, newline, rest = chunk.partition(b"\n")

@@ -129,6 +129,11 @@ class MeteredAnswer(Generic[T]):
         self._meter = meter
 
     @property
+    def pending(self) -> int:
+        """Number of bytes of the unfinished record."""
+        return self._answer.pending
+
+    @property
     def full(self) -> bool:
         """True if the limit of items is reached."""
         return self._answer.full

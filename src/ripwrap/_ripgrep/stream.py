@@ -5,6 +5,7 @@ Each has a loop of its own, which takes 1 µs per record; a bridge from one to t
 """
 
 import functools
+import itertools
 import logging
 import time
 from collections import deque
@@ -16,7 +17,7 @@ import anyio
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.command import Command
-from ripwrap._ripgrep.decoder import FileTypes, decode_types
+from ripwrap._ripgrep.decoder import LARGE_RECORD, FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd, parse_stderr, split
@@ -41,7 +42,13 @@ class Answer(Protocol[T_co]):
     Attributes:
         full: True if the limit of items is reached.
         ended: True if rg is known to have written its last message.
+        pending: Number of bytes of the unfinished record.
     """
+
+    @property
+    def pending(self) -> int:
+        """Number of bytes of the unfinished record."""
+        ...
 
     @property
     def full(self) -> bool:
@@ -139,7 +146,7 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
     while runs.pending:
         async with start_async(binary, runs.pending, overlaid) as child:
             while not answer.full and (chunk := await child.read(whole=answer.ended)):
-                for item in answer.feed(chunk):
+                for item in await _feed(answer, chunk):
                     if answer.full:
                         child.kill()
                     yield item
@@ -155,6 +162,16 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
                 yield item
         except UnknownTypeError:
             raise await with_suggestions(end, binary) from None
+
+
+async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
+    """Return the items that `chunk` completes; a large record is decoded in a thread."""
+    is_large = answer.pending > LARGE_RECORD
+    items = answer.feed(chunk)
+    if not is_large:
+        return items
+    first = await in_thread(lambda: list(itertools.islice(items, 1)))
+    return itertools.chain(first, items)
 
 
 def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
