@@ -91,6 +91,29 @@ def test_ends_have_the_encodings_and_the_summary_adds_up(mixed: Path) -> None:
     assert summary.stats.searches_with_match == len(ends)
 
 
+def test_summary_counts_each_file_once(mixed: Path, plain: Path) -> None:
+    for pattern in ("файл", "nothing"):
+        *_, found = sync.search_messages(pattern, cwd=mixed, encoding="detect")
+        *_, expected = sync.search_messages(pattern, cwd=plain)
+        assert isinstance(found, Summary)
+        assert isinstance(expected, Summary)
+        for name in ("searches", "searches_with_match", "matched_lines", "matches"):
+            assert getattr(found.stats, name) == getattr(expected.stats, name), name
+
+
+def test_encoding_is_guessed_from_the_lines_that_are_not_ascii(plant: Plant) -> None:
+    code = "x = 1  # nothing else here\n" * 3000
+    folder = plant({"a.py": (code + "".join(f"# {line}\n" for line in RUSSIAN.splitlines()) + code).encode("cp1251")})
+    (match,) = sync.search("Поиск", cwd=folder, encoding="detect")
+    assert match.line_number == 3002
+
+
+def test_other_operations_say_that_they_do_not_detect(mixed: Path) -> None:
+    for call in (sync.files_with_matches, sync.count, sync.count_matches, sync.search_columns, sync.replace):
+        with pytest.raises(ValueError, match="encoding='detect' is followed only by search"):
+            call("x", *["y"] * (call is sync.replace), cwd=mixed, encoding="detect")
+
+
 def test_globs_limit_and_max_count_hold(mixed: Path) -> None:
     assert {one.path for one in sync.search(r"\S", cwd=mixed, encoding="detect", glob="ja*")} == {
         "ja.txt",

@@ -26,7 +26,8 @@ from ripwrap._ripgrep.process import split
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import shown
-from ripwrap.binary.resolver import Rg
+from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import End, Stats, Summary
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_timeout
@@ -38,8 +39,9 @@ T = TypeVar("T")
 DETECT = "detect"
 """Value of the option `encoding` that this module follows."""
 
+_READ_BYTES = 1024 * 1024  # of a file, to find its lines that are not ASCII
 SAMPLE_BYTES = 64 * 1024
-"""Number of bytes of a file from which its encoding is guessed."""
+"""Number of bytes of such lines from which the encoding of a file is guessed."""
 
 _NOT_UTF8 = "^.*$"  # `.` matches only valid UTF-8, so lines that do not match have other bytes
 _FILE_NAMES = frozenset(FileOptions.__annotations__)
@@ -170,15 +172,13 @@ def guess_encodings(cwd: str, paths: Iterable[str]) -> dict[str, list[str]]:
     for path in sorted(paths):
         try:
             with open(open_regular_file(cwd, path, follow=True), "rb") as file:
-                raw = file.read(SAMPLE_BYTES)
+                raw = file.read(_READ_BYTES)
         except OSError as error:
             _LOGGER.warning("%s could not be read: %s", shown(path), error)
             continue
         if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             continue
-        if len(raw) == SAMPLE_BYTES:
-            raw = raw[: raw.rfind(b"\n") + 1] or raw  # no character is cut
-        best = from_bytes(raw, cp_isolation=list(_LABELS)).best()
+        best = from_bytes(_sample(raw), cp_isolation=list(_LABELS)).best()
         label = None if best is None else _LABELS.get(best.encoding)
         if label is None:
             _LOGGER.warning("the encoding of %s is unknown; it is searched as UTF-8", shown(path))
@@ -187,16 +187,29 @@ def guess_encodings(cwd: str, paths: Iterable[str]) -> dict[str, list[str]]:
     return files
 
 
+def _sample(raw: bytes) -> bytes:
+    """Return the lines that are not ASCII; other lines would hide the encoding of a few comments."""
+    sample, size = list[bytes](), 0
+    for line in raw.splitlines(keepends=True):
+        if not line.isascii():
+            sample.append(line[:SAMPLE_BYTES])
+            size += len(sample[-1])
+            if size >= SAMPLE_BYTES:
+                break
+    return b"".join(sample) or raw[:SAMPLE_BYTES]
+
+
 async def run_detect(request: DetectRequest[T], rg: Rg) -> AsyncGenerator[T]:
     """List the files that are not UTF-8, and search all files and then these."""
     if request.limit == 0:
         return
-    async with aclosing(run_stream(request.listing, rg)) as listed:
+    binary = await resolve(rg)
+    async with aclosing(run_stream(request.listing, binary)) as listed:
         others = [path async for path in listed]
     files = await in_thread(partial(guess_encodings, request.cwd, others)) if others else {}
-    merged = _Merged[T](request, files)
+    merged = _Merged[T](request, files, binary)
     for search in merged.searches():
-        async with aclosing(run_stream(search, rg)) as messages:
+        async with aclosing(run_stream(search, binary)) as messages:
             async for message in messages:
                 for one in merged.take(message):
                     yield one
@@ -218,11 +231,12 @@ def run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | None
 def _run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
     if request.limit == 0:
         return
-    with closing(run_stream_blocking(request.listing, rg, timeout)) as listed:
+    binary = find(rg, timeout=timeout)
+    with closing(run_stream_blocking(request.listing, binary, timeout)) as listed:
         others = list(listed)
-    merged = _Merged[T](request, guess_encodings(request.cwd, others) if others else {})
+    merged = _Merged[T](request, guess_encodings(request.cwd, others) if others else {}, binary)
     for search in merged.searches():
-        with closing(run_stream_blocking(search, rg, timeout)) as messages:
+        with closing(run_stream_blocking(search, binary, timeout)) as messages:
             for message in messages:
                 yield from merged.take(message)
                 if merged.full:
@@ -237,8 +251,9 @@ class _Merged(Generic[T]):
         full: True if the limit of matches is reached.
     """
 
-    def __init__(self, request: DetectRequest[T], files: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, request: DetectRequest[T], files: Mapping[str, Sequence[str]], rg: RgBinary) -> None:
         self.full = False
+        self._counts_all = rg.version >= (15,)  # before, rg counts only files with matches (rg-facts 25)
         self._request = request
         self._files = files
         self._detected = frozenset(path for paths in files.values() for path in paths)
@@ -279,6 +294,8 @@ class _Merged(Generic[T]):
         if before is None:
             counts = summary.stats.model_dump(exclude={"elapsed"})
             fewer = {name: count - sum(getattr(one, name) for one in self._dropped) for name, count in counts.items()}
+            if self._counts_all:  # the first run has searched the files without a match, too
+                fewer["searches"] -= len(self._detected) - len(self._dropped)
             self._summary = summary.model_copy(update={"stats": summary.stats.model_copy(update=fewer)})
             return
         known = {

@@ -184,6 +184,9 @@ def search_command(
     if _lists_by_counts(mode, checked):
         flag, include_zero = "--count", mode == "files-without-match"
         checked = _limit_to_one(checked)
+    if checked.get("encoding") == "detect":
+        said = " is followed only by search(), search_messages() and grep(); pass the name of an encoding"
+        raise ValueError(HintedText(Hint("encoding", "detect"), said))
     # Without these flags, rg leaves out the name of a single file in these modes.
     framing = () if mode == "json" else ("--null", "--with-filename")
     zero, totals = ("--include-zero",) * include_zero, ("--stats",) * stats
