@@ -270,7 +270,7 @@ def as_rg(message: Any) -> dict[str, Any]:
         hit["match"] = text(hit["match"])
         replacement = hit.pop("replacement")
         hit.update({"replacement": text(replacement)} if replacement is not None else {})
-    for key in ("stats", "location"):
+    for key in ("stats", "location", "encoding"):
         data.pop(key, None)
     return {"type": kind, "data": data}
 
