@@ -1,6 +1,7 @@
 """The MCP server, tested with the SDK's client: in memory, over stdio, and over HTTP."""
 
 import json
+import logging
 import os
 import re
 import signal
@@ -1159,6 +1160,8 @@ def test_command_that_cannot_serve_says_why(flags: list[str], says: str, folder:
     done = run("mcp", *flags, cwd=folder, code=2)
     assert done.stdout == b""
     assert says in done.stderr.decode()
+    logger = logging.getLogger("ripwrap")
+    assert (logger.level, logger.filters) == (logging.NOTSET, [])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias, Unpack
 
 import anyio
@@ -56,17 +57,29 @@ def serve(
         ValueError: There are no roots over HTTP, or an option of the `Workspace` is invalid.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
     """
-    logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
-    _LOGGER.setLevel(logging.INFO)
-    _LOGGER.addFilter(_OnceFilter())
     if transport == "http" and not roots:
         raise ValueError("an HTTP server needs at least one --root DIR: over HTTP, clients cannot name directories")
-    made = server(*roots, **options)
-    warn_without_rg(options.get("rg"))
-    if transport == "stdio":
-        serve_stdio(made)
-    else:
-        serve_http(made, host, port, allowed_hosts)
+    logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
+    with _logging_once():
+        made = server(*roots, **options)
+        warn_without_rg(options.get("rg"))
+        if transport == "stdio":
+            serve_stdio(made)
+        else:
+            serve_http(made, host, port, allowed_hosts)
+
+
+@contextmanager
+def _logging_once() -> Generator[None]:
+    """Log messages from level INFO, each of them once; restore the logger at the end of the block."""
+    level, once = _LOGGER.level, _OnceFilter()
+    _LOGGER.setLevel(logging.INFO)
+    _LOGGER.addFilter(once)
+    try:
+        yield
+    finally:
+        _LOGGER.removeFilter(once)
+        _LOGGER.setLevel(level)
 
 
 class _OnceFilter(logging.Filter):
