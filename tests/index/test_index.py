@@ -17,8 +17,14 @@ import pytest
 
 import ripwrap
 from ripwrap import RipwrapError
+from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap.index import Index, Progress, RefreshResult
+from ripwrap.index.refresh import refresh
+from ripwrap.index.splitting import Chunker
 from ripwrap.index.storage.files import NAME
+from ripwrap.index.storage.store import Store
+from ripwrap.index.storage.tables import View
+from ripwrap.index.workers import Splitter
 from support.opening import refused
 from support.shop import SHOP, held
 
@@ -681,6 +687,31 @@ async def test_concurrent_tasks_get_the_same_results(index: Index) -> None:
 
 
 @pytest.mark.loops("asyncio", "trio")
+def test_refresh_with_an_outdated_list_keeps_files_that_others_have_added(plant: Plant, home: Path) -> None:
+    """The last attempt of a refresh writes although another process has refreshed since the files were listed."""
+    root = plant({"a.py": "alpha\n", "new.py": "alpha\n", "gone.py": "alpha\n"})
+    chunker = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
+    view, store = View(str(root), "main", '["--"]'), Store(home, {"chunker": chunker.version})
+
+    def write(paths: list[str], generation: int | None, *, insist: bool) -> tuple[RefreshResult, int | None] | None:
+        splitter = Splitter(chunker)
+        return store.run(
+            lambda database: refresh(database, store.postings, view, paths, splitter, generation, None, insist=insist)
+        )
+
+    done = write(["a.py", "gone.py", "new.py"], None, insist=False)
+    assert done is not None
+    (root / "gone.py").unlink()
+    assert write(["a.py"], None, insist=False) is None
+    outdated = write(["a.py"], None, insist=True)
+    assert outdated is not None
+    assert (outdated[0].unchanged, outdated[0].removed) == (2, 1)
+    current = write(["a.py"], outdated[1], insist=False)
+    assert current is not None
+    assert (current[0].unchanged, current[0].removed) == (1, 1)
+    store.close()
+
+
 @pytest.mark.anyio
 async def test_closed_index_is_reopened_on_use(index: Index) -> None:
     me = psutil.Process()

@@ -9,6 +9,7 @@ same as that of a new index; see `storage/postings.py`.
 """
 
 import logging
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -99,7 +100,8 @@ def refresh(
         splitter: Splitter of the files.
         expected: Generation of the view before the files were listed.
         progress: Function that is called in this thread, after every few files.
-        insist: Write even if another process has refreshed the view since the files were listed.
+        insist: Write even if another process has refreshed the view since the files were listed. A file that is not in
+            the list is then removed only if it does not exist, because it may be newer than the list.
 
     Returns:
         The result, without its duration, and the generation of the view. `None` if another process has refreshed the
@@ -109,7 +111,7 @@ def refresh(
 
     # Files are compared before the write lock is taken, so that a refresh without differences does not wait for another
     # process. If the generation of the view has changed, another process has refreshed it, and the list of paths may be
-    # stale. The caller then lists the files again; on its last attempt, it writes anyway. All rows are written in one
+    # stale. The caller then lists the files again; on its last attempt, it insists. All rows are written in one
     # transaction (https://sqlite.org/isolation.html): searches see the state before or after the transaction, even if
     # this process is killed.
     found, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
@@ -125,7 +127,7 @@ def refresh(
         _tidy(database, postings, reader, counts)
         return _make_result(len(found.paths), notes, counts, 0), generation
     stamps = found.by_path()
-    differing, gone = _find_differences(view, known, stamps, counts)
+    differing, gone = _find_differences(view, known, stamps, counts, outdated=generation != expected)
     if differing or gone or generation is None:
         try:
             with write_transaction(database), postings.writing(database, len(differing)) as writer:
@@ -134,7 +136,7 @@ def refresh(
                     if not insist:
                         return None
                     known = rows_of(database, number_of(database, view))
-                    differing, gone = _find_differences(view, known, stamps, counts)
+                    differing, gone = _find_differences(view, known, stamps, counts, outdated=True)
                 _write_differences(
                     database, writer, view, splitter, known, stamps, sorted(differing), gone, counts, progress
                 )
@@ -158,9 +160,18 @@ def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, co
 
 
 def _find_differences(
-    view: View, known: Mapping[str, Row], stamps: Mapping[str, Stamp], counts: _Counts
+    view: View, known: Mapping[str, Row], stamps: Mapping[str, Stamp], counts: _Counts, *, outdated: bool
 ) -> tuple[list[str], set[str]]:
-    """Return the paths to read, and the paths that are gone."""
+    """Return the paths to read, and the paths that are gone.
+
+    Args:
+        view: The view.
+        known: Rows of the view, by path.
+        stamps: Stamps of the listed files, by path.
+        counts: Counts of the refresh.
+        outdated: Rows may be newer than the list. A file that is not in the list is then gone only if it does not
+            exist; if it has become ignored, the next refresh removes its row.
+    """
     differing: list[str] = []
     follow = view.follows
     for path, stamp in stamps.items():
@@ -175,7 +186,10 @@ def _find_differences(
             continue
         counts.unreadable.pop(path, None)
         differing.append(path)
-    return differing, known.keys() - stamps.keys()
+    gone = known.keys() - stamps.keys()
+    if outdated:
+        gone = {path for path in gone if not os.path.lexists(os.path.join(view.root, path))}
+    return differing, gone
 
 
 def _write_differences(
