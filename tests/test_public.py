@@ -95,7 +95,7 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
         ),
         ("from ripwrap import *", {*HEAVY, "numpy", "ripwrap.index"}),
         ("import ripwrap.sync", {*HEAVY, "numpy", "ripwrap.index"}),
-        ("import ripwrap.workspace", {"sqlite3", "httpx", "ripwrap._ranking", "ripwrap._operations.rank"}),
+        ("import ripwrap.workspace", {*BUILDS, "sqlite3", "httpx", "ripwrap._ranking", "ripwrap._operations.rank"}),
         ("from ripwrap.sync import Index", {*HEAVY, "numpy", "ripwrap.index.watch"}),
         ("from ripwrap.index import Embedder, Limits", {*HEAVY, "numpy", "ripwrap.index.embeddings.registry"}),
     ],

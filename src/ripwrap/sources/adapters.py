@@ -8,12 +8,15 @@ reads `*.pptx`. The value of the entry point is an `Adapter`.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ripwrap.errors import Hint, HintedText
 from ripwrap.sources.base import Adapter
+
+# `importlib.metadata` imports the package `email`, which takes 8 ms. So it is imported where it is used.
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "ripwrap.inside"
 _EXTRA = "ripwrap[documents]"
@@ -40,6 +43,8 @@ class Format:
     @property
     def version(self) -> str:
         """Version of the adapter. Cached texts that were read by another version are not used."""
+        from importlib.metadata import PackageNotFoundError, version
+
         try:
             return f"{self.target} {version(self.distribution) if self.distribution else ''}"
         except PackageNotFoundError:
@@ -51,6 +56,8 @@ class Format:
         Raises:
             ImportError, AttributeError: The module or the function does not exist.
         """
+        from importlib.metadata import EntryPoint
+
         return cast("Adapter", EntryPoint(self.name, self.target, GROUP).load())
 
 
@@ -79,11 +86,13 @@ def installed_formats() -> Iterator[str]:
 @cache
 def _added() -> dict[str, Format]:
     """Return the formats that entry points add, by name."""
+    from importlib.metadata import entry_points
+
     found = entry_points(group=GROUP)
     return {one.name: Format(one.name, f".{one.name.lower()}", one.value, "", _owner(one)) for one in found}
 
 
-def _owner(point: EntryPoint) -> str:
+def _owner(point: "EntryPoint") -> str:
     return "" if point.dist is None else point.dist.name
 
 
