@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, wraps
 from json import loads
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast
 
 import anyio
 from cyclopts import App, Parameter
@@ -47,7 +47,10 @@ from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
+    from ripwrap import sync
     from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
+
+T = TypeVar("T")
 
 Root = Annotated[str, Parameter(help="Directory of the files")]
 
@@ -81,28 +84,31 @@ class IndexOptions:
         Parameter(help="How files are split: at definitions, or by lines"),
     ] = "auto"
 
-    def of(self, root: str, options: FileOptions) -> "Index":
-        """Return the index of a directory."""
-        from ripwrap.index import Index
-
-        with printed_warnings():  # a warning if 'auto' leaves out an embedder
-            return Index(root, **self._arguments(), **options)
-
     def existing(self, root: str, options: FileOptions) -> "Index":
         """Return the index of an existing directory.
 
         Raises:
             ValueError: The directory does not exist.
         """
+        from ripwrap.index import Index
+
+        return self._make(Index, root, options)
+
+    def blocking(self, root: str, options: FileOptions) -> "sync.Index":
+        """Return the blocking index of an existing directory; raise what `existing()` raises."""
+        from ripwrap import sync
+
+        return self._make(sync.Index, root, options)
+
+    def _make(self, kind: Callable[..., T], root: str, options: FileOptions) -> T:
         if not os.path.isdir(root):
             what = "is not a directory" if os.path.lexists(root) else "does not exist"
             raise ValueError(
                 f"ROOT must be a directory; {shown(os.path.abspath(root)) if root else 'an empty path'} {what}"
             )
-        return self.of(root, options)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if value is not None}
+        arguments = {name: value for name, value in vars(self).items() if value is not None}
+        with printed_warnings():  # a warning if 'auto' leaves out an embedder
+            return kind(root, **arguments, **options)
 
 
 @Parameter(name="*")
@@ -278,15 +284,12 @@ def watch(
 
     Each refresh that found a difference prints a line.
     """
-    found = settings.existing(root, options)
-
-    async def keep() -> None:
-        async with contextlib.aclosing(found.watch()) as refreshes:
-            async for done in refreshes:
-                print_json(done) if json else print_refreshed(done)
-                sys.stdout.flush()
-
-    anyio.run(keep)
+    # Blocking, because asyncio may notice a Ctrl-C late: only at its next event, if the signal arrives just before the
+    # loop waits.
+    with contextlib.closing(settings.blocking(root, options).watch()) as refreshes:
+        for done in refreshes:
+            print_json(done) if json else print_refreshed(done)
+            sys.stdout.flush()
     return FOUND
 
 
