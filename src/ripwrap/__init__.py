@@ -22,7 +22,7 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 Public names are loaded at first use, which takes 0.2 s. `from ripwrap import search` at the top of a module loads them
 before an event loop runs.
 
-General layout: nine layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
+General layout: eight layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
 Names with an underscore are private.
 
     cli, frameworks, testing
@@ -32,8 +32,8 @@ Names with an underscore are private.
     _operations
     _ripgrep, _ranking
     binary, results, edits, sources, _code, _ignore
-    _display, columns
-    models, options, errors, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency, _windows
+    models, options, errors, columns, _display, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency,
+        _windows
 """
 
 import logging
