@@ -319,6 +319,7 @@ def search_columns(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, `batch` is below 1, there is no pattern, or a pattern, path or option has a
             NUL.
+        TypeError: `limit` or `batch` is not an int.
         FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
             are logged as unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
@@ -328,8 +329,8 @@ def search_columns(
         DecodeError: rg's output is malformed.
         TimeoutError: The call took more than `timeout` seconds.
 
-    The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors. An error
-    during the search comes after a batch with the matches before it.
+    The call itself raises `ValidationError`, `ValueError` and `TypeError`. The first iteration raises the other errors.
+    An error during the search comes after a batch with the matches before it.
     """
     return run_columns_blocking(
         columns_request(pattern, cwd, paths, limit, batch, options, on, on_progress), rg, timeout=timeout

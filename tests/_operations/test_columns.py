@@ -53,6 +53,12 @@ def test_batch_below_one_is_refused(batch: int, hundred: Path) -> None:
         sync.search_columns("needle", cwd=hundred, batch=batch)
 
 
+@pytest.mark.parametrize("batch", ["3", 2.5, True, None])
+def test_batch_that_is_not_an_int_is_refused(batch: Any) -> None:
+    with pytest.raises(TypeError, match=f"batch must be an int, got {type(batch).__name__}"):
+        sync.search_columns("x", batch=batch)
+
+
 def test_context_replacements_and_odd_texts_do_not_change_the_rows(plant: Plant) -> None:
     folder = plant({"a": b"x\nn\xe9edle needle\r\ny\n", "b": "é needle\n\n", os.fsdecode(b"\xff"): "needle"})
     options: dict[str, Any] = {"cwd": folder, "sort": "path", "context": 1, "crlf": True}

@@ -71,6 +71,7 @@ def search_columns(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, `batch` is below 1, there is no pattern, or a pattern, path or option has a
             NUL.
+        TypeError: `limit` or `batch` is not an int.
         FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
             are logged as unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
@@ -79,8 +80,8 @@ def search_columns(
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
         DecodeError: rg's output is malformed.
 
-    The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors. An error
-    during the search comes after a batch with the matches before it.
+    The call itself raises `ValidationError`, `ValueError` and `TypeError`. The first iteration raises the other errors.
+    An error during the search comes after a batch with the matches before it.
     """
     return run_columns(columns_request(pattern, cwd, paths, limit, batch, options, on, on_progress), rg)
 
@@ -113,6 +114,8 @@ def columns_request(
     on_progress: OnProgress | None = None,
 ) -> ColumnsRequest:
     """Check the arguments, and return the request of `search_columns()`."""
+    if not isinstance(batch, int) or isinstance(batch, bool):
+        raise TypeError(f"batch must be an int, got {type(batch).__name__}")
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch}")
     command = search_command(pattern, cwd, paths, options, on=on)
