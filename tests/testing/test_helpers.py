@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,12 @@ def test_tree_refuses_paths_outside(path: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a path must be that of a file in the tree"):
         testing.write_tree(tmp_path, {"good": "", path: ""})
     assert not list(tmp_path.iterdir())
+
+
+def test_tree_refuses_a_text_that_is_neither_str_nor_bytes() -> None:
+    texts: Any = {"a.py": 3}
+    with pytest.raises(TypeError, match=r"the text of 'a\.py' must be a str or bytes, got int"), testing.tree(texts):
+        pass
 
 
 def test_match_has_each_occurrence() -> None:

@@ -32,6 +32,7 @@ def tree(files: Mapping[str, str | bytes]) -> Generator[Path]:
 
     Raises:
         ValueError: A path is absolute, is empty, or leads out of the directory.
+        TypeError: A text is neither a str nor bytes.
     """
     with tempfile.TemporaryDirectory(prefix="ripwrap-", ignore_cleanup_errors=os.name == "nt") as directory:
         yield write_tree(os.path.realpath(directory), files)
@@ -46,15 +47,23 @@ def write_tree(directory: str | os.PathLike[str], files: Mapping[str, str | byte
 
     Raises:
         ValueError: A path is absolute, is empty, or leads out of the directory. Nothing is written.
+        TypeError: A text is neither a str nor bytes. Nothing is written.
         OSError: A file cannot be written.
     """
     root = Path(directory)
-    named = [(_relative(path), text) for path, text in files.items()]
-    for path, text in named:
+    contents = [(_relative(path), _content(path, text)) for path, text in files.items()]
+    for path, content in contents:
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(text.encode() if isinstance(text, str) else text)
+        target.write_bytes(content)
     return root
+
+
+def _content(path: str, text: str | bytes) -> bytes:
+    """Return the bytes of a file in a tree."""
+    if not isinstance(text, (str, bytes)):
+        raise TypeError(f"the text of {path!r} must be a str or bytes, got {type(text).__name__}")
+    return text.encode() if isinstance(text, str) else text
 
 
 def _relative(path: str) -> PurePath:
