@@ -37,7 +37,7 @@ _OPTIONAL_ATTRIBUTES = ("security.", "trusted.")
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """Metadata of a file, as a new content in its place gets it.
+    """Metadata of a file, to be set on the file that replaces it.
 
     Attributes:
         status: Result of `stat()`.

@@ -140,8 +140,9 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
 def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
     """Choose at most `max_lines` lines of a span to show, and return their numbers.
 
-    The matching lines (`place`) are chosen first, at least the first of them. Most other lines are near the match. Of
-    the first lines of the span, half as many are chosen as before the match; of its last lines, a quarter.
+    The matching lines (`place`) are chosen first, at least one of them. Then lines are chosen at three places: around
+    the match, at the start of the span, and at its end. The start gets half as many lines as each side of the match,
+    and the end a quarter.
     """
     count = span.last - span.first + 1
     if count <= max_lines:

@@ -135,7 +135,8 @@ def search_messages(
     `Summary`, with the paths that rg could not read. Files are never interleaved. `limit` counts matches; when it is
     reached, the stream ends without an `End` or `Summary`.
 
-    Args and errors are those of `search()`; the summary also has what cannot be read `inside` of files.
+    Args and errors are those of `search()`. With `inside`, the errors of the summary include the parts of files that
+    could not be read.
     """
     if options.get("encoding") == "detect":
         from ripwrap._operations.detect import detect_request, run_detect  # it imports this module

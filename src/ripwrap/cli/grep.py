@@ -73,13 +73,13 @@ class NearOptions:
     ] = None
 
     def check(self, others: Sequence[str]) -> bool:
-        """Return True if only lines near others are wanted.
+        """Check the flags, and return True if `--near` was given.
 
         Args:
-            others: Flags that were given and do not apply.
+            others: Given flags that cannot be combined with `--near`.
 
         Raises:
-            ValueError: A flag does not apply.
+            ValueError: `--near` was given with one of them, or `--within` without `--near`.
         """
         if self.within is not None and not self.near:
             raise ValueError("--within is a distance from --near; add --near, or leave --within out")

@@ -47,7 +47,8 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
     roots = [Root(name=names[path], path=path) for path in paths]
     kept = [root for root in roots if (not only or _matches(root, only)) and not _matches(root, exclude)]
     if not kept:
-        raise ValueError(f"only={list(only)!r} and exclude={list(exclude)!r} exclude all {len(roots)} roots")
+        given = f"only={list(only)!r} and exclude={list(exclude)!r}"
+        raise ValueError(f"no root is left of {len(roots)} after {given}; change one of them")
     return kept
 
 

@@ -117,7 +117,10 @@ class NearbyOutline:
         self._none_above = 0
 
     def enclosing(self, line: int) -> Section | None:
-        """Return the innermost section around a line, from 1; its `end_line` is a line that was read."""
+        """Return the innermost section around a line; lines are counted from 1.
+
+        Only a part of the file is read, so the section may end later in the file than its `end_line`.
+        """
         language = self._language
         if isinstance(language, Indented) and language.plain and self._nearest_definition(language, line) < 0:
             below = self._lines[line : line + _LOOKAHEAD_LINES]

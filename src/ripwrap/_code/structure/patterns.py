@@ -174,7 +174,7 @@ def _with_expando(source: str, expando: str) -> str:
 
 
 def _only_child(node: SgNode) -> SgNode | None:
-    """Return the child of a node with one child; a second one may be missing in the source, or have no kind."""
+    """Return the only child of a node, or `None`. A second child without a kind or without text is not counted."""
     children = node.children()
     if len(children) == 1 or (len(children) == 2 and (not children[1].kind() or is_empty(children[1]))):
         return children[0]

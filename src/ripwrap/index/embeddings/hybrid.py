@@ -385,7 +385,7 @@ class HybridSearch:
 def _process_lock(folder: Path, model: str) -> ProcessLock:
     """Return the lock that a process holds while it embeds texts with a model.
 
-    The name of its file is that of the search graph of view 0, with `.lock` at the end.
+    Its file is named like a file of vectors, with `.lock` at the end.
     """
     return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
 

@@ -338,7 +338,10 @@ def _last_length(words: int) -> int:
 
 
 def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
-    """Yield lengths of filler documents that make the mean length `_MEAN_WORDS`; tantivy rounds none of them."""
+    """Yield the lengths of filler documents, with which the mean length of all documents is `_MEAN_WORDS`.
+
+    tantivy stores each of these lengths exactly; see `next_length()`.
+    """
     lacking = len(lengths) * _MEAN_WORDS - sum(lengths)
     while lacking <= -_MEAN_WORDS:
         yield 0
