@@ -1,6 +1,7 @@
 """`encoding="detect"`: a tree of mixed encodings gives the matches of the same tree in UTF-8."""
 
 import logging
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -142,6 +143,79 @@ def test_file_without_a_guess_is_searched_as_utf8(plant: Plant, caplog: pytest.L
     assert (end.encoding is not None) is guessed
 
 
+def test_limit_counts_only_matches_that_are_yielded(plant: Plant) -> None:
+    # The second bytes of Shift-JIS are ASCII letters, so the search of the raw bytes finds matches that do not count.
+    folder = plant({"a.txt": (JAPANESE * 200).encode("shift_jis")} | {f"{number}.txt": "t\n" for number in range(9)})
+    for limit in (1, 8, 9, 10):
+        matches = sync.search(r"[a-z\\]", cwd=folder, encoding="detect", limit=limit)
+        assert len(list(matches)) == min(limit, 9)
+    *_, last = sync.search_messages(r"[a-z\\]", cwd=folder, encoding="detect", limit=10)
+    assert isinstance(last, Summary)
+    assert (last.stats.searches_with_match, last.stats.matched_lines) == (9, 9)
+
+
+@pytest.mark.parametrize("wrong", [b"caf\xe9\n", b"\xa9 2020\n", b"abc \xd6\xd0\n", b"cut \xe4\xb8\n"])
+def test_text_in_utf8_with_a_few_errors_is_searched_as_utf8(plant: Plant, wrong: bytes) -> None:
+    texts = {"fr.txt": FRENCH, "ru.txt": RUSSIAN, "zh.txt": CHINESE}
+    folder = plant({name: text.encode() * 2 + wrong + text.encode() for name, text in texts.items()})
+    for pattern in ("forêt", "Поиск", "天气"):
+        assert len(list(sync.search(pattern, cwd=folder, encoding="detect"))) == 3
+
+
+def test_encoding_is_guessed_from_a_long_line_that_is_cut_within_a_character(plant: Plant) -> None:
+    texts = {"gb18030": CHINESE, "shift_jis": JAPANESE, "euc_jp": JAPANESE}
+    for start in ("", "x"):
+        folder = plant(
+            {name: (start + text.replace("\n", "") * 2000).encode(name) + b"\n" for name, text in texts.items()}
+        )
+        found = sync.search("天气|天気", cwd=folder, encoding="detect")
+        assert sorted(str(one.path) for one in found) == sorted(texts)
+
+
+def test_encoding_is_guessed_from_text_that_comes_late(plant: Plant) -> None:
+    folder = plant({"a.log": b"a line of a log\n" * 100_000 + (RUSSIAN * 3).encode("cp1251")})
+    assert len(list(sync.search("Поиск", cwd=folder, encoding="detect"))) == 3
+
+
+@pytest.mark.rg_matrix
+def test_encodings_of_files_with_nul_bytes_are_detected_if_these_are_searched(plant: Plant, rg: RgBinary) -> None:
+    text = (RUSSIAN * 2).encode("cp1251")
+    options: dict[str, Any] = {"rg": rg, "encoding": "detect"}
+    folder = plant({"a.txt": text * 1000 + b"\0" + text})  # after the first block, so that it is searched
+    assert len(list(sync.search("Поиск", cwd=folder, **options))) >= 1000
+    folder = plant({"a.txt": text + b"\0" + text})
+    assert list(sync.search("Поиск", cwd=folder, **options)) == []
+    assert len(list(sync.search("Поиск", cwd=folder, text=True, **options))) == 4
+    assert len(list(sync.search("Поиск", cwd=folder, null_data=True, **options))) == 2
+
+
+def test_unreadable_path_is_logged_once(mixed: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert list(sync.search("散歩", cwd=mixed, paths=["missing", "ja.txt"], encoding="detect"))
+    assert caplog.text.count("missing") == 1
+
+
+def test_explanation_searches_each_file_in_its_encoding(mixed: Path) -> None:
+    said = sync.grep("ПОИСК", cwd=mixed, glob="*ru.txt", encoding="detect", explain=True).message
+    assert "There would be 6 matches in 2 files if case is ignored" in said
+
+
+@pytest.mark.posix
+@pytest.mark.anyio
+async def test_files_that_are_not_known_in_time_make_the_result_inexact(
+    tmp_path: Path, mixed: Path, rg: RgBinary
+) -> None:
+    slow = tmp_path / "rg"
+    slow.write_text(
+        f'#!/bin/sh\ncase "$*" in *--files-with-matches*) sleep 60;; esac\nexec {shlex.quote(str(rg.path))} "$@"\n'
+    )
+    slow.chmod(0o755)
+    options: dict[str, Any] = {"cwd": mixed, "encoding": "detect", "rg": slow, "timeout": 1}
+    for result in (await ripwrap.grep("天气", **options), sync.grep("天气", **options)):
+        assert (result.total_matches, result.exact, result.stop_reason) == (3, False, "timeout")
+    with pytest.raises(TimeoutError, match="timeout=1 seconds"):
+        list(sync.search("天气", **options))
+
+
 def test_options_that_do_not_apply_are_refused(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {"cwd": mixed, "encoding": "detect"}
     wrong: dict[str, Any] = {"inside": "zip", "captures": True, "sort": "path", "on_progress": print}
@@ -152,6 +226,9 @@ def test_options_that_do_not_apply_are_refused(mixed: Path, monkeypatch: pytest.
     for option, value in more.items():
         with pytest.raises(ValueError, match=f"{option}.* does not apply to encoding='detect'; leave one of them out"):
             sync.grep("x", **given, **{option: value})
+    nothing: dict[str, Any] = {"inside": [], "near": []}
+    assert sync.grep("散歩", **given, **nothing).total_matches == 6
+    assert len(list(sync.search("散歩", **given, sort="none"))) == 6
     monkeypatch.setitem(sys.modules, "charset_normalizer", None)
     for call in (sync.search, sync.search_messages, sync.grep):
         with pytest.raises(

@@ -810,6 +810,17 @@ def test_rg_buffers_files_with_matches_and_not_counts(rg: RgBinary, plant: Plant
     assert list(sync.files_with_matches("needle", cwd=folder, rg=rg)) == ["a"]
 
 
+@pytest.mark.fact(51)
+def test_rg_lists_an_inverted_match_before_a_nul_byte_if_it_stops_at_the_match(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({"a": b"hay\n" * 100_000 + b"\0"})
+    arguments = ["--no-config", "--files-with-matches", "--invert-match", "needle"]
+    listed = [
+        subprocess.run([rg.path, *arguments, *more], cwd=folder, capture_output=True, check=False).stdout
+        for more in (["--max-count=1"], [])
+    ]
+    assert listed == [b"a\n", b"a\n" if rg.version < (15,) else b""]
+
+
 @pytest.mark.fact(53)
 def test_rg_applies_iglobs_last_and_not_to_named_files(rg: RgBinary, plant: Plant) -> None:
     names = (".env", "sub/.ENV", "secrets/a", "sub/SECRETS/.ENV/b", "ok")

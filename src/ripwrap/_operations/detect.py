@@ -6,20 +6,24 @@ all files as usual, and these files again, with a run for each encoding. What th
 
 import codecs
 import logging
+import math
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ripwrap._concurrency import in_thread
+from ripwrap._concurrency import CANCELLED, in_thread
 from ripwrap._operations.counts import paths_request
+from ripwrap._operations.files import ListingAnswer
 from ripwrap._operations.search import sum_summaries
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest
 from ripwrap._ripgrep.process import split
@@ -30,7 +34,7 @@ from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import End, Stats, Summary
-from ripwrap.options import FileOptions, SearchOptions, StrPath, check_timeout
+from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 
 if TYPE_CHECKING:
     from ripwrap._operations.grep import GrepRequest
@@ -39,12 +43,17 @@ T = TypeVar("T")
 DETECT = "detect"
 """Value of the option `encoding` that this module follows."""
 
-_READ_BYTES = 1024 * 1024  # of a file, to find its lines that are not ASCII
+_READ_BYTES = 1024 * 1024  # from the first byte on that is not ASCII, to find lines that are not ASCII
 SAMPLE_BYTES = 64 * 1024
 """Number of bytes of such lines from which the encoding of a file is guessed."""
 
 _NOT_UTF8 = "^.*$"  # `.` matches only valid UTF-8, so lines that do not match have other bytes
-_FILE_NAMES = frozenset(FileOptions.__annotations__)
+_FILE_NAMES = frozenset(FileOptions.__annotations__) | {"binary", "text"}
+_UTF8_RATIO = 3
+"""Minimum number of valid UTF-8 characters for each invalid byte of a text that is UTF-8 with a few errors. Texts in
+other encodings have fewer than one, because a byte of a letter is rarely followed by the bytes that UTF-8 needs.
+"""
+_INVALID = frozenset(map(chr, range(0xDC80, 0xDD00)))  # from `surrogateescape`
 _LOGGER = logging.getLogger("ripwrap")
 
 # Labels of the Encoding Standard, which rg follows (https://encoding.spec.whatwg.org/#names-and-labels), for Python's
@@ -119,14 +128,16 @@ def detect_request(
     plain = check_detection(options, {"on": on, "sort": options.get("sort"), "sortr": options.get("sortr")})
     if not isinstance(paths, (str, bytes, os.PathLike)):
         paths = tuple(paths)
-    main = make(pattern, cwd, paths, limit, plain)
+    if not isinstance(pattern, (str, bytes)):
+        pattern = tuple(pattern)
+    main = make(pattern, cwd, paths, None, plain)  # without the limit, because some of its matches are dropped
     root = main.command.cwd
 
     def again(files: Sequence[str], label: str, left: int | None) -> StreamRequest[T]:
         found = make(pattern, cwd, files, left, cast("SearchOptions", {**plain, "encoding": label}))
         return replace(found, command=replace(found.command, cwd=root))
 
-    return DetectRequest(root, listing_request(main.command, paths, plain), main, again, limit)
+    return DetectRequest(root, listing_request(main.command, paths, plain), main, again, check_limit(limit))
 
 
 def check_detection(options: SearchOptions, others: Mapping[str, object]) -> SearchOptions:
@@ -141,7 +152,7 @@ def check_detection(options: SearchOptions, others: Mapping[str, object]) -> Sea
         ValueError: One of `others` is given.
     """
     for name, value in others.items():
-        if value not in (None, False, (), ""):
+        if value not in (None, False, (), [], "", "none"):
             wrong = Hint(name, kind="omit")
             said = (" does not apply to ", Hint("encoding", DETECT), "; leave one of them out")
             raise ValueError(HintedText(wrong, *said))
@@ -155,31 +166,52 @@ def check_detection(options: SearchOptions, others: Mapping[str, object]) -> Sea
 
 def listing_request(command: Command, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> StreamRequest[str]:
     """Return the request that lists the files that are not UTF-8, among those that a command searches."""
-    files = {name: value for name, value in options.items() if name in _FILE_NAMES}
-    wanted = cast("SearchOptions", {**files, "encoding": "none", "invert_match": True})
+    files: dict[str, Any] = {name: value for name, value in options.items() if name in _FILE_NAMES}
+    if options.get("null_data"):
+        files["text"] = True  # with `null_data`, no file is binary
+    # With `--files-with-matches --invert-match`, rg 15 reads to the end of a file unless it is told to stop at a match,
+    # and then leaves out files with a NUL (rg-facts 51).
+    wanted = cast("SearchOptions", {**files, "encoding": "none", "invert_match": True, "max_count": 1})
     request = paths_request(_NOT_UTF8, os.curdir, paths, None, wanted, matching=True)
-    return replace(request, command=replace(request.command, cwd=command.cwd))
+    return StreamRequest(replace(request.command, cwd=command.cwd), lambda: _SilentListing(PathDecoder(), None))
 
 
-def guess_encodings(cwd: str, paths: Iterable[str]) -> dict[str, list[str]]:
+class _SilentListing(ListingAnswer[str]):
+    """Answer that logs no unreadable paths, because the search that follows does."""
+
+    def finish(self, end: Exit) -> Iterator[str]:  # noqa: ARG002 - see above
+        return iter(())
+
+
+def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) -> dict[str, list[str]]:
     """Return the files of each encoding, as a label for rg. Files whose encoding is unknown are logged as warnings.
 
-    A file with a byte order mark of UTF-16 is left out, because rg decodes it.
-    """
-    from charset_normalizer import from_bytes
+    Files that rg decodes by itself are left out: those with a byte order mark, and those that are UTF-8 except for a
+    few bytes.
 
+    Args:
+        cwd: Directory of the paths.
+        paths: Files.
+        deadline: Time of `time.monotonic()` after which no further file is read.
+
+    Raises:
+        TimeoutError: The call was cancelled.
+    """
     files: dict[str, list[str]] = {}
     for path in sorted(paths):
+        if CANCELLED.get().is_set():
+            raise TimeoutError("the call was cancelled")
+        if time.monotonic() >= deadline:
+            break
         try:
             with open(open_regular_file(cwd, path, follow=True), "rb") as file:
-                raw = file.read(_READ_BYTES)
+                sample, is_cut = _sample(file)
         except OSError as error:
             _LOGGER.warning("%s could not be read: %s", shown(path), error)
             continue
-        if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if not sample or _is_utf8(sample):
             continue
-        best = from_bytes(_sample(raw), cp_isolation=list(_LABELS)).best()
-        label = None if best is None else _LABELS.get(best.encoding)
+        label = _guess(sample, is_cut=is_cut)
         if label is None:
             _LOGGER.warning("the encoding of %s is unknown; it is searched as UTF-8", shown(path))
         else:
@@ -187,16 +219,44 @@ def guess_encodings(cwd: str, paths: Iterable[str]) -> dict[str, list[str]]:
     return files
 
 
-def _sample(raw: bytes) -> bytes:
-    """Return the lines that are not ASCII; other lines would hide the encoding of a few comments."""
-    sample, size = list[bytes](), 0
-    for line in raw.splitlines(keepends=True):
+def _sample(file: IO[bytes]) -> tuple[bytes, bool]:
+    """Return the first lines that are not ASCII, and True if the last of these lines is cut.
+
+    Other lines would hide the encoding of a few comments. There are no lines if the file has a byte order mark.
+    """
+    if file.read(3).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8)):
+        return b"", False
+    file.seek(0)
+    while (chunk := file.read(_READ_BYTES)) and chunk.isascii():
+        if CANCELLED.get().is_set():
+            break
+    end = file.tell()
+    file.seek(end - len(chunk))
+    lines, size, line = list[bytes](), 0, b""
+    while size < SAMPLE_BYTES and file.tell() < end and (line := file.readline(SAMPLE_BYTES)):
         if not line.isascii():
-            sample.append(line[:SAMPLE_BYTES])
-            size += len(sample[-1])
-            if size >= SAMPLE_BYTES:
-                break
-    return b"".join(sample) or raw[:SAMPLE_BYTES]
+            lines.append(line)
+            size += len(line)
+    return b"".join(lines), len(line) == SAMPLE_BYTES and not line.endswith(b"\n")
+
+
+def _is_utf8(sample: bytes) -> bool:
+    """Return True if a text is UTF-8 except for a few bytes."""
+    text = sample.decode("utf-8", "surrogateescape")
+    invalid = sum(map(_INVALID.__contains__, text))
+    valid = sum(map("\x7f".__lt__, text)) - invalid
+    return valid >= _UTF8_RATIO * invalid
+
+
+def _guess(sample: bytes, *, is_cut: bool) -> str | None:
+    """Return the label of the encoding of a text, or `None` if it is unknown."""
+    from charset_normalizer import from_bytes
+
+    # If the text ends within a character, no encoding of several bytes fits. A character has up to four bytes.
+    texts = [sample[: len(sample) - cut] for cut in range(4 if is_cut else 1)]
+    guesses = [best for text in texts if (best := from_bytes(text, cp_isolation=list(_LABELS)).best()) is not None]
+    best = min(guesses, key=lambda one: (one.chaos, -one.coherence), default=None)
+    return None if best is None else _LABELS.get(best.encoding)
 
 
 async def run_detect(request: DetectRequest[T], rg: Rg) -> AsyncGenerator[T]:
@@ -220,10 +280,11 @@ async def run_detect(request: DetectRequest[T], rg: Rg) -> AsyncGenerator[T]:
 
 
 def run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Do what `run_detect()` does, blocking; each run of rg has the time limit.
+    """Do what `run_detect()` does, blocking.
 
     Raises:
         ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
+        TimeoutError: All of it took longer than `timeout` seconds.
     """
     return _run_detect_blocking(request, rg, check_timeout(timeout))
 
@@ -231,16 +292,27 @@ def run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | None
 def _run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
     if request.limit == 0:
         return
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
     binary = find(rg, timeout=timeout)
-    with closing(run_stream_blocking(request.listing, binary, timeout)) as listed:
-        others = list(listed)
-    merged = _Merged[T](request, guess_encodings(request.cwd, others) if others else {}, binary)
-    for search in merged.searches():
-        with closing(run_stream_blocking(search, binary, timeout)) as messages:
-            for message in messages:
-                yield from merged.take(message)
-                if merged.full:
-                    return
+
+    def left() -> float | None:
+        return None if timeout is None else max(0.0, deadline - time.monotonic())
+
+    try:
+        with closing(run_stream_blocking(request.listing, binary, left())) as listed:
+            others = list(listed)
+        merged = _Merged[T](request, guess_encodings(request.cwd, others, deadline) if others else {}, binary)
+        for search in merged.searches():
+            with closing(run_stream_blocking(search, binary, left())) as messages:
+                for message in messages:
+                    yield from merged.take(message)
+                    if merged.full:
+                        return
+    except TimeoutError as error:
+        if time.monotonic() < deadline:
+            raise
+        late = f"rg was stopped after timeout={timeout} seconds; all results found before that were yielded"
+        raise TimeoutError(late) from error
     yield from merged.summary()
 
 
@@ -311,27 +383,35 @@ class Detected:
 
     Attributes:
         files: Files of each encoding.
-        commands: Commands that search them, one or more for each encoding.
+        timed_out: True if some of these files may be missing, because the time limit was reached.
     """
 
     files: Mapping[str, Sequence[str]]
-    commands: tuple[Command, ...]
+    timed_out: bool
 
-    def step(self, command: Command, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
-        """Return the step that searches all files and then these."""
+    def step(
+        self, request: "GrepRequest", options: SearchOptions, page: PageRequest, timeout: float | None
+    ) -> Step[MatchCollector]:
+        """Return the step that searches all files with some options, and then these."""
+        command = request.command_for(request.query, options)
+        commands = tuple(
+            request.command_for(request.query, cast("SearchOptions", {**options, "encoding": label}), paths)
+            for label, paths in self.files.items()
+        )
         paths = frozenset(os.fsencode(path) for some in self.files.values() for path in some)
         runs = len(split(command))
-        return Step(command, lambda: _DetectingCollector(page, paths, runs), timeout, self.commands)
+        return Step(command, lambda: _DetectingCollector(page, paths, runs, self.timed_out), timeout, commands)
 
 
 class _DetectingCollector(MatchCollector):
     """Collector that drops the matches of some files until these are searched with their encodings."""
 
-    def __init__(self, page: PageRequest, detected: frozenset[bytes], runs: int) -> None:
-        """Set the files, and the number of runs of rg that search all files."""
+    def __init__(self, page: PageRequest, detected: frozenset[bytes], runs: int, timed_out: bool) -> None:
+        """Set the files, the number of runs of rg that search all files, and `Detected.timed_out`."""
         super().__init__(page, self._counts)
         self._detected = detected
         self._runs = runs
+        self._timed_out = timed_out
 
     def _counts(self, path: bytes) -> bool:
         return (path in self._detected) is (self._runs <= 0)
@@ -341,21 +421,30 @@ class _DetectingCollector(MatchCollector):
         super().end_run(end)
         self._runs -= 1
 
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the exit of rg."""
+        super().finish(end, timed_out=timed_out or self._timed_out)
+
 
 async def with_detected(run: Runner, request: "GrepRequest") -> "GrepRequest":
     """Return a request of `grep()` that searches each file in its encoding.
 
+    Finding the encodings takes at most the time limit of the request, and its search has the same limit again.
+
     Raises what `Runner.collect()` raises.
     """
+    begun = time.monotonic()
     listing = listing_request(request.command, request.paths, request.options)
-    step = Step(listing.command, lambda: ListingCollector(PathDecoder(), 1 << 60), request.timeout)
-    others = (await run.collect(step)).every()
-    if not others:
-        return request
-    files = await run.call(partial(guess_encodings, request.command.cwd, others))
-    commands = tuple(
-        replace(request.command_for(request.query, options, paths), cwd=request.command.cwd)
-        for label, paths in files.items()
-        for options in [cast("SearchOptions", {**request.options, "encoding": label})]
-    )
-    return replace(request, detected=Detected(files, commands))
+
+    def collector() -> ListingCollector[str]:
+        nonlocal begun
+        begun = time.monotonic()  # the wait for a slot does not count
+        return ListingCollector(PathDecoder(), 1 << 60)
+
+    listed = await run.collect(Step(listing.command, collector, request.timeout))
+    deadline = math.inf if request.timeout is None else begun + request.timeout
+    files = dict[str, list[str]]()
+    if others := listed.every():
+        files = await run.call(partial(guess_encodings, request.command.cwd, others, deadline))
+    timed_out = listed.timed_out or (bool(others) and time.monotonic() >= deadline)
+    return replace(request, detected=Detected(files, timed_out)) if files or timed_out else request

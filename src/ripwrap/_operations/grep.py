@@ -209,7 +209,7 @@ class GrepRequest:
     def first_step(self) -> Step[MatchCollector]:
         """Return the step that searches."""
         if self.detected is not None:
-            return self.detected.step(self.command, self.page, self.timeout)
+            return self.detected.step(self, self.options, self.page, self.timeout)
         if self.candidates is None:
             return Step(self.command, partial(MatchCollector, self.page), self.timeout)
         candidates = self.candidates
@@ -218,6 +218,8 @@ class GrepRequest:
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step that searches with other options."""
+        if self.detected is not None:
+            return self.detected.step(self, options, page, timeout)
         return Step(self.command_for(self.query, options), partial(MatchCollector, page), timeout)
 
     def command_for(
