@@ -7,6 +7,7 @@ error.
 """
 
 import difflib
+import inspect
 import math
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -215,6 +216,18 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
             HintedText(Hint(name, kind="correct"), f" must be 0 seconds or more, or None for no limit; got {timeout}")
         )
     return timeout
+
+
+def check_callback(function: object, name: str = "on_progress") -> None:
+    """Check a function that the caller passed, which is called without `await`; `None` is no function.
+
+    Raises:
+        TypeError: The value cannot be called, or is an async function.
+    """
+    if function is not None and not callable(function):
+        raise TypeError(f"{name} must be a function or None, got {type(function).__name__}")
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004 - not to see if it is callable
+        raise TypeError(f"{name} must not be an async function, because it is not awaited; pass a plain function")
 
 
 def check_max_age(max_age: float | None) -> float | None:

@@ -39,7 +39,7 @@ from ripwrap._operations.counts import counts_request, paths_request, run_file_t
 from ripwrap._operations.coverage import COVERAGE_TIMEOUT, coverage_request, run_coverage, run_why, why_request
 from ripwrap._operations.expand import EXPAND_LINES, ExpandTo, expand_request, run_expand
 from ripwrap._operations.files import files_request
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, refuse_beside, run_grep
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, page_counts, refuse_beside, run_grep
 from ripwrap._operations.history import history_request
 from ripwrap._operations.journal import apply_edits, journal_path, undo_edits
 from ripwrap._operations.near import NEAR_LINES, near_condition
@@ -70,7 +70,7 @@ from ripwrap.columns import Columns
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Context, FileCount, HistoryMatch, Match, Message, ScanMatch, TreeEntry
-from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_timeout
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_callback, check_timeout
 from ripwrap.results import Coverage, Expansion, GrepResult, MatchChange, RankedChunk, Reason, Tree
 from ripwrap.sources.base import Items
 
@@ -438,16 +438,14 @@ def grep(
         from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
 
         return run_blocking(run_grep_inside(BlockingRunner(rg), grep_inside_request(request, inside)))
-    meter = None if on_progress is None else Meter(on_progress, count_json)
+    check_callback(on_progress)
+    meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = BlockingRunner(rg, meter=meter)
     if detecting:
         from ripwrap._operations.detect import with_detected
 
         request = run_blocking(with_detected(runner, request))
-    result = run_blocking(run_grep(runner, request))
-    if meter is not None:
-        meter.end(result.files_matched, result.total_matches)
-    return result
+    return run_blocking(run_grep(runner, request, ended=None if meter is None else meter.end))
 
 
 def scan(
@@ -1074,6 +1072,7 @@ def rank(
 
     It also raises what `files()` raises.
     """
+    check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_words)
     runner = BlockingRunner(rg, meter=meter, timeout=timeout)
     results = run_blocking(run_rank(runner, rank_request(query, cwd, paths, limit, options, timeout=timeout)))

@@ -10,6 +10,7 @@ import pytest
 
 import ripwrap
 from ripwrap import Progress, sync
+from ripwrap.binary import RgBinary
 from support import fake_rg
 
 Plant = Callable[..., Path]
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
 
 @pytest.fixture
-def folder(plant: Plant) -> Path:
+def needles(plant: Plant) -> Path:
     """A folder with 20 matches in ten files."""
     return plant({f"{number}.py": "needle\nhay\nneedle\n" for number in range(10)})
 
@@ -27,9 +28,9 @@ def totals(progress: Progress) -> tuple[int, int, int]:
 
 
 @pytest.mark.anyio
-async def test_last_report_has_the_totals(folder: Path) -> None:
+async def test_last_report_has_the_totals(needles: Path) -> None:
     seen: list[Progress] = []
-    options: dict[str, Any] = {"cwd": folder, "on_progress": seen.append}
+    options: dict[str, Any] = {"cwd": needles, "on_progress": seen.append}
     found = [match async for match in ripwrap.search("needle", **options)]
     assert (len(found), totals(seen[-1])) == (20, (10, 20, 180))
     assert [path async for path in ripwrap.files(**options)] and totals(seen[-1]) == (10, 0, 0)
@@ -40,9 +41,9 @@ async def test_last_report_has_the_totals(folder: Path) -> None:
     assert totals(seen[-1]) == (10, 20, 180)
 
 
-def test_last_report_of_a_blocking_call_has_the_totals(folder: Path) -> None:
+def test_last_report_of_a_blocking_call_has_the_totals(needles: Path) -> None:
     seen: list[Progress] = []
-    options: dict[str, Any] = {"cwd": folder, "on_progress": seen.append}
+    options: dict[str, Any] = {"cwd": needles, "on_progress": seen.append}
     assert len(list(sync.search("needle", **options))) == seen[-1].matches == 20
     assert len(list(sync.search("needle", captures=True, **options))) == seen[-1].matches == 20
     assert len(list(sync.files(**options))) == seen[-1].files == 10
@@ -52,11 +53,11 @@ def test_last_report_of_a_blocking_call_has_the_totals(folder: Path) -> None:
     assert sum(map(len, sync.search_columns("needle", **options))) == seen[-1].matches == 20
 
 
-def test_limit_bounds_the_reports(folder: Path) -> None:
+def test_limit_bounds_the_reports(needles: Path) -> None:
     seen: list[Progress] = []
-    assert len(list(sync.search("needle", cwd=folder, limit=3, on_progress=seen.append))) == 3
+    assert len(list(sync.search("needle", cwd=needles, limit=3, on_progress=seen.append))) == 3
     assert seen[-1].matches == 3
-    assert len(list(sync.files(cwd=folder, limit=4, on_progress=seen.append))) == seen[-1].files == 4
+    assert len(list(sync.files(cwd=needles, limit=4, on_progress=seen.append))) == seen[-1].files == 4
 
 
 def test_reports_come_in_the_callers_thread_while_rg_writes(tmp_path: Path) -> None:
@@ -92,12 +93,75 @@ async def test_error_of_the_function_ends_the_search(tmp_path: Path) -> None:
         await ripwrap.grep("x", cwd=tmp_path, rg=rg, on_progress=fail)
 
 
-def test_on_progress_that_does_not_apply_is_refused(folder: Path) -> None:
+def test_on_progress_that_does_not_apply_is_refused(needles: Path) -> None:
     with pytest.raises(ValueError, match="on_progress does not apply to inside=; leave it out"):
-        sync.search("x", cwd=folder, inside="zip", on_progress=print)
+        sync.search("x", cwd=needles, inside="zip", on_progress=print)
     with pytest.raises(ValueError, match="on_progress does not apply to rev=; leave it out"):
-        sync.files(cwd=folder, rev="main", on_progress=print)
+        sync.files(cwd=needles, rev="main", on_progress=print)
     with pytest.raises(ValueError, match="on_progress does not apply to rev=; leave it out"):
-        sync.grep("x", cwd=folder, rev="main", on_progress=print)
+        sync.grep("x", cwd=needles, rev="main", on_progress=print)
     with pytest.raises(ValueError, match="on_progress does not apply to inside=; leave it out"):
-        sync.grep("x", cwd=folder, inside="zip", on_progress=print)
+        sync.grep("x", cwd=needles, inside="zip", on_progress=print)
+
+
+def test_reports_of_grep_count_only_matches_of_its_search(plant: Plant) -> None:
+    folder = plant({f"{number}.py": "needle\nhay\nneedle\nneedle\n" for number in range(10)} | {".h.py": "needle\n"})
+    searches: list[tuple[str, dict[str, Any]]] = [
+        ("needle", {"max_count": 1, "context": 2}),  # rg writes the context as matches (rg-facts 18)
+        ("needle", {"near": "nowhere"}),
+        ("needle", {"near": "hay", "within": 0}),
+        ("nowhere", {"near": "needle"}),
+        ("NEEDLE", {"explain": True}),
+        ("needle", {"hidden": False, "explain": True}),
+        ("needle", {"coverage": True}),
+    ]
+    for pattern, options in searches:
+        seen: list[Progress] = []
+        found = sync.grep(pattern, cwd=folder, on_progress=seen.append, **options)
+        assert (seen[-1].files, seen[-1].matches) == (found.files_matched, found.total_matches), options
+    assert seen[-1].bytes_searched == 10 * 25 + 7  # that of `coverage`, which makes another run of rg
+
+
+@pytest.mark.posix
+def test_retry_with_one_thread_counts_once(tmp_path: Path, needles: Path, rg: RgBinary) -> None:
+    body = f"""
+    code = real({str(rg.path)!r})
+    if "--threads=1" not in sys.argv:
+        print("failed to spawn thread: Os {{ code: 11, kind: WouldBlock }}", file=sys.stderr)
+    sys.exit(code if "--threads=1" in sys.argv else 101)
+    """
+    seen: list[Progress] = []
+    options: dict[str, Any] = {"cwd": needles, "rg": fake_rg.write(tmp_path / "rg", body)}
+    assert sync.grep("needle", on_progress=seen.append, **options).total_matches == 20
+    assert totals(seen[-1]) == (10, 20, 180)
+
+
+@pytest.mark.anyio
+async def test_function_is_called_in_the_callers_thread_for_a_large_record(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ripwrap._ripgrep.progress.INTERVAL", 0)
+    folder = plant({"a.txt": "needle" + "x" * (9 << 20) + "\n" + "needle\n" * 5})
+    threads: set[threading.Thread] = set()
+    options: dict[str, Any] = {"cwd": folder, "on_progress": lambda _: threads.add(threading.current_thread())}
+    assert len([match async for match in ripwrap.search("needle", **options)]) == 6
+    assert [len(columns) async for columns in ripwrap.search_columns("needle", **options)] == [6]
+    assert threads == {threading.current_thread()}
+
+
+async def _async_function(_: Progress) -> None: ...
+
+
+class _AsyncCallable:
+    async def __call__(self, _: Progress) -> None: ...
+
+
+def test_wrong_functions_are_refused_by_the_call(needles: Path) -> None:
+    calls: tuple[Callable[..., object], ...] = (sync.search, sync.search_columns, sync.grep, sync.files, sync.rank)
+    for call in calls:
+        query = () if call is sync.files else ("needle",)
+        with pytest.raises(TypeError, match="on_progress must be a function or None, got int"):
+            call(*query, cwd=needles, on_progress=5)
+        for wrong in (_async_function, _AsyncCallable()):
+            with pytest.raises(TypeError, match="on_progress must not be an async function, because it is not awaited"):
+                call(*query, cwd=needles, on_progress=wrong)

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import anyio
 import psutil
@@ -47,6 +47,18 @@ def paths(index: sync.Index, query: str, *, refresh: bool = True) -> list[str]:
 
 def public(kind: type) -> set[str]:
     return {name for name in dir(kind) if not name.startswith("_")} | (TWINS.keys() & vars(kind).keys())
+
+
+async def async_function(_: object) -> None: ...
+
+
+def test_wrong_callback_of_refresh_is_refused_before_the_index_is_rebuilt(index: sync.Index) -> None:
+    before = counts(index.refresh())
+    wrong: list[Any] = [5, async_function]
+    for callback in wrong:
+        with pytest.raises(TypeError, match="on_progress must"):
+            index.refresh(rebuild=True, on_progress=callback)
+    assert counts(index.refresh()) == (0, 0, 0, before[0])
 
 
 METHODS = sorted(name for name in public(Index) if inspect.isfunction(getattr(Index, name)))

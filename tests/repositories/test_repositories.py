@@ -285,6 +285,11 @@ def test_progress_counts_every_root(make: Callable[..., Driver], operation: str)
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
+def test_progress_that_is_not_a_function_is_refused(make: Callable[..., Driver]) -> None:
+    with pytest.raises(TypeError, match="on_progress must be a function or None, got int"):
+        make().search("TODO", on_progress=5)
+
+
 @pytest.mark.anyio
 async def test_leaving_early_ends_every_rg(roots: Path, stand_in: Callable[..., Path], leaks_nothing: None) -> None:
     slow = stand_in(

@@ -15,7 +15,7 @@ from ripwrap._ripgrep.progress import OnProgress, meter_answer
 from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns, joined
-from ripwrap.options import SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import SearchOptions, StrPath, check_callback, check_limit, check_timeout
 
 BATCH_ROWS = 65_536
 """Default number of matches in a batch."""
@@ -118,6 +118,7 @@ def columns_request(
         raise TypeError(f"batch must be an int, got {type(batch).__name__}")
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch}")
+    check_callback(on_progress)
     command = search_command(pattern, cwd, paths, options, on=on)
     return ColumnsRequest(command, check_limit(limit), batch, on_progress)
 

@@ -25,7 +25,7 @@ from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
-from ripwrap.options import SearchOptions, StrPath, check_timeout
+from ripwrap.options import SearchOptions, StrPath, check_callback, check_timeout
 from ripwrap.results import FileMatches, GrepResult, StopReason
 
 if TYPE_CHECKING:
@@ -147,16 +147,19 @@ async def grep(
         from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
 
         return await run_grep_inside(AsyncRunner(rg), grep_inside_request(request, inside))
-    meter = None if on_progress is None else Meter(on_progress, count_json)
+    check_callback(on_progress)
+    meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = AsyncRunner(rg, meter=meter)
     if detecting:
         from ripwrap._operations.detect import with_detected
 
         request = await with_detected(runner, request)
-    result = await run_grep(runner, request)
-    if meter is not None:
-        meter.end(result.files_matched, result.total_matches)
-    return result
+    return await run_grep(runner, request, ended=None if meter is None else meter.end)
+
+
+def page_counts(collector: PageCollector) -> tuple[int, int]:
+    """Return the number of files and of matches that a collector has counted so far."""
+    return collector.files, collector.matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,19 +291,27 @@ def _error_order(error: PathError) -> tuple[bool, bytes]:
     return error.path is None, path_order(os.fsencode(error.path or ""))
 
 
-async def run_grep(run: Runner, request: GrepRequest, density: Density = Density()) -> GrepResult:  # noqa: B008 - frozen
+async def run_grep(
+    run: Runner,
+    request: GrepRequest,
+    density: Density = Density(),  # noqa: B008 - frozen
+    ended: Callable[[int, int], object] | None = None,
+) -> GrepResult:
     """Search. If nothing was found and the caller asks for the reason, search for the reason, too.
 
     Args:
         run: Runner of the searches.
         request: Search.
         density: Condition for the use of further runs for a dense search; the answer does not depend on it.
+        ended: Function that is called with the number of files and of matches when the search has ended.
     """
     query = request.query
     if request.near is None:
         found = await collect_page(run, request, density)
     else:
         found = await _search(run, request, request.options, request.page, request.timeout)
+    if ended is not None:
+        ended(found.files, found.matches)
     candidates = request.candidates
     errors = found.path_errors() if candidates is None else candidates.errors_with(found.path_errors())
     files = await files_in_path_order(run, request.page, found.blocks())

@@ -97,7 +97,10 @@ async def run_near(
         timeout: Seconds for each search; `None` is no limit.
     """
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in _OF_OUTPUT})
-    others = [await run.collect(Step(make(pattern, plain), LineCollector, timeout)) for pattern in near.patterns]
+    others = [
+        await run.collect(Step(make(pattern, plain), LineCollector, timeout, metered=False))
+        for pattern in near.patterns
+    ]
     collector = partial(NearCollector, page, others, near.within)
     return await run.collect(Step(make(query, without_max_count(options)), collector, timeout))
 

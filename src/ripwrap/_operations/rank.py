@@ -26,7 +26,7 @@ from ripwrap._text import in_seconds, shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import PathError
-from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_callback, check_limit, check_timeout
 from ripwrap.results import RankedChunk
 
 RANK_LIMIT = 10
@@ -82,6 +82,7 @@ async def rank(
 
     It also raises what `files()` raises.
     """
+    check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_words)
     runner = AsyncRunner(rg, meter=meter)
     results = await run_rank(runner, rank_request(query, cwd, paths, limit, options, timeout=None))

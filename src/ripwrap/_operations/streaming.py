@@ -8,7 +8,7 @@ from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.progress import OnProgress, count_json, count_paths, meter_answer
 from ripwrap._ripgrep.stream import Answer, stream, stream_blocking
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import check_timeout
+from ripwrap.options import check_callback, check_timeout
 
 T = TypeVar("T")
 
@@ -34,6 +34,7 @@ def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | N
         report: Argument `on_progress` of the operation.
         limit: Maximum number of items.
     """
+    check_callback(report)
     if report is None:
         return request
     count = count_json if request.command.patterns else count_paths

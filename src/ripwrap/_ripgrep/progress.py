@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.stream import Answer
@@ -30,7 +30,7 @@ class Progress:
         files: Number of files so far: files with a match, or listed files of `files()`.
         matches: Number of matching lines so far; 0 for `files()`.
         bytes_searched: Size in bytes of the files with a match that have been searched to their end; 0 for `files()`
-            and `rank()`.
+            and `rank()`. If there are very many matches, `grep()` reports the bytes of some of the files.
         elapsed: Seconds since rg was started.
     """
 
@@ -64,17 +64,27 @@ def count_words(words: bytes) -> Counts:
 class Meter:
     """Counter of rg's output. It calls the caller's function at most every `INTERVAL` seconds, and once at the end."""
 
-    def __init__(self, report: OnProgress, count: Callable[[bytes], Counts], limit: int | None = None) -> None:
+    def __init__(
+        self,
+        report: OnProgress,
+        count: Callable[[bytes], Counts],
+        limit: int | None = None,
+        collected: Callable[[Any], tuple[int, int]] | None = None,
+    ) -> None:
         """Set what to count.
 
         Args:
             report: Function that the caller passed.
             count: Function that counts a part of rg's output; `count_json()` gets whole lines.
             limit: Maximum number of files or matches that the call yields; rg may write more.
+            collected: Function that returns the files and matches that a collector has counted; these replace those of
+                `count`, because rg also writes records that do not count.
         """
         self._report = report
         self._count = count
         self._limit = math.inf if limit is None else limit
+        self._collected = collected
+        self._ended = False
         self._line = b""
         self._now: tuple[int, ...] = (0, 0, 0)
         self._most: tuple[int, ...] = (0, 0, 0)
@@ -84,17 +94,28 @@ class Meter:
     def begin_run(self) -> None:
         """Prepare for another run for the same call. Counts start at 0 again, but lower counts are not reported."""
         self._line = b""
+        self._most = tuple(map(max, self._most, self._now))
         self._now = (0, 0, 0)
 
-    def feed(self, chunk: bytes) -> None:
-        """Count a chunk of rg's output, and report the progress if it is time to."""
+    def feed(self, chunk: bytes, collector: object = None) -> None:
+        """Count a chunk of rg's output, and report the progress if it is time to.
+
+        Args:
+            chunk: Output of rg.
+            collector: Collector that has processed the chunk, if there is one.
+        """
+        if self._ended:
+            return
         files, matches, searched = self._count(self._lines(chunk) if self._count is count_json else chunk)
         self._now = (self._now[0] + files, self._now[1] + matches, self._now[2] + searched)
+        if self._collected is not None:
+            self._now = (*self._collected(collector), self._now[2])
         if time.monotonic() - self._reported >= INTERVAL:
             self._call()
 
     def end(self, files: int = 0, matches: int = 0) -> None:
-        """Report the progress at the end of the call, with totals if the answer has them."""
+        """Report the progress at the end, with totals if the answer has them; later output is not counted."""
+        self._ended = True
         self._now = (max(self._now[0], files), max(self._now[1], matches), self._now[2])
         self._call()
 
@@ -145,11 +166,8 @@ class MeteredAnswer(Generic[T]):
 
     def feed(self, chunk: bytes) -> Iterator[T]:
         """Report the progress, then yield the items that `chunk` completes."""
-        items = self._answer.feed(chunk)
-        self._meter.feed(chunk)
-        yield from items
-        if self.full:
-            self._meter.end()
+        self._meter.feed(chunk)  # not in a generator, because a thread may take the first item of a large record
+        return self._with_end(self._answer.feed(chunk))
 
     def end_run(self, end: Exit) -> Iterator[T]:
         """Yield the items that are known only at the end of a run."""
@@ -159,6 +177,11 @@ class MeteredAnswer(Generic[T]):
         """Yield the items that are known only at the end of the last run, then report the end."""
         yield from self._answer.finish(end)
         self._meter.end()
+
+    def _with_end(self, items: Iterator[T]) -> Iterator[T]:
+        yield from items
+        if self.full:
+            self._meter.end()
 
 
 def meter_answer(

@@ -84,12 +84,14 @@ class Step(Generic[C]):
         collector: Function that makes the collector of the output. It is called again if rg is restarted.
         timeout: Seconds after which rg is stopped, not counting the wait for a slot; `None` is no limit.
         then: Further commands of the same search, for other paths.
+        metered: True if its output counts as progress of the call.
     """
 
     command: Command
     collector: Callable[[], C]
     timeout: float | None
     then: tuple[Command, ...] = ()
+    metered: bool = True
 
 
 class Runner(Protocol):
@@ -208,7 +210,7 @@ class AsyncRunner(_RgRunner):
     async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
         binary = await find_usable_rg(step.command, self._rg)
         async with slot():
-            collector, end, timed_out = await _run(step, binary, overlaid, self._meter)
+            collector, end, timed_out = await _run(step, binary, overlaid, self._meter if step.metered else None)
             await parse_stderr(end)
             _finish(collector, end, timed_out=timed_out)
         return collector
@@ -256,7 +258,7 @@ class BlockingRunner(_RgRunner):
     async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
         binary = find_usable_rg_blocking(step.command, self._rg, self._install_timeout)
         with blocking_slot():
-            collector, end, timed_out = _run_blocking(step, binary, overlaid, self._meter)
+            collector, end, timed_out = _run_blocking(step, binary, overlaid, self._meter if step.metered else None)
             _finish(collector, end, timed_out=timed_out)
         return collector
 
@@ -428,26 +430,30 @@ def _finish(collector: Collector, end: Exit, *, timed_out: bool) -> None:
     collector.finish(end, timed_out=timed_out)
 
 
+def _begin(step: Step[C], meter: "Meter | None") -> C:
+    if meter is not None:
+        meter.begin_run()
+    return step.collector()
+
+
 async def _run(
     step: Step[C], binary: RgBinary, overlaid: "Overlaid | None", meter: "Meter | None"
 ) -> tuple[C, Exit, bool]:
     deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
     command = step.command if overlaid is None else overlaid.command
-    runs, collector = Runs(command, step.then), step.collector()
-    if meter is not None:
-        meter.begin_run()
+    runs, collector = Runs(command, step.then), _begin(step, meter)
     while runs.pending:
         async with start_async(binary, runs.pending, overlaid) as child:
             with anyio.CancelScope(deadline=deadline) as scope:
                 while chunk := await child.read(whole=collector.ended):
                     collector.feed(chunk)
                     if meter is not None:
-                        meter.feed(chunk)
+                        meter.feed(chunk, collector)
             if scope.cancelled_caught:
                 child.kill()
             end = await child.wait()
         if not scope.cancelled_caught and runs.retry(end, everything=True):
-            collector = step.collector()
+            collector = _begin(step, meter)
             if overlaid is not None:
                 overlaid.restart()
             continue
@@ -466,18 +472,16 @@ def _run_blocking(
 ) -> tuple[C, Exit, bool]:
     begun = time.monotonic()
     command = step.command if overlaid is None else overlaid.command
-    runs, collector = Runs(command, step.then), step.collector()
-    if meter is not None:
-        meter.begin_run()
+    runs, collector = Runs(command, step.then), _begin(step, meter)
     while runs.pending:
         with start_blocking(binary, runs.pending, step.timeout, begun, overlaid) as child:
             while chunk := child.read(whole=collector.ended):
                 collector.feed(chunk)
                 if meter is not None:
-                    meter.feed(chunk)
+                    meter.feed(chunk, collector)
             end = child.end()
         if not child.timed_out and runs.retry(end, everything=True):
-            collector = step.collector()
+            collector = _begin(step, meter)
             if overlaid is not None:
                 overlaid.restart()
             continue

@@ -55,6 +55,7 @@ from ripwrap.options import (
     FileOptions,
     SearchOptions,
     StrPath,
+    check_callback,
     check_limit,
     check_max_age,
     check_timeout,
@@ -315,6 +316,7 @@ class BaseIndex:
     async def _refresh(self, run: Runner, on_progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
         """Refresh files, then embed their texts."""
         refuse_overlay("An index")
+        check_callback(on_progress)
         if rebuild:
             await run.call(self._delete)
         last, start = Progress(files=0, total=0, chunks=0), time.monotonic()

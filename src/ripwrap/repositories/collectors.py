@@ -13,6 +13,7 @@ from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.round_robin import shares
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._text import plural
+from ripwrap.options import check_callback
 from ripwrap.repositories.models import (
     RepositoriesResult,
     Root,
@@ -36,6 +37,7 @@ class Progress:
             tasks: Name of the root of each task; a root may have several tasks.
             report: Function that is called with the number of ended roots and the number of all roots.
         """
+        check_callback(report)
         self._roots = list(tasks)
         self._left = Counter(self._roots)
         self._total = len(self._left)
