@@ -1456,15 +1456,17 @@ def watch(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search and to watch; globs and `paths` are relative to it.
-        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`.
-        quiet: Seconds without a change before the next search.
+        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`. After the first
+            search, paths that are missing have no matches.
+        quiet: Seconds without a change before the next search; after ten seconds it runs in any case.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `SearchOptions`.
 
     Raises:
         RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
-        ValueError: `quiet` is negative; or what `search()` raises it for.
+        ValueError: `quiet` is negative or infinite, one of `paths` is not below `cwd`, or an argument of `search()`
+            does not apply; or what `search()` raises it for.
         TimeoutError: The call took more than `timeout` seconds.
 
     It also raises what `search()` raises, also if a later search fails.

@@ -1,6 +1,8 @@
 """Live queries: after any edits, the changes add up to what a new search finds."""
 
+import math
 import random
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -174,10 +176,78 @@ def test_blocking_watch_sees_changes_until_its_timeout(plant: Plant) -> None:
         next(ended)
 
 
+@pytest.mark.posix
+@pytest.mark.anyio
+async def test_directory_in_place_of_the_watched_one_is_watched(plant: Plant) -> None:
+    folder = plant({"a.txt": "needle 1\n"})
+    other = folder.with_name("other")
+    other.mkdir()
+    (other / "b.txt").write_text("needle 2\n")
+    async with watching(folder) as changes:
+        await following(changes)
+        folder.rename(folder.with_name("moved"))
+        other.rename(folder)
+        change = await following(changes)
+        assert (lines(change.added), lines(change.removed)) == ([("b.txt", "needle 2")], [("a.txt", "needle 1")])
+        (folder / "c.txt").write_text("needle 3\n")
+        assert lines((await following(changes)).added) == [("c.txt", "needle 3")]
+
+
+@pytest.mark.posix
+@pytest.mark.anyio
+async def test_deleted_directory_ends_the_watch_with_an_error(plant: Plant) -> None:
+    folder = plant({"a.txt": "needle\n"})
+    async with watching(folder) as changes:
+        await following(changes)
+        shutil.rmtree(folder)
+        with pytest.raises(FileNotFoundError, match="cwd"):
+            while True:
+                await following(changes)
+
+
+@pytest.mark.anyio
+async def test_path_may_be_missing_for_a_while(plant: Plant) -> None:
+    folder = plant({"a.txt": "needle\n", "b.txt": "needle\n"})
+    async with watching(folder, paths="a.txt") as changes:
+        assert (await following(changes)).total == 1
+        (folder / "a.txt").unlink()
+        change = await following(changes)
+        assert (lines(change.removed), change.total) == ([("a.txt", "needle")], 0)
+        (folder / "a.txt").write_text("needle again\n")
+        assert lines((await following(changes)).added) == [("a.txt", "needle again")]
+
+
+@pytest.mark.anyio
+async def test_directory_below_one_called_git_is_watched(plant: Plant) -> None:
+    folder = plant({".git/hooks/a.txt": "needle\n"}) / ".git" / "hooks"
+    async with watching(folder) as changes:
+        await following(changes)
+        (folder / "b.txt").write_text("needle\n")
+        assert lines((await following(changes)).added) == [("b.txt", "needle")]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"quiet": -1}, ValueError, "quiet must be 0 seconds or more, got -1"),
+        ({"quiet": math.inf}, ValueError, "quiet must be 0 seconds or more, got inf"),
+        ({"quiet": math.nan}, ValueError, "quiet must be 0 seconds or more, got nan"),
+        ({"quiet": None}, TypeError, "quiet must be a number of seconds, got NoneType"),
+        ({"quiet": True}, TypeError, "quiet must be a number of seconds, got bool"),
+        ({"limit": 3}, ValueError, r"limit does not apply to watch\(\); leave it out"),
+        ({"paths": ["a.txt", "../b.txt"]}, ValueError, r"paths must be below cwd, which is watched; got \S+b\.txt;"),
+    ],
+)
+def test_arguments_are_checked_by_the_call(
+    options: dict[str, Any], error: type[Exception], says: str, folder: Path
+) -> None:
+    for call in (ripwrap.watch, sync.watch):
+        with pytest.raises(error, match=says):
+            call("needle", cwd=folder, **options)
+
+
 def test_wrong_arguments_are_refused(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = plant({"a.txt": "needle\n"})
-    with pytest.raises(ValueError, match="quiet must be 0 seconds or more"):
-        ripwrap.watch("needle", cwd=folder, quiet=-1)
     with ripwrap.overlay({"a.txt": ""}, cwd=folder), pytest.raises(ValueError, match=r"watch\(\) does not support"):
         sync.watch("needle", cwd=folder)
     with pytest.raises(FileNotFoundError):

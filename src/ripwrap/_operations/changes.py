@@ -32,8 +32,10 @@ _NO_CHANGES: set[Any] = set()
 class ChangeWaiter:
     """Waiter for changes, for one thread at a time.
 
+    If another directory takes the place of the watched one, that one is watched from the next `wait()` on.
+
     Attributes:
-        root: Directory that is watched, as a real path.
+        root: Directory that is watched; its last part may be a symbolic link.
         accept: Filter of watchfiles: a function of a kind of change and a path that returns True if the change counts.
         outside: Further directories to watch.
         quiet: Seconds without a change after which `wait()` returns.
@@ -49,6 +51,13 @@ class ChangeWaiter:
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _changes: "Generator[set[Any]] | None" = None
+    _real: str = ""
+    _identity: tuple[int, int] | None = None
+
+    @property
+    def real(self) -> Path:
+        """Real path of the watched directory; paths of changes begin with it."""
+        return Path(self._real)
 
     def begin(self) -> None:
         """Start watching: the system records changes from now on.
@@ -58,24 +67,28 @@ class ChangeWaiter:
             FileNotFoundError: The directory does not exist.
             NotADirectoryError: The path is not a directory.
         """
+        with self._lock:
+            self._begin()
+
+    def _begin(self) -> None:
         try:
             from watchfiles import watch
         except ModuleNotFoundError as error:
             message = f'watching needs the package {error.name}: pip install "ripwrap[watch]"'
             raise RipwrapError(message) from error
         os.scandir(self.root).close()
-        with self._lock:
-            self._changes = watch(
-                self.root,
-                *self.outside,
-                watch_filter=self.accept,
-                step=_GROUPING_MS,
-                rust_timeout=_POLL_INTERVAL_MS,
-                yield_on_timeout=True,
-                stop_event=self.stop,
-                ignore_permission_denied=True,
-            )
-            self._next()
+        self._identity, self._real = self._identify(), os.path.realpath(self.root)
+        self._changes = watch(
+            self._real,
+            *self.outside,
+            watch_filter=self.accept,
+            step=_GROUPING_MS,
+            rust_timeout=_POLL_INTERVAL_MS,
+            yield_on_timeout=True,
+            stop_event=self.stop,
+            ignore_permission_denied=True,
+        )
+        self._next()
 
     def wait(self, until: float = math.inf) -> bool:
         """Return `True` after a burst of changes; `False` after `stop` or at the deadline.
@@ -85,12 +98,18 @@ class ChangeWaiter:
         """
         with self._lock:
             first = last = 0.0
+            replaced = False
             while not self.stop.is_set() and self.clock() < until:
                 changes = self._next()
                 now = self.clock()
+                if not replaced and self._is_replaced(changes):
+                    replaced = True
+                    first, last = first or now, now
                 if changes:
                     first, last = first or now, now
                 if first and (now - last >= self.quiet or now - first >= _MAX_DELAY_SECONDS):
+                    if replaced:
+                        self._begin_again()
                     return True
         return False
 
@@ -105,6 +124,32 @@ class ChangeWaiter:
             changes, self._changes = self._changes, None
             if changes is not None:
                 changes.close()
+
+    def _identify(self) -> tuple[int, int] | None:
+        """Return what identifies the directory; `None` if it does not exist."""
+        try:
+            found = os.stat(self.root)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _is_replaced(self, changes: set[Any]) -> bool:
+        """Return True if the directory was deleted, moved or replaced.
+
+        A new directory may have the number of the deleted one, so events of its deletion count, too.
+        """
+        if self._identity is None:
+            return False
+        deleted = any(path == self._real and kind.name == "deleted" for kind, path in changes)
+        return deleted or self._identify() != self._identity
+
+    def _begin_again(self) -> None:
+        """Watch the directory that has taken the place of the watched one, if there is one."""
+        if os.path.isdir(self.root):
+            changes, self._changes = self._changes, None
+            if changes is not None:
+                changes.close()
+            self._begin()
 
     def _next(self) -> set[Any]:
         if self._changes is None:

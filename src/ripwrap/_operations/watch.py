@@ -7,24 +7,32 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
 import anyio
 import anyio.to_thread
 
+from ripwrap._concurrency import in_thread
 from ripwrap._operations.changes import QUIET_SECONDS, ChangeWaiter
 from ripwrap._operations.search import search_request
 from ripwrap._operations.streaming import StreamRequest
 from ripwrap._overlay import refuse_overlay
+from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.results import MatchChange
 
 _ByFile: TypeAlias = dict[str | None, tuple[Match, ...]]
+
+_EXCLUDE = os.path.join(".git", "info", "exclude")
+_NOT_OF_WATCH = ("limit", "inside", "captures", "on_progress", "on")
+"""Arguments of `search()` that `watch()` does not have."""
 
 
 def watch(
@@ -52,14 +60,16 @@ def watch(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search and to watch; globs and `paths` are relative to it.
-        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`.
-        quiet: Seconds without a change before the next search.
+        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`. After the first
+            search, paths that are missing have no matches.
+        quiet: Seconds without a change before the next search; after ten seconds it runs in any case.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`.
 
     Raises:
         RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
-        ValueError: `quiet` is negative; or what `search()` raises it for.
+        ValueError: `quiet` is negative or infinite, one of `paths` is not below `cwd`, or an argument of `search()`
+            does not apply; or what `search()` raises it for.
 
     It also raises what `search()` raises, also if a later search fails.
     """
@@ -82,14 +92,26 @@ class WatchRequest:
 
     def waiter(self) -> ChangeWaiter:
         """Return the waiter for changes in the directory."""
-        root = Path(os.path.realpath(self.search.command.cwd))
-        return ChangeWaiter(root, self.accept, quiet=self.quiet)
 
-    def accept(self, _: object, path: str) -> bool:
-        """Return True if a change of a path counts: all except git's own files, unless these are searched."""
-        return (
-            self.include_git or ".git" not in Path(path).parts or path.endswith(os.path.join(".git", "info", "exclude"))
-        )
+        def accept(_: object, path: str) -> bool:
+            """Return True if a change of a path counts: all except git's own files, unless these are searched."""
+            if self.include_git or ".git" not in path or path.endswith(_EXCLUDE):
+                return True
+            real, changed = waiter.real, Path(path)
+            return changed.is_relative_to(real) and ".git" not in changed.relative_to(real).parts
+
+        waiter = ChangeWaiter(Path(self.search.command.cwd), accept, quiet=self.quiet)
+        return waiter
+
+    def without_paths(self, error: FileNotFoundError) -> list[Match]:
+        """Return no matches if only `paths` are missing, such as a file that an editor is replacing.
+
+        Raises:
+            FileNotFoundError: The directory is missing, too.
+        """
+        if not os.path.isdir(self.search.command.cwd):
+            raise error
+        return []
 
 
 def watch_request(
@@ -101,24 +123,47 @@ def watch_request(
 ) -> WatchRequest:
     """Check the arguments, and return the request of `watch()`."""
     refuse_overlay("watch()")
-    checked = check_timeout(quiet, "quiet")
+    for name in _NOT_OF_WATCH:
+        if name in options:
+            raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to watch(); leave it out"))
     if not isinstance(paths, (str, bytes, os.PathLike)):
         paths = tuple(paths)
     include_git = bool(options.get("include_git", False))
-    return WatchRequest(search_request(pattern, cwd, paths, None, options), checked or 0.0, include_git)
+    search = search_request(pattern, cwd, paths, None, options)
+    top = os.path.normpath(search.command.cwd)
+    for path in search.command.paths:
+        if not Path(os.path.normpath(os.path.join(top, path))).is_relative_to(top):
+            raise ValueError(f"paths must be below cwd, which is watched; got {shown(path)}; pass another cwd")
+    return WatchRequest(search, _check_quiet(quiet), include_git)
+
+
+def _check_quiet(quiet: float) -> float:
+    """Check the seconds without a change, and return them."""
+    if not isinstance(quiet, (int, float)) or isinstance(quiet, bool):
+        raise TypeError(f"quiet must be a number of seconds, got {type(quiet).__name__}")
+    if not 0 <= quiet < math.inf:
+        raise ValueError(HintedText(Hint("quiet", kind="correct"), f" must be 0 seconds or more, got {quiet}"))
+    return quiet
 
 
 async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange]:
     """Search, and search again after each burst of changes."""
     waiter, before = request.waiter(), _ByFile()
+    check_cwd(request.search.command.cwd)
     try:
         await anyio.to_thread.run_sync(waiter.begin)  # before the search, so that no change is missed
         first = True
         while first or await waiter.wait_async():
             command, answer = request.search.command, request.search.answer()
-            async with aclosing(stream(command, answer, rg)) as matches:
-                now = _by_file([match async for match in matches])
-            change, before = _difference(before, now), now
+            try:
+                async with aclosing(stream(command, answer, rg)) as matches:
+                    found = [match async for match in matches]
+            except FileNotFoundError as error:
+                if first:
+                    raise
+                found = request.without_paths(error)
+            # In a thread, because it takes seconds for a million matches.
+            change, before = await in_thread(partial(_difference, before, found))
             if first or change.added or change.removed:
                 yield change
             first = False
@@ -140,15 +185,23 @@ def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> 
 
 def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
     waiter, before = request.waiter(), _ByFile()
+    check_cwd(request.search.command.cwd)
     deadline = math.inf if timeout is None else time.monotonic() + timeout
     try:
         waiter.begin()
         first = True
         while first or waiter.wait(deadline):
             left = None if timeout is None else max(0.0, deadline - time.monotonic())
-            with closing(stream_blocking(request.search.command, request.search.answer(), rg, left)) as matches:
-                now = _by_file(matches)
-            change, before = _difference(before, now), now
+            try:
+                with closing(stream_blocking(request.search.command, request.search.answer(), rg, left)) as matches:
+                    found = list(matches)
+            except FileNotFoundError as error:
+                if first:
+                    raise
+                found = request.without_paths(error)
+            except TimeoutError:
+                break
+            change, before = _difference(before, found)
             if first or change.added or change.removed:
                 yield change
             first = False
@@ -165,8 +218,9 @@ def _by_file(matches: Iterable[Match]) -> _ByFile:
     return {path: tuple(found) for path, found in files.items()}
 
 
-def _difference(before: _ByFile, now: _ByFile) -> MatchChange:
-    """Return the matches that were added and removed, in the order of their paths."""
+def _difference(before: _ByFile, matches: Iterable[Match]) -> tuple[MatchChange, _ByFile]:
+    """Return the matches that were added and removed, in the order of their paths; and all matches by file."""
+    now = _by_file(matches)
     added: list[Match] = []
     removed: list[Match] = []
     for path in sorted({*before, *now}, key=lambda path: path or ""):
@@ -174,7 +228,7 @@ def _difference(before: _ByFile, now: _ByFile) -> MatchChange:
         if old != new:
             added += _without(new, old)
             removed += _without(old, new)
-    return MatchChange(added=tuple(added), removed=tuple(removed), total=sum(map(len, now.values())))
+    return MatchChange(added=tuple(added), removed=tuple(removed), total=sum(map(len, now.values()))), now
 
 
 def _without(matches: Iterable[Match], others: Iterable[Match]) -> list[Match]:
