@@ -6,7 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from itertools import islice
 from typing import TypeVar
 
@@ -43,17 +43,21 @@ class WorkerPool:
         for worker in self.workers:
             weakref.finalize(self, worker.kill)  # called when the interpreter ends, too
         self._ended = Cancellation()
+        self._threads: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
         """End the processes and their threads at once."""
         self._ended.set()  # ends the process of a request that is under way, even if it is being started
+        # Not in `map()` alone: the thread of a cancelled task may leave its iterator open.
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self.workers:
             worker.kill()
 
     def map(
         self, work: Callable[[WorkerProcess, K], T], keys: Iterable[K], count: int | None = None
     ) -> Generator[tuple[K, T]]:
-        """Yield each key with its result, in order. Closing the iterator ends the processes.
+        """Yield each key with its result, in order. The end of the iterator ends the processes, so call this once.
 
         Args:
             work: Function that is called in a thread, with a process that no other thread uses meanwhile.
@@ -81,11 +85,11 @@ class WorkerPool:
         context.run(CANCELLED.set, self._ended)
         waiting = iter(keys)
         pending: deque[tuple[K, Future[T]]] = deque()
-        threads = ThreadPoolExecutor(len(used), "ripwrap-worker")
+        threads = self._threads = ThreadPoolExecutor(len(used), "ripwrap-worker")
         try:
             while True:
                 for key in islice(waiting, 2 * len(used) - len(pending)):
-                    pending.append((key, threads.submit(context.copy().run, run, key)))
+                    pending.append((key, _submit(threads, context.copy(), run, key)))
                 if not pending:
                     return
                 key, future = pending.popleft()
@@ -95,7 +99,14 @@ class WorkerPool:
                 yield key, future.result()
         finally:
             self.close()
-            threads.shutdown(cancel_futures=True)
+            threads.shutdown()
+
+
+def _submit(threads: ThreadPoolExecutor, context: Context, run: Callable[[K], T], key: K) -> Future[T]:
+    try:
+        return threads.submit(context.run, run, key)
+    except RuntimeError as error:  # the pool was closed
+        raise TimeoutError("the call was cancelled") from error
 
 
 def _check_cancelled() -> None:
