@@ -159,17 +159,18 @@ class Recorder:
 
     Attributes:
         path: The executable.
-        log: The record: for each run the number of arguments and the arguments, each ended by a NUL.
+        logs: Folder with a file for each run, because several may write at once: its arguments, each ended by a NUL.
     """
 
     path: Path
-    log: Path
+    logs: Path
 
     def runs(self) -> list[list[bytes]]:
-        """Return the arguments of each run since the last call."""
-        words = iter(self.log.read_bytes().split(b"\0")[:-1])
-        self.log.write_bytes(b"")
-        return [[next(words) for _ in range(int(number))] for number in words]
+        """Return the arguments of each run since the last call, in the order of their ends."""
+        found = [(log.stat().st_mtime_ns, log.read_bytes().split(b"\0")[:-1]) for log in self.logs.iterdir()]
+        for log in self.logs.iterdir():
+            log.unlink()
+        return [arguments for _, arguments in sorted(found)]
 
     def run(self) -> list[bytes]:
         """Return the arguments of the only run."""
@@ -178,12 +179,12 @@ class Recorder:
 
 
 def recorder(folder: Path, body: str) -> Recorder:
-    path, log = folder / "recorder", folder / "log"
-    log.touch()
-    record = f'printf \'%s\\0\' "$#" "$@" >>{shlex.quote(str(log))}'
+    path, logs = folder / "recorder", folder / "logs"
+    logs.mkdir()
+    record = f"printf '%s\\0' \"$@\" >{shlex.quote(str(logs))}/$$"
     path.write_text(f'#!/bin/sh\n[ "$2" = --version ] && echo ripgrep 15.2.0 && exit\n{record}\n{body}\n')
     path.chmod(0o755)
-    return Recorder(path, log)
+    return Recorder(path, logs)
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,12 @@ FLAT = 16  # megabytes of memory that a stream of small records may take, for an
 LINES = 2000  # lines of the dense file: more than a pipe holds, so that rg has to wait for its consumer
 
 _ME = psutil.Process()
+_EARLIER: set[psutil.Process] = set()
+"""Children that were there before the scenario, such as the server of `support.forks`."""
+
+
+def _children(*, recursive: bool = False) -> list[psutil.Process]:
+    return [child for child in _ME.children(recursive=recursive) if child not in _EARLIER]
 
 
 @dataclass
@@ -95,7 +101,9 @@ def scenario(guarantee: str) -> Iterator[Row]:
     """Yield a row, measure this process during the block, and check for leaks at the end."""
     row = Row(guarantee)
     gc.collect()
-    memory, fds, earlier = _ME.memory_info().rss, _ME.num_fds(), _ME.children(recursive=True)
+    memory, fds = _ME.memory_info().rss, _ME.num_fds()
+    _EARLIER.clear()
+    _EARLIER.update(_ME.children(recursive=True))
     ended = threading.Event()
 
     def watch() -> None:
@@ -105,7 +113,7 @@ def scenario(guarantee: str) -> Iterator[Row]:
             row.memory = max(row.memory, (_ME.memory_info().rss - memory) / 1e6)
             row.fds = max(row.fds, _ME.num_fds() - fds)
             if look % 10 == 0:  # less often, because the call is slow and blocks the event loop
-                row.children = max(row.children, len(_ME.children()))
+                row.children = max(row.children, len(_children()))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -117,7 +125,7 @@ def scenario(guarantee: str) -> Iterator[Row]:
         ended.set()
         watcher.join()
     gc.collect()
-    row.check(set(_ME.children(recursive=True)) <= set(earlier), "a process is left")
+    row.check(_children(recursive=True) == [], "a process is left")
     row.check(_ME.num_fds() <= fds, f"{_ME.num_fds() - fds} file descriptors are left")
 
 
@@ -162,7 +170,7 @@ def suspended_streams(number: int, api: str) -> Row:
             async with row.lagging():
                 for stream in streams:
                     await anext(stream)
-                running = len(await anyio.to_thread.run_sync(_ME.children))
+                running = len(await anyio.to_thread.run_sync(_children))
                 row.check(running == number, f"{running} rg run")
                 for turn in range(10):
                     for stream in streams:
@@ -269,7 +277,7 @@ def leaving(number: int, api: str) -> Row:
             ways = [_break, _raise, _cancel, *([_lose, _cancel_task] if api == "asyncio" else [])]
             for place in range(number):
                 await ways[place % len(ways)](row, functools.partial(ripwrap.search, "needle", **options))
-                row.check(_ME.children() == [], f"{ways[place % len(ways)].__name__} has left a process")
+                row.check(_children() == [], f"{ways[place % len(ways)].__name__} has left a process")
                 row.tries += 1
 
         if api == "sync":
@@ -284,7 +292,7 @@ def leaving(number: int, api: str) -> Row:
                     else:
                         del stream
                         gc.collect()
-                row.check(_ME.children() == [], "a process is left")
+                row.check(_children() == [], "a process is left")
                 row.tries += 1
         else:
             anyio.run(main, backend=api)
@@ -340,7 +348,7 @@ async def _lose(row: Row, search: Search) -> None:
     """Delete a stream without closing it, as a bare `break` does; the event loop's hooks end its rg."""
     stream = search()
     await anext(stream)
-    (child,) = _ME.children()
+    (child,) = _children()
     with row.leaving():
         del stream
         gc.collect()
@@ -367,7 +375,7 @@ def faults(number: int, api: str) -> Row:
                 await anext(stream)
                 with row.leaving():
                     await stream.aclose()
-                row.check(_ME.children() == [], f"{FAULTS[place % len(FAULTS)]} is not ended")
+                row.check(_children() == [], f"{FAULTS[place % len(FAULTS)]} is not ended")
                 row.tries += 1
 
         if api == "sync":
@@ -377,7 +385,7 @@ def faults(number: int, api: str) -> Row:
                 next(stream)
                 with row.leaving():
                     stream.close()
-                row.check(_ME.children() == [], f"{FAULTS[place % len(FAULTS)]} is not ended")
+                row.check(_children() == [], f"{FAULTS[place % len(FAULTS)]} is not ended")
                 row.tries += 1
         else:
             anyio.run(main, backend=api)
