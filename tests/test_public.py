@@ -162,6 +162,7 @@ async def test_max_matches_warns_and_sets_the_limit(tmp_path: Path) -> None:
     assert blocking == awaited == sync.grep("x", cwd=tmp_path, limit=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [asyncio.run, lambda call: asyncio.run(in_a_coroutine(call))], ids=["run", "await"])
 def test_deprecated_coroutine_warns_at_the_line_of_the_user(tmp_path: Path, run: Callable[[Any], object]) -> None:
     """Issue 19: the warning pointed at asyncio, and so Python did not show it."""

@@ -215,6 +215,7 @@ class TestNotebook:
         assert "too long to show" in html
         assert Text(html)
 
+    @pytest.mark.slow
     def test_html_budget_counts_headings_and_long_lines_are_clipped(self, plant: Plant) -> None:
         folder = plant({f"{number:03}{'n' * 240}": "needle\n" for number in range(900)})
         html = sync.grep("needle", cwd=folder, rg=rg15, limit=None)._repr_html_()

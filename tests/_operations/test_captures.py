@@ -47,6 +47,7 @@ def test_groups_keep_bytes_that_are_not_utf8(plant: Plant) -> None:
     assert CapturedMatch.model_validate_json(match.model_dump_json()) == match
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "options", "groups"),
     [

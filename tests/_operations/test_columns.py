@@ -75,6 +75,7 @@ def test_unreadable_paths_are_logged(hundred: Path, caplog: pytest.LogCaptureFix
     assert "missing" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_matches_before_an_error_come_first(tmp_path: Path) -> None:
     for body, error in {"killed()": SearchError, "garbage()": DecodeError}.items():

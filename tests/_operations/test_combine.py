@@ -40,6 +40,7 @@ def expected(
     return sorted(set.intersection(*sets).difference(*map(found, none_of)))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.rg_matrix
 @pytest.mark.usefixtures("leaks_nothing")

@@ -182,6 +182,7 @@ def test_file_types_keep_types_without_globs() -> None:
     assert decode_types(b"a: *.a, *.{b,c}\nb: \n") == {"a": ("*.a", "*.{b,c}"), "b": ("",)}
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.parametrize("mode", ["files_with_matches", "files_without_match", "count", "count_matches"])
 async def test_lists_and_counts_stream_while_rg_still_searches(
@@ -196,6 +197,7 @@ async def test_lists_and_counts_stream_while_rg_still_searches(
     assert list(getattr(sync, mode)(pattern, **options, timeout=30)) == [found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"context": 1}, {"before_context": 1, "after_context": 2}, {"passthru": True}])
 @pytest.mark.parametrize("between", [0, 80_000])
 def test_context_does_not_change_whether_a_late_binary_file_is_listed(
@@ -211,6 +213,7 @@ def test_context_does_not_change_whether_a_late_binary_file_is_listed(
         assert list(sync.files_without_match("needle", **given)) == ["b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"invert_match": True}, {"multiline": True}, {"invert_match": True, "multiline": True}]
 )

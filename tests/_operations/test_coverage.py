@@ -383,6 +383,7 @@ def test_why_reads_the_configuration_of_git(plant: Plant, tmp_path: Path, monkey
     assert list(sync.files(cwd=root, rg=rg15)) == ["b"]
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_why_finds_a_file_by_another_path_to_it(plant: Plant, tmp_path: Path) -> None:
     root = plant({"a/b": "", ".gitignore": "b\n"})
@@ -391,6 +392,7 @@ def test_why_finds_a_file_by_another_path_to_it(plant: Plant, tmp_path: Path) ->
         assert str(sync.why(path, cwd=cwd, rg=rg15)).startswith("ignored by ")
 
 
+@pytest.mark.slow
 def test_unreadable_file_and_directory_are_named(unprivileged: Path, plant: Plant) -> None:
     root = plant({"a": "", "b/c": "", "d": ""})
     (root / "a").chmod(0)
@@ -476,6 +478,7 @@ def test_grep_has_coverage_only_if_asked(plant: Plant, pattern: str) -> None:
     assert str(found.coverage) == "1 file searched; 1 not: 1 hidden."
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_async_why_and_coverage_answer_as_the_blocking_ones(plant: Plant, anyio_backend: str) -> None:
     root = plant({"a": "", ".b": ""})

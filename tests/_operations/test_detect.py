@@ -54,6 +54,7 @@ def rows(matches: Any) -> list[tuple[Any, ...]]:
     return sorted((match.path, match.line_number, match.text, match.spans()) for match in matches)
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_matches_are_those_of_the_tree_in_utf8(pattern: str, rg: RgBinary, mixed: Path, plain: Path) -> None:
@@ -67,6 +68,7 @@ def test_matches_are_those_of_the_tree_in_utf8(pattern: str, rg: RgBinary, mixed
     assert totals == (expected.total_matches, expected.files_matched, expected.exact, expected.next_offset)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_async_search_finds_the_same(mixed: Path, plain: Path) -> None:
     expected = rows(sync.search("天", cwd=plain))
@@ -79,6 +81,7 @@ async def test_async_search_finds_the_same(mixed: Path, plain: Path) -> None:
     assert summary.stats.matched_lines == len(expected)
 
 
+@pytest.mark.slow
 def test_ends_have_the_encodings_and_the_summary_adds_up(mixed: Path) -> None:
     *messages, summary = sync.search_messages(r"\S", cwd=mixed, encoding="detect")
     ends = {one.path: one for one in messages if isinstance(one, End)}
@@ -92,6 +95,7 @@ def test_ends_have_the_encodings_and_the_summary_adds_up(mixed: Path) -> None:
     assert summary.stats.searches_with_match == len(ends)
 
 
+@pytest.mark.slow
 def test_summary_counts_each_file_once(mixed: Path, plain: Path) -> None:
     for pattern in ("файл", "nothing"):
         *_, found = sync.search_messages(pattern, cwd=mixed, encoding="detect")
@@ -115,6 +119,7 @@ def test_other_operations_say_that_they_do_not_detect(mixed: Path) -> None:
             call("x", *["y"] * (call is sync.replace), cwd=mixed, encoding="detect")
 
 
+@pytest.mark.slow
 def test_globs_limit_and_max_count_hold(mixed: Path) -> None:
     assert {one.path for one in sync.search(r"\S", cwd=mixed, encoding="detect", glob="ja*")} == {
         "ja.txt",
@@ -143,6 +148,7 @@ def test_file_without_a_guess_is_searched_as_utf8(plant: Plant, caplog: pytest.L
     assert (end.encoding is not None) is guessed
 
 
+@pytest.mark.slow
 def test_limit_counts_only_matches_that_are_yielded(plant: Plant) -> None:
     # The second bytes of Shift-JIS are ASCII letters, so the search of the raw bytes finds matches that do not count.
     folder = plant({"a.txt": (JAPANESE * 200).encode("shift_jis")} | {f"{number}.txt": "t\n" for number in range(9)})
@@ -154,6 +160,7 @@ def test_limit_counts_only_matches_that_are_yielded(plant: Plant) -> None:
     assert (last.stats.searches_with_match, last.stats.matched_lines) == (9, 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [b"caf\xe9\n", b"\xa9 2020\n", b"abc \xd6\xd0\n", b"cut \xe4\xb8\n"])
 def test_text_in_utf8_with_a_few_errors_is_searched_as_utf8(plant: Plant, wrong: bytes) -> None:
     texts = {"fr.txt": FRENCH, "ru.txt": RUSSIAN, "zh.txt": CHINESE}
@@ -162,6 +169,7 @@ def test_text_in_utf8_with_a_few_errors_is_searched_as_utf8(plant: Plant, wrong:
         assert len(list(sync.search(pattern, cwd=folder, encoding="detect"))) == 3
 
 
+@pytest.mark.slow
 def test_encoding_is_guessed_from_a_long_line_that_is_cut_within_a_character(plant: Plant) -> None:
     texts = {"gb18030": CHINESE, "shift_jis": JAPANESE, "euc_jp": JAPANESE}
     for start in ("", "x"):
@@ -172,11 +180,13 @@ def test_encoding_is_guessed_from_a_long_line_that_is_cut_within_a_character(pla
         assert sorted(str(one.path) for one in found) == sorted(texts)
 
 
+@pytest.mark.slow
 def test_encoding_is_guessed_from_text_that_comes_late(plant: Plant) -> None:
     folder = plant({"a.log": b"a line of a log\n" * 100_000 + (RUSSIAN * 3).encode("cp1251")})
     assert len(list(sync.search("Поиск", cwd=folder, encoding="detect"))) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 def test_encodings_of_files_with_nul_bytes_are_detected_if_these_are_searched(plant: Plant, rg: RgBinary) -> None:
     text = (RUSSIAN * 2).encode("cp1251")
@@ -194,11 +204,13 @@ def test_unreadable_path_is_logged_once(mixed: Path, caplog: pytest.LogCaptureFi
     assert caplog.text.count("missing") == 1
 
 
+@pytest.mark.slow
 def test_explanation_searches_each_file_in_its_encoding(mixed: Path) -> None:
     said = sync.grep("ПОИСК", cwd=mixed, glob="*ru.txt", encoding="detect", explain=True).message
     assert "There would be 6 matches in 2 files if case is ignored" in said
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.anyio
 async def test_files_that_are_not_known_in_time_make_the_result_inexact(
@@ -216,6 +228,7 @@ async def test_files_that_are_not_known_in_time_make_the_result_inexact(
         list(sync.search("天气", **options))
 
 
+@pytest.mark.slow
 def test_options_that_do_not_apply_are_refused(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {"cwd": mixed, "encoding": "detect"}
     wrong: dict[str, Any] = {"inside": "zip", "captures": True, "sort": "path", "on_progress": print}

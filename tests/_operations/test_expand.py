@@ -161,6 +161,7 @@ def test_encodings_are_those_that_rg_knows(plant: Plant, encoding: str, newline:
     assert Expansion.model_validate_json(found.model_dump_json()) == found
 
 
+@pytest.mark.slow
 def test_lines_near_a_match_in_a_large_file_are_read(plant: Plant) -> None:
     lines = [f"    line {number}" for number in range(1, 200_001)]
     lines[149_999] = "    needle"
@@ -243,6 +244,7 @@ def test_match_without_a_path_is_refused(plant: Plant) -> None:
         sync.expand(match.model_copy(update={"path": None}))
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(

@@ -39,6 +39,7 @@ def corpus(plant: Plant) -> Path:
     return plant({name: "needle\nother\n" * number for number, name in enumerate(names, 1)})
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.fact(22)
 async def test_grep_orders_files_by_path_and_matches_by_line(rg: RgBinary, corpus: Path, anyio_backend: str) -> None:
@@ -57,6 +58,7 @@ async def test_grep_orders_files_by_path_and_matches_by_line(rg: RgBinary, corpu
     assert [file.total_matches for file in result.files] == [len(file.matches) for file in result.files]
 
 
+@pytest.mark.slow
 def test_message_says_which_matches_are_shown_of_how_many(rg: RgBinary, corpus: Path) -> None:
     def message(**options: Any) -> str:
         return sync.grep("needle", cwd=corpus, rg=rg, **options).message
@@ -69,6 +71,7 @@ def test_message_says_which_matches_are_shown_of_how_many(rg: RgBinary, corpus: 
     assert message(glob="none") == "No matches found."
 
 
+@pytest.mark.slow
 def test_stop_reason_says_why_a_page_ends(rg: RgBinary, corpus: Path) -> None:
     def reason(**options: Any) -> tuple[str, bool]:
         result = sync.grep("needle", cwd=corpus, rg=rg, **options)
@@ -204,6 +207,7 @@ async def test_grep_counts_all_matches_and_decodes_only_the_page(
 blocks = st.dictionaries(st.sampled_from(["a", "a/b", "a-b", "a/c", "b", "c/d/e", "é"]), st.integers(0, 5), max_size=7)
 
 
+@pytest.mark.slow
 @given(blocks, st.integers(0, 12), st.sampled_from([0, 1, 2, 9]), st.randoms(use_true_random=False), st.integers(1, 50))
 def test_page_has_the_first_matches_by_path_in_any_order_of_files(
     files: dict[str, int], wanted: int, most: int, random: Any, size: int
@@ -246,6 +250,7 @@ def test_dropped_lines_are_in_the_order_of_paths() -> None:
     assert [*collector.dropped.items()] == [(native("a/b"), 1), ("a-b", 1), ("b", 2)]
 
 
+@pytest.mark.slow
 def test_malformed_message_raises(stand_in: Callable[..., Path], folder: Path) -> None:
     for body in (
         "print('junk')",
@@ -266,6 +271,7 @@ TWO_THEN_SILENT = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_timeout_keeps_partial_results(stand_in: Callable[..., Path], folder: Path, anyio_backend: str) -> None:
     rg = stand_in(TWO_THEN_SILENT)
@@ -302,6 +308,7 @@ def test_timeout_of_zero_gives_a_truncated_result(rg: RgBinary, corpus: Path) ->
     assert not result.exact and result.truncated and result.stop_reason == "timeout"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_grep_raises_the_same_errors_as_search(rg: RgBinary, folder: Path, anyio_backend: str) -> None:
     with pytest.raises(PatternError):
@@ -342,6 +349,7 @@ def test_error_names_the_type_of_an_invalid_pattern(folder: Path) -> None:
         sync.grep([], cwd=folder)
 
 
+@pytest.mark.slow
 def test_rg_that_dies_raises_and_gives_no_result(stand_in: Callable[..., Path], folder: Path) -> None:
     with pytest.raises(SearchError, match="killed by signal 9"):
         sync.grep("x", cwd=folder, rg=stand_in("os.kill(os.getpid(), 9)"))
@@ -505,6 +513,7 @@ class TestExplain:
         wanted = "; ".join(f"1 match in 1 file {native(one)}" for one in says)
         assert message.startswith(f"No matches found. There would be {wanted}")
 
+    @pytest.mark.slow
     @pytest.mark.anyio
     async def test_explain_counts_matches_in_hidden_files(self, rg: RgBinary, plant: Plant, anyio_backend: str) -> None:
         """Issue 19, line 17: hidden files are left out in silence if something else matches."""
@@ -530,12 +539,14 @@ class TestExplain:
             f"{native('src/a.py')}."
         )
 
+    @pytest.mark.slow
     def test_explain_searches_only_the_given_paths(self, rg: RgBinary, tricky: Path) -> None:
         result = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, paths=(path for path in ["build"]))
         assert "There are no matches" in result.message
         later = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, ignore_case=True, case_sensitive=True)
         assert "if case is ignored" in later.message
 
+    @pytest.mark.slow
     def test_explain_says_that_time_ran_out(self, stand_in: Callable[..., Path], folder: Path) -> None:
         run = BlockingRunner(stand_in("time.sleep(60)"))
         request = grep_request("x", folder, (), None, None, 0, None, {}, explain=True)

@@ -89,6 +89,7 @@ def test_content_of_a_file_with_only_a_suffix_is_no_archive(plant: Callable[...,
     assert members(plant({".gz": gzip.compress(b"needle")}), "gz") == [(".gz!/gz", 1, "needle")]
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_links_are_followed_as_by_rg(plant: Callable[..., Path]) -> None:
     folder = plant({"dir/f.zip": zipped({"a": b"needle"})})
@@ -133,6 +134,7 @@ def test_archives_in_archives_are_opened_up_to_a_depth(
     assert "a.tgz!/x.zip!/b.zip!/c.zip: not opened: archives are nested more than 3 levels deep" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_async_search_looks_inside_archives(plant: Callable[..., Path]) -> None:
     folder = plant({"f.zip": zipped(FILES), ".gitignore": "ignored.zip\n", "ignored.zip": zipped(FILES)})
@@ -154,6 +156,7 @@ class TestHostileArchives:
         content[content.index(b"bad") + 6] ^= 0xFF
         return bytes(content)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "make", "found", "text"),
         [
@@ -276,6 +279,7 @@ def test_unknown_format_is_an_error(inside: Any) -> None:
         sync.search("x", inside=inside)
 
 
+@pytest.mark.slow
 def test_leaving_a_search_inside_archives_closes_them(plant: Callable[..., Path]) -> None:
     folder = plant({"f.zip": zipped({str(number): b"needle\n" * 1000 for number in range(500)})})
     found = sync.search("needle", cwd=folder, inside="zip")

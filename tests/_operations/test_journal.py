@@ -100,6 +100,7 @@ def test_a_plan_can_be_applied_again_after_undo_and_after_apply(plant: Plant, jo
         undo_edits(None, folder, journals)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt()], ids=["full disk", "Ctrl-C"])
 def test_failure_at_any_step_leaves_all_files_old(plant: Plant, journals: Path, error: BaseException | None) -> None:
     folder = plant(OLD)
@@ -216,6 +217,7 @@ def test_journal_that_cannot_be_marked_as_finished_leaves_all_files_old(plant: P
     assert contents(folder) == NEW
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["empty", "missing"])
 def test_journal_that_a_crash_has_damaged_does_not_stop_other_changes(
     plant: Plant, journals: Path, damage: str
@@ -374,6 +376,7 @@ def test_other_plan_is_refused_while_an_interrupted_one_is_unfinished(plant: Pla
     apply_edits(str(folder), other, journals)
 
 
+@pytest.mark.slow
 def test_old_journals_are_deleted(plant: Plant, journals: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ripwrap._operations.journal_store.KEPT_JOURNALS", 3)
     folder = plant({"a": b"1"})
@@ -398,6 +401,7 @@ def test_damaged_journal_is_a_clear_error(plant: Plant, journals: Path) -> None:
     assert not (folder.parent / "lock").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_cancelled_apply_rolls_back_before_the_first_rename(plant: Plant, journals: Path) -> None:
     folder = plant(OLD)

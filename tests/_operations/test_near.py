@@ -37,6 +37,7 @@ def found(folder: Path, near: "str | Sequence[str]", within: int, **options: Any
     return [line for _, _, line, _ in numbers(sync.grep("retry", cwd=folder, near=near, within=within, **options))]
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 def test_lines_that_have_the_other_pattern_within_the_distance(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"f": TEXT, "none": "retry\nretry\n", "other": "timeout\n"})
@@ -92,6 +93,7 @@ def reference(folder: Path, near: Sequence[str], within: int, page: dict[str, An
     return expected, len(every), len(kept), {path: len(kept[path]) for path in files}
 
 
+@pytest.mark.slow
 def test_generated_pages_equal_a_slow_reference(plant: Plant) -> None:
     for seed in range(times(3, 500)):
         draw = random.Random(seed)
@@ -168,6 +170,7 @@ def test_bad_arguments_are_clear_errors(plant: Plant) -> None:
         sync.grep("a", cwd=folder, near="b\0")
 
 
+@pytest.mark.slow
 def test_explain_says_what_there_would_be_without_near(plant: Plant) -> None:
     folder = plant({"f": TEXT, ".hidden": TEXT})
 

@@ -160,6 +160,7 @@ def here(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.posix
 class TestOverlay:
+    @pytest.mark.slow
     def test_paths_are_absolute_or_relative_to_the_directory(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         texts: Any
         for texts in ({here / "empty": "needle\n"}, {str(here / "sub/../empty"): "needle\n"}, {"empty": b"needle\n"}):
@@ -219,6 +220,7 @@ class TestOverlay:
         assert counts == {"": 0, "needle\n": 1, "needle\nneedle\n": 2}
         assert (await ripwrap.grep("needle", glob="empty")).total_matches == 0
 
+    @pytest.mark.slow
     @pytest.mark.anyio
     async def test_limit_ends_a_search_and_leaves_nothing(self, here: Path, leaks_nothing: None) -> None:
         with ripwrap.overlay({f"n{number}": "needle\n" for number in range(50)}):
@@ -261,6 +263,7 @@ class TestOverlay:
 
 @pytest.mark.posix
 class TestWorkspace:
+    @pytest.mark.slow
     def test_tools_follow_the_overlay(self, here: Path) -> None:
         workspace = sync.Workspace(".")
         with ripwrap.overlay({"a.py": "changed needle\n", "made/n.py": "needle\n", "sub/a.c": None}):

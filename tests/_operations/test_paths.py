@@ -55,6 +55,7 @@ def run(backend: str, operation: str, **options: Any) -> Any:
 @pytest.mark.parametrize("backend", ["asyncio", "sync"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 class TestMissingPaths:
+    @pytest.mark.slow
     def test_operation_raises_if_every_path_is_missing(
         self, rg: RgBinary, plant: Plant, operation: str, backend: str
     ) -> None:
@@ -67,6 +68,7 @@ class TestMissingPaths:
             run(backend, operation, cwd=folder, rg=rg, paths=["gone", Path("a/b"), "./lost"])
         assert caught.value.filename == "gone"
 
+    @pytest.mark.slow
     def test_operation_answers_if_one_path_exists(
         self, rg: RgBinary, plant: Plant, operation: str, backend: str
     ) -> None:
@@ -119,6 +121,7 @@ class TestBrokenLinks:
         (folder / "d" / "broken").symlink_to("nowhere")
         return folder
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("operation", OPERATIONS)
     def test_operation_logs_no_warning(
         self, rg: RgBinary, linked: Path, operation: str, backend: str, caplog: pytest.LogCaptureFixture

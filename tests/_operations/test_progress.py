@@ -27,6 +27,7 @@ def totals(progress: Progress) -> tuple[int, int, int]:
     return progress.files, progress.matches, progress.bytes_searched
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_last_report_has_the_totals(needles: Path) -> None:
     seen: list[Progress] = []
@@ -41,6 +42,7 @@ async def test_last_report_has_the_totals(needles: Path) -> None:
     assert totals(seen[-1]) == (10, 20, 180)
 
 
+@pytest.mark.slow
 def test_last_report_of_a_blocking_call_has_the_totals(needles: Path) -> None:
     seen: list[Progress] = []
     options: dict[str, Any] = {"cwd": needles, "on_progress": seen.append}
@@ -74,6 +76,7 @@ def test_reports_come_in_the_callers_thread_while_rg_writes(tmp_path: Path) -> N
     assert elapsed == sorted(elapsed)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_error_of_the_function_ends_the_search(tmp_path: Path) -> None:
     rg = fake_rg.write(tmp_path / "rg", "slow(1000)")
@@ -104,6 +107,7 @@ def test_on_progress_that_does_not_apply_is_refused(needles: Path) -> None:
         sync.grep("x", cwd=needles, inside="zip", on_progress=print)
 
 
+@pytest.mark.slow
 def test_reports_of_grep_count_only_matches_of_its_search(plant: Plant) -> None:
     folder = plant({f"{number}.py": "needle\nhay\nneedle\nneedle\n" for number in range(10)} | {".h.py": "needle\n"})
     searches: list[tuple[str, dict[str, Any]]] = [
@@ -122,6 +126,7 @@ def test_reports_of_grep_count_only_matches_of_its_search(plant: Plant) -> None:
     assert seen[-1].bytes_searched == 10 * 25 + 7  # that of `coverage`, which makes another run of rg
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_retry_with_one_thread_counts_once(tmp_path: Path, needles: Path, rg: RgBinary) -> None:
     body = f"""
@@ -136,6 +141,7 @@ def test_retry_with_one_thread_counts_once(tmp_path: Path, needles: Path, rg: Rg
     assert totals(seen[-1]) == (10, 20, 180)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_function_is_called_in_the_callers_thread_for_a_large_record(
     plant: Plant, monkeypatch: pytest.MonkeyPatch

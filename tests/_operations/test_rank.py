@@ -83,6 +83,7 @@ def test_rank_puts_definitions_of_a_name_first_and_tests_later(shop: Path, rg: R
         assert "test code, which the query does not ask for" in test.reasons
 
 
+@pytest.mark.slow
 def test_rank_reads_the_definition_of_a_widely_used_name(plant: Plant, rg: RgBinary) -> None:
     uses = {f"src/cookie_jar/{number}.py": "jar = CookieJar()  # a CookieJar of cookies\n" * 20 for number in range(60)}
     folder = plant({**uses, "src/x/__init__.py": "import a\n\n\nclass CookieJar:\n    pass\n" + "import b\n" * 5000})
@@ -91,12 +92,14 @@ def test_rank_reads_the_definition_of_a_widely_used_name(plant: Plant, rg: RgBin
         assert (places[0].path, places[0].symbol) == (native("src/x/__init__.py"), "CookieJar")
 
 
+@pytest.mark.slow
 def test_rank_splits_identifiers_into_words_in_any_case(shop: Path, rg: RgBinary) -> None:
     assert paths(sync.rank("set cookie", cwd=shop, rg=rg.path))[0] == "src/shop/http.js"
     assert paths(sync.rank("setCookie", cwd=shop, rg=rg.path))[0] == "src/shop/http.js"
     assert paths(sync.rank("SET_COOKIE", cwd=shop, rg=rg.path))[0] == "src/shop/http.js"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_async_and_blocking_rank_are_equal(shop: Path, rg: RgBinary) -> None:
     for query in ("how are cookies stored", "CookieJar", "nothing of that kind"):
@@ -112,6 +115,7 @@ def test_rank_is_deterministic(plant: Plant, rg: RgBinary) -> None:
     assert paths(first) == sorted(paths(first))
 
 
+@pytest.mark.slow
 def test_rank_applies_ignore_rules_globs_and_types(plant: Plant, rg: RgBinary) -> None:
     folder = plant(
         {".gitignore": "secret*\n", "secret.py": "cookie\n", "a.py": "cookie\n", "b.js": "cookie\n", ".c": "cookie\n"}
@@ -129,6 +133,7 @@ def test_rank_applies_ignore_rules_globs_and_types(plant: Plant, rg: RgBinary) -
     assert found(paths=folder / "b.js") == {slashed(str(folder / "b.js"))}
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_hidden_files_and_links_are_ranked_only_if_asked_for(plant: Plant, rg: RgBinary, tmp_path: Path) -> None:
     """Issue 19, line 1: `.env` was the first result, and a linked package came twice."""
@@ -188,6 +193,7 @@ def test_query_of_stop_words_alone_is_searched_as_it_is(plant: Plant, rg: RgBina
     assert paths(sync.rank("to be or not to be", cwd=folder, rg=rg.path)) == ["a"]
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=40))
 def test_any_query_is_read_as_words(query: str) -> None:
     """Quotes, operators of FTS5, flags and regular expressions have no special meaning."""
@@ -196,6 +202,7 @@ def test_any_query_is_read_as_words(query: str) -> None:
             assert place.score > 0 or place.reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", ['cookie" OR "x', "cookie NEAR(x)", "path:cookie", "-cookie", "cookie*", "^cookie$", "--files cookie"]
 )
@@ -317,6 +324,7 @@ def test_rank_skips_binary_files_even_if_named(plant: Plant, rg: RgBinary) -> No
     assert set(paths(sync.rank("cookie", cwd=folder, rg=rg.path, paths=named))) == {"a.txt", "z.txt"}
 
 
+@pytest.mark.slow
 def test_one_file_full_of_query_words_does_not_crowd_out_others(plant: Plant, rg: RgBinary) -> None:
     folder = plant({"all.py": "cookie = cookie\n" * 20_000, "a.py": "# A cookie.\n" + "x = 1\n" * 50})
     assert set(paths(sync.rank("cookie", cwd=folder, rg=rg.path, limit=3))) == {"all.py", "a.py"}
@@ -401,6 +409,7 @@ def test_unreadable_file_is_logged_and_the_others_are_ranked(
     assert "closed.py" in caplog.text
 
 
+@pytest.mark.slow
 def test_rank_skips_files_that_vanish_during_the_call(
     plant: Plant, rg: RgBinary, stand_in: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -526,6 +535,7 @@ def test_term_counts_keep_the_best_files_and_count_all() -> None:
     assert (hits.total, hits.having["cookie"]) == (31, 31)
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 def test_term_counts_keep_rare_words_in_any_order_of_files(random: Random) -> None:
     often = {f"o{number}": [b"parse"] * (number % 7 + 1) + [b"cookie"] * (number % 3) for number in range(200)}

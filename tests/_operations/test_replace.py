@@ -99,6 +99,7 @@ def test_everything_that_rg_itself_writes(plant: Plant) -> None:
         assert replaced(folder, pattern, replacement) == {"f": expected}, pattern
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "replacement", "options", "message"),
     [

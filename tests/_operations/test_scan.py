@@ -66,6 +66,7 @@ async def test_texts_have_their_rules_and_groups_from_rg_15_on(rg: RgBinary, pla
     assert ScanMatch.model_validate_json(hits[0].model_dump_json()) == hits[0]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.usefixtures("leaks_nothing", "temporary")
 async def test_a_scan_can_be_left_early(plant: Plant) -> None:
@@ -86,6 +87,7 @@ def test_every_batch_of_lines_is_searched(plant: Plant) -> None:
     assert [hit.line_number for hit in hits] == list(range(1, 61))
 
 
+@pytest.mark.slow
 def test_of_overlapping_texts_the_leftmost_of_the_first_rule_is_told(plant: Plant) -> None:
     folder = plant({"a": "abcd\nbcd\n"})
     rules = {"second": "bc", "first": "ab", "third": "cd", "long": "bcd"}
@@ -205,6 +207,7 @@ def test_many_rules_find_what_single_searches_find(texts: list[str], tmp_path_fa
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"sort": "path"}])
 def test_many_rules_yield_texts_file_by_file_in_order(options: dict[str, Any], plant: Plant) -> None:
     rules = {**{f"rare {number}": f"word{number}\\b" for number in range(16)}, "digits": r"\d+x", "over": "rd1 2"}
@@ -253,6 +256,7 @@ def test_a_thousand_rules_are_searched_at_once(plant: Plant) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_rules_of_too_large_a_regex_are_split(plant: Plant) -> None:
     folder = plant({"a": "a1 b2 c3\n"})
     rules = {letter: rf"{letter}([0-9]{{1,200}})" for letter in "abc"}
@@ -332,6 +336,7 @@ def test_a_rule_leaves_out_matches(rule: dict[str, Any], found: list[str], plant
     assert sorted(hit.path or "" for hit in sync.scan([known], cwd=folder)) == found
 
 
+@pytest.mark.slow
 def test_fingerprints_stay_when_lines_move(plant: Plant) -> None:
     folder = plant({"a": f"{KEY}\n"})
     (before,) = sync.scan(RULES, cwd=folder)

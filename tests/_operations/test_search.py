@@ -147,6 +147,7 @@ class TestDefaults:
             paths("needle", tree, rg=rg, include_git=True)
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "options",
         [{"glob": "*"}, {"glob": ["*", "**"]}, {"iglob": "*"}, {"glob": "*", "iglob": "*"}, {"no_ignore": True}],
@@ -244,6 +245,7 @@ def test_absolute_paths_stay_absolute(rg: RgBinary, plant: Plant) -> None:
     assert paths("needle", Path("/"), rg=rg, paths=folder / "a") == [str(folder / "a")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["-", "--pre=x", "-e", *(pytest.param(name, marks=pytest.mark.posix) for name in "*\n"), "a b", "é", "!x"]
 )

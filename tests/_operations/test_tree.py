@@ -142,6 +142,7 @@ async def test_tree_draws_a_real_folder(plant: Plant) -> None:
     assert (str(whole), whole.truncated) == ("README", False)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_other_tasks_run_while_a_large_tree_is_arranged(plant: Plant) -> None:
     folder = plant(dict.fromkeys(names("", 1000), ""))

@@ -128,6 +128,7 @@ def test_file_with_a_late_nul_byte_takes_one_more_run(rg: RgBinary, tree: Path) 
     assert len(run.commands) in (1, 3)  # rg may write this file first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", ["more", "fewer", "gone", "binary", "all gone"])
 def test_file_that_changes_after_it_was_counted_takes_one_more_run(rg: RgBinary, tree: Path, edit: str) -> None:
     def change() -> None:
@@ -151,6 +152,7 @@ def test_file_that_changes_after_it_was_counted_takes_one_more_run(rg: RgBinary,
     assert len(run.commands) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [1, 2])
 def test_timeout_of_a_later_run_keeps_the_matches_of_the_first(
     stand_in: Callable[..., Path], rg: RgBinary, tree: Path, late: int

@@ -97,6 +97,7 @@ def test_flags_documented_without_effect_are_all_tested() -> None:
     assert set(re.findall(r"`--([a-z0-9-]+)`", row)) == WITHOUT_EFFECT.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.fact(12)
 def test_display_flags_do_not_change_json_output(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a.txt": "  needle and needle\nother\n  needle\n", "b/c.txt": "needle\n"})
@@ -129,6 +130,7 @@ def value_for(key: str, kind: Any) -> Any:
 SINCE = {"replace": 15, "stop_on_nonmatch": 14}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(get_type_hints(SearchOptions)))
 def test_every_option_runs_or_names_the_rg_version_it_needs(rg: RgBinary, plant: Plant, key: str) -> None:
     folder = plant({"a.py": "needle\n", "x": "needle\n"})
@@ -168,6 +170,7 @@ async def test_unsupported_option_raises_before_rg_starts(rg: RgBinary, folder: 
     assert "ripwrap[bin]" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_options_have_their_documented_effect(rg: RgBinary, plant: Plant) -> None:
     """Check the options that do more than pass a flag to rg."""
     folder = plant(

@@ -34,6 +34,7 @@ def decoded(raw: bytes) -> list[Record]:
     return [message for chunk in cut(raw + record(1), [65_536]) for message in decoder.feed(chunk)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [30_000, 29_998, 29_999])
 def test_record_in_parts_equals_the_record_as_a_whole(number: int) -> None:
     raw = record(number)
@@ -47,6 +48,7 @@ def test_record_in_parts_equals_the_record_as_a_whole(number: int) -> None:
     assert len(found.submatches) == number + 2
 
 
+@pytest.mark.slow
 def test_malformed_submatch_of_a_large_record_is_an_error() -> None:
     broken = record(30_000).replace(b'"start":40002', b'"start":"x"')
     with pytest.raises(DecodeError, match="malformed"):
@@ -88,6 +90,7 @@ class Waiting:
         return iter(())
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_event_loop_goes_on_while_a_large_record_is_decoded(tmp_path: Path) -> None:
     rg = fake_rg.write(tmp_path / "rg", "say(BEGIN, MATCH, SUMMARY)")

@@ -133,6 +133,7 @@ def test_limit_of_1_runs_threads_one_after_another(counting: RgBinary, folder: P
     assert most(folder) == 1
 
 
+@pytest.mark.slow
 def test_raised_limit_applies_to_waiting_threads(counting: RgBinary, folder: Path) -> None:
     limit_processes(1)
     raiser = threading.Timer(0.2, limit_processes, [MANY])
@@ -167,6 +168,7 @@ def test_limit_that_is_not_an_int_is_rejected(wrong: Any) -> None:
         limit_processes(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_async_stream_takes_no_slot_so_nested_calls_do_not_deadlock(plant: Plant) -> None:
     limit_processes(1)
@@ -194,6 +196,7 @@ def test_nested_call_in_a_thread_that_holds_a_slot_takes_no_second_one(plant: Pl
     assert limiter._SLOTS._running == 0
 
 
+@pytest.mark.slow
 def test_blocking_stream_takes_no_slot_so_nested_calls_do_not_deadlock(plant: Plant) -> None:
     limit_processes(1)
     folder = plant({"a": "needle\nneedle\n", "b": "needle\n"})
@@ -204,6 +207,7 @@ def test_blocking_stream_takes_no_slot_so_nested_calls_do_not_deadlock(plant: Pl
             assert str(sync.tree_text(cwd=folder)) == "a\nb"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_wait_for_a_slot_can_be_cancelled_and_does_not_use_the_timeout(
     plant: Plant, stand_in: Callable[..., Path], children: Children
@@ -229,6 +233,7 @@ async def test_wait_for_a_slot_can_be_cancelled_and_does_not_use_the_timeout(
     assert [result.total_matches for result in late] == [1], "nobody has kept the turn"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_cancelled_wait_for_a_slot_takes_no_slot() -> None:
     limit_processes(1)

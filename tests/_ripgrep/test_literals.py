@@ -161,6 +161,7 @@ def contains(text: bytes, required: Required) -> bool:
     return (all if isinstance(required, AllOf) else any)(contains(text, part) for part in required.parts)
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 @given(
     found=st.lists(samples(), min_size=1, max_size=2),

@@ -130,6 +130,7 @@ class TestLeaving:
                 await anext(matches)
             assert children() == []
 
+    @pytest.mark.slow
     async def test_closing_one_search_leaves_another_running(
         self, searching: Callable[..., AsyncGenerator[Match]], children: Children
     ) -> None:
@@ -224,6 +225,7 @@ class TestLeavingBlocking:
             assert list(matches) == []
         assert children() == []
 
+    @pytest.mark.slow
     def test_timeout_yields_the_matches_found_and_ends_rg(
         self, searching: Callable[..., Generator[Match]], children: Children
     ) -> None:
@@ -432,6 +434,7 @@ class TestMisbehaviour:
         assert caught.value.returncode == -9
         assert caught.value.argv[0] == str(rg)
 
+    @pytest.mark.slow
     def test_unknown_exit_code_raises_with_rgs_stderr(self, stand_in: StandIn, api: str) -> None:
         rg = stand_in("print('who knows', file=sys.stderr); fails(3, '')")
         with pytest.raises(SearchError, match="who knows") as caught:
@@ -445,6 +448,7 @@ class TestMisbehaviour:
         with pytest.raises(SearchError, match="exit code 1 and no message"):
             answers(stand_in("sys.exit(1)"), api)
 
+    @pytest.mark.slow
     @pytest.mark.fact(2)
     def test_stdin_is_closed_and_ripgrep_variables_are_not_inherited(
         self, stand_in: StandIn, api: str, monkeypatch: pytest.MonkeyPatch

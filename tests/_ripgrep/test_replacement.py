@@ -38,6 +38,7 @@ def test_escapes_are_read_if_asked_for() -> None:
             parse_template(wrong, escapes=True)
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 def test_replacement_constant_equals_rgs_output(rg: RgBinary, tmp_path: Path) -> None:
     """Texts of dollars, braces and names: rg writes the constant, or the text depends on the match."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def page(files: Sequence[tuple[str, int]], request: PageRequest) -> tuple[FileMa
     return run_blocking(files_round_robin(BlockingRunner(None), request, collected(files, request)))
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 6), max_size=8).map(
         lambda counts: list(counts.items())
@@ -107,6 +109,7 @@ def test_collector_memory_is_bounded_by_the_page_size() -> None:
     assert (collector.matches, collector.files) == (2_400, 60)
 
 
+@pytest.mark.slow
 def test_collector_keeps_the_first_file_names_by_path_up_to_a_limit() -> None:
     many = [(f"{number:05}", 1) for number in reversed(range(3 * MAX_NAMED_FILES))]
     named = collected(many, PageRequest(0, 5, 10**9, 0, 0, None)).named()

@@ -53,6 +53,7 @@ def assert_refused(*mirrors: str, says: str, **options: object) -> DownloadFaile
     return caught.value
 
 
+@pytest.mark.slow
 def test_file_is_fetched_over_http_and_from_a_folder(server: Mirror, tmp_path: Path) -> None:
     assert fetched(server.url) == CONTENT
     assert fetched(server.url + "/") == CONTENT
@@ -244,6 +245,7 @@ def test_upper_case_hash_is_accepted(server: Mirror) -> None:
     assert fetched(server.url, expected=sha256(CONTENT).upper()) == CONTENT
 
 
+@pytest.mark.slow
 def test_too_large_body_is_rejected_without_a_retry(server: Mirror) -> None:
     """Issue 18: the thread that watches the request ends, even if the traceback of the error is kept."""
     server.put("1.0", "asset.tar.gz", bytes(MAX_ARCHIVE_BYTES + 1))

@@ -55,6 +55,7 @@ def test_search_and_files_print_raw_bytes_into_a_pipe(plant: Plant) -> None:
     assert run("files", cwd=folder).stdout == b"\xff\n"
 
 
+@pytest.mark.slow
 def test_why_prints_the_reason_in_flags(plant: Plant) -> None:
     folder = plant({".gitignore": "build/\n", "build/.a": "", "b.py": "x\0", "c": ""})
     ignored = "its directory build is ignored by .gitignore:1 `build/`; --no-ignore, --hidden search it\n"
@@ -170,6 +171,7 @@ def test_last_of_two_opposite_flags_wins_as_with_rg(flags: tuple[str, str], plan
         assert both(other, one, other) == expected
 
 
+@pytest.mark.slow
 def test_repeated_flags_are_no_error_and_the_last_value_wins(plant: Plant) -> None:
     """Issue 18, line 4: cyclopts said `Parameter -i specified multiple times`."""
     folder = plant({"a.py": "ab\nAB\nab\n", "b.c": "ab\n", "c.rs": "ab\n"})

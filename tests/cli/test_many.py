@@ -20,6 +20,7 @@ def roots(plant: Plant) -> Path:
     return plant({"src/a/f.py": "x 1\nx 2\n", "src/b/g.py": "x 3\n", "src/c/h.py": "no\n", "other.py": "x\n"})
 
 
+@pytest.mark.slow
 def test_matches_have_paths_that_open_from_here(roots: Path) -> None:
     arguments = ("search", "x", "--repositories", "src/*")
     first, second, third = (native(line) for line in ("src/a/f.py:1:x 1\n", "src/a/f.py:2:x 2\n", "src/b/g.py:1:x 3\n"))
@@ -46,6 +47,7 @@ def test_json_has_the_name_of_the_root(roots: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_terminal_shows_headings_and_a_progress_bar(roots: Path) -> None:
     shown = on_terminal("search", "x", "--repositories", "src/*", "--color=never", cwd=roots)

@@ -35,6 +35,7 @@ def scan(*arguments: str, cwd: Path, code: int = 1) -> str:
     return output("scan", "--rules", "rules.toml", "--sort=path", *arguments, "src", cwd=cwd, code=code)
 
 
+@pytest.mark.slow
 def test_places_rules_and_texts_are_printed(planted: Path) -> None:
     assert scan(cwd=planted) == "src/a é.py:2:5: token: tok_abcd\nsrc/b.py:1:1: lines: begin\\n  end\n"
     assert scan("--redact", cwd=planted) == "src/a é.py:2:5: token\nsrc/b.py:1:1: lines\n"

@@ -96,6 +96,7 @@ class TestInside:
         assert "b.zip: broken" in found.stderr.decode()
         assert output("search", "needle", "--inside=ipynb", "-tpy", cwd=folder, code=1) == ""
 
+    @pytest.mark.slow
     def test_json_has_the_location(self, folder: Path) -> None:
         lines = output("search", "needle", "--inside=ipynb", "--json", "-g*.ipynb", cwd=folder).splitlines()
         match = next(one for one in map(json.loads, lines) if one["type"] == "match")

@@ -104,6 +104,7 @@ def test_index_grep_has_the_same_answer_as_grep(
     assert (found.candidates, found.files_total) == (candidates, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"glob": "*.py"}, {"hidden": True}, {"no_ignore": True}, {"type": "py"}])
 def test_grep_with_file_options_that_the_index_lacks_has_no_candidates(
     unchanged: sync.Index, options: dict[str, Any]
@@ -120,6 +121,7 @@ def test_grep_searches_the_files_that_the_options_of_the_index_select(tree: Path
     assert (found.candidates, found.files_total) == (1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["needle(", "needle(?=x)", r"needle\Q", "(?P<a>needle)(?P<a>x)", "none here("])
 def test_pattern_that_rg_refuses_raises_with_and_without_candidates(unchanged: sync.Index, pattern: str) -> None:
     with pytest.raises(PatternError):
@@ -259,6 +261,7 @@ def test_unknown_option_error_suggests_no_argument_that_index_grep_lacks(unchang
         unchanged.grep("needle", **options)
 
 
+@pytest.mark.slow
 def test_explain_adds_the_same_message_as_grep(unchanged: sync.Index) -> None:
     found = check(unchanged, "NOTHING of", explain=True)
     assert "ignore_case=True" in found.message
@@ -398,6 +401,7 @@ def test_trigrams_cover_text_beyond_the_part_of_a_file_with_chunks(index: sync.I
     assert check(index, "no such text").candidates == 6
 
 
+@pytest.mark.slow
 def test_grep_within_max_age_does_not_refresh(index: sync.Index, tree: Path) -> None:
     index.refresh()
     (tree / "new.py").write_text("a new needle\n")

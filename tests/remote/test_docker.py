@@ -25,6 +25,7 @@ Plant = Callable[..., Path]
 RunningIn = Callable[[Path], list[psutil.Process]]
 
 
+@pytest.mark.slow
 @pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_remote_search_gives_the_answers_of_a_local_search(
@@ -133,6 +134,7 @@ def test_container_that_is_not_there_is_an_error_and_not_an_empty_answer(docker:
     assert raised.value.stderr == "Error response from daemon: No such container: gone\n"
 
 
+@pytest.mark.slow
 def test_container_that_ends_between_two_searches_is_an_error(
     container: Container, there: str, plant: Plant, docker: Path
 ) -> None:
@@ -192,6 +194,7 @@ def test_directory_with_a_hostile_name_is_entered(container: Container, there: s
         assert list(sync.files(on=container, rg=there, cwd=name)) == ["file"]
 
 
+@pytest.mark.slow
 def test_missing_rg_says_how_to_install_it(container: Container) -> None:
     line = "rg \\(ripgrep\\) was not found on docker:box:\n.*\nInstall it with host.install\\(\\), or"
     env = remote.docker("box", cwd=container.cwd, program=container.program)

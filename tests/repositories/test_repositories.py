@@ -108,6 +108,7 @@ def test_search_yields_the_matches_of_all_roots(make: Callable[..., Driver]) -> 
     assert first.text == "        return 2  # TODO: interest"
 
 
+@pytest.mark.slow
 def test_search_through_an_executor_yields_the_same(make: Callable[..., Driver]) -> None:
     with ThreadPoolExecutor(2) as executor:
         assert places(make(executor=executor).search("TODO", order="root")) == ALL
@@ -118,6 +119,7 @@ def test_context_yields_no_lines_of_its_own(make: Callable[..., Driver]) -> None
     assert sorted(places(make().search("TODO", context=1))) == ALL
 
 
+@pytest.mark.slow
 def test_files_are_in_path_order_in_each_root(make: Callable[..., Driver]) -> None:
     found = make().files(order="root")
     assert found == [RootFile(root=name.partition("/")[0], path=name.partition("/")[2]) for name in sorted(FILES)]
@@ -156,6 +158,7 @@ def test_grep_takes_matches_round_robin(make: Callable[..., Driver], roots: Path
     assert not none and len(none) == 0 and none.message == "No matches in 3 roots."
 
 
+@pytest.mark.slow
 def test_grep_gives_each_root_the_page_of_grep(make: Callable[..., Driver], roots: Path, rg: RgBinary) -> None:
     found = make().grep("total|TODO", per_root=None)
     for one in found:
@@ -185,6 +188,7 @@ def prefixed(chunks: Iterable[Any]) -> list[RankedChunk]:
     return [RankedChunk(**{**dict(one), "path": os.path.join(one.root, one.path)}) for one in chunks]
 
 
+@pytest.mark.slow
 def test_rank_without_results_is_empty(make: Callable[..., Driver]) -> None:
     assert len(make().rank("zebra")) == 0
     assert len(make().rank("cart", limit=0)) == 0
@@ -192,6 +196,7 @@ def test_rank_without_results_is_empty(make: Callable[..., Driver]) -> None:
         make().rank("?")
 
 
+@pytest.mark.slow
 def test_failed_root_is_data_and_the_others_go_on(make: Callable[..., Driver], roots: Path) -> None:
     (roots / "file").write_text("TODO\n")
     given = (roots / "gone", roots / "file", roots / "shop")
@@ -214,6 +219,7 @@ def test_failed_root_is_data_and_the_others_go_on(make: Callable[..., Driver], r
     assert [type(one) for one in make(*given).files(order="root")] == [RootError, RootError, RootFile, RootFile]
 
 
+@pytest.mark.slow
 def test_unreadable_path_makes_a_root_incomplete(make: Callable[..., Driver], roots: Path, unprivileged: Path) -> None:
     (roots / "shop/till.py").chmod(0)
     found = make(roots / "shop", rg=unprivileged).search("TODO")
@@ -227,6 +233,7 @@ def test_unreadable_path_makes_a_root_incomplete(make: Callable[..., Driver], ro
     assert [type(one) for one in counted] == [RootCount, RootError]
 
 
+@pytest.mark.slow
 def test_time_limit_of_a_root_is_data(
     make: Callable[..., Driver], roots: Path, stand_in: Callable[..., Path], leaks_nothing: None
 ) -> None:
@@ -238,6 +245,7 @@ def test_time_limit_of_a_root_is_data(
     assert not result.exact and result.truncated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "error"),
     [({"pattern": "("}, PatternError), ({"pattern": "x", "glob": "{"}, GlobError)],
@@ -277,6 +285,7 @@ def test_missing_rg_is_raised(make: Callable[..., Driver], roots: Path) -> None:
     assert [error.error for error in found] == ["BinaryError"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", ["search", "files", "count", "grep", "rank"])
 def test_progress_counts_every_root(make: Callable[..., Driver], operation: str) -> None:
     seen: list[tuple[int, int]] = []
@@ -290,6 +299,7 @@ def test_progress_that_is_not_a_function_is_refused(make: Callable[..., Driver])
         make().search("TODO", on_progress=5)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_leaving_early_ends_every_rg(roots: Path, stand_in: Callable[..., Path], leaks_nothing: None) -> None:
     slow = stand_in(
@@ -309,6 +319,7 @@ def test_dropped_generator_ends_every_rg(roots: Path, rg: RgBinary, leaks_nothin
     found.close()
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_cancelled_grep_ends_every_rg(roots: Path, stand_in: Callable[..., Path], leaks_nothing: None) -> None:
     slow = stand_in("import time; time.sleep(600)")
@@ -332,6 +343,7 @@ class Endless:
             yield Found((self.made,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["arrival", "root"])
 def test_root_pauses_until_its_results_are_taken(order: Any) -> None:
     endless, later = Endless(), Endless()
@@ -373,6 +385,7 @@ def test_root_is_reported_if_its_tasks_are_lost_each_time(make: Callable[..., Dr
     assert places(found[1:]) == ALL[:1]
 
 
+@pytest.mark.slow
 def test_broken_executor_is_replaced_by_the_function_that_makes_one(make: Callable[..., Driver]) -> None:
     made: list[Executor] = []
 
@@ -388,6 +401,7 @@ def test_broken_executor_is_replaced_by_the_function_that_makes_one(make: Callab
         made[1].submit(print)
 
 
+@pytest.mark.slow
 def test_worker_says_which_rg_it_runs(make: Callable[..., Driver], rg: RgBinary) -> None:
     with ThreadPoolExecutor(1) as executor:
         [one, *_] = make(executor=executor).count("TODO")
@@ -416,6 +430,7 @@ def test_requests_and_pages_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(page)) == page
 
 
+@pytest.mark.slow
 def test_result_is_written_to_json_and_read_back(make: Callable[..., Driver]) -> None:
     result = make().grep("TODO")
     assert type(result).model_validate_json(result.model_dump_json()) == result

@@ -82,6 +82,7 @@ def test_shards_give_the_answer_of_the_whole_root(plant: Plant, options: dict[st
     assert_equal_answers(plant(TREE), "x", 3, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_shard_follows_links_as_a_search_of_the_whole_root(plant: Plant) -> None:
     folder = plant({"a/f.txt": "x\n", "b/g.txt": "x\n"})
@@ -145,6 +146,7 @@ def test_shards_give_the_answer_of_the_whole_root_in_any_tree(
         assert_equal_answers(folder, "x", shards, **options)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(paths, st.integers(0, 1000), min_size=1, max_size=30), st.integers(1, 9))
 def test_split_keeps_every_file_once_and_folders_together(sizes: dict[str, int], shards: int) -> None:
     lists = split_files(sizes.items(), shards)

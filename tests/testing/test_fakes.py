@@ -99,6 +99,7 @@ def test_fake_refuses_what_it_cannot_follow(pattern: str, options: Any, text: st
         list(sync.search_messages(pattern, **options))
 
 
+@pytest.mark.slow
 def test_fake_ends_with_its_block(no_rg: None) -> None:
     with testing.fake({"a": "x"}):
         assert sync.resolve().version == (15, 2, 0)
@@ -124,6 +125,7 @@ def test_misbehaving_rg_raises(behavior: testing.Behavior, error: str) -> None:
         list(sync.search("x"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behavior", ["silent", "endless", "ignores_signals"])
 def test_misbehaving_rg_reaches_the_timeout(behavior: testing.Behavior, leaks_nothing: None) -> None:
     with testing.misbehaving(behavior):

@@ -52,6 +52,7 @@ def test_different_lines_share_a_hash_as_often_as_documented() -> None:
     assert 0.8 * expected < pairs < 1.2 * expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_tools_show_anchors_that_resolve(api: str, plant: Plant) -> None:
     asked = Asked(api, plant({"src/till.py": CODE}), anchors=True)
@@ -73,6 +74,7 @@ def test_tools_show_anchors_that_resolve(api: str, plant: Plant) -> None:
             )
 
 
+@pytest.mark.slow
 def test_answers_without_anchors_are_unchanged(plant: Plant) -> None:
     root = plant({"src/till.py": CODE})
     plain, marked = sync.Workspace(root), sync.Workspace(root, anchors=True)
@@ -115,6 +117,7 @@ def test_all_tools_show_the_same_anchor_of_a_line(plant: Plant, encoding: str, n
         assert [*anchors[0].values()] == [documented_hash(line) for line in lines]
 
 
+@pytest.mark.slow
 def test_answers_with_anchors_fit_the_budget(plant: Plant) -> None:
     root = plant({f"m{number}.py": "needle = 1\n" * 300 for number in range(9)})
     for max_chars in (1_000, 5_000):
@@ -173,6 +176,7 @@ edits = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(words, min_size=1, max_size=25), edits, st.integers(0, 24))
 @example(["a = 1", "b = 2"], [("insert", 0, "x")], 1)
@@ -279,6 +283,7 @@ def test_resolve_is_described_to_models() -> None:
     assert "#" in arguments["properties"]["anchor"]["description"]
 
 
+@pytest.mark.slow
 def test_hash_of_a_masked_line_tells_nothing_of_its_secret(plant: Plant) -> None:
     texts = [f'def log_in():\n    password = "hunter-{number}-secret"\n    return password\n' for number in (1, 2)]
     shown: list[str] = []
@@ -302,6 +307,7 @@ def test_hash_of_a_masked_line_tells_nothing_of_its_secret(plant: Plant) -> None
     assert shown[:5] == shown[5:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("newline", ["", "\n"])
 def test_hash_of_a_long_masked_line_is_the_same_in_all_tools(plant: Plant, newline: str) -> None:
     """Also if its end is not read, and so a secret across that end is not known."""

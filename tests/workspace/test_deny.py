@@ -195,6 +195,7 @@ def test_no_path_through_any_links_shows_a_denied_file(
             assert "/in\n" not in workspace.call(tool, {"path": path, **everything})
 
 
+@pytest.mark.slow
 def test_roots_have_the_globs_each(tmp_path: Path) -> None:
     for name in ("secrets/one", "two[x]"):
         (tmp_path / name / "top").mkdir(parents=True)
@@ -318,6 +319,7 @@ def test_glob_does_not_bring_denied_files_back(tree: Path) -> None:
     assert workspace.grep_content_result("needle", file_type="all").total_matches == 2
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_empty_answer_names_no_denied_link(tree: Path) -> None:
     for name in ("a.pem", "secrets/link", "zlink"):
@@ -327,6 +329,7 @@ def test_empty_answer_names_no_denied_link(tree: Path) -> None:
     assert "e.g. a.pem" in sync.Workspace(tree).grep_content("nothing of that kind")
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_empty_answer_names_no_link_to_a_denied_file(tree: Path) -> None:
     for name, target in (("alink", ".env"), ("blink", "secrets"), ("clink", "blink/a.py")):
@@ -339,6 +342,7 @@ def test_empty_answer_names_no_link_to_a_denied_file(tree: Path) -> None:
         assert "4 symbolic links, which are not followed, e.g. b0link." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("glob", [".env", "**/*.pem", "sub/key.pem", "*.py,*.pem", "/secrets/x", "./.env.missing"])
 def test_answer_says_that_a_glob_is_denied_even_if_no_file_matches(tree: Path, glob: str) -> None:
     workspace = sync.Workspace(tree, deny=GLOBS)
@@ -395,6 +399,7 @@ def test_embedder_is_sent_no_text_of_a_denied_file_that_another_index_has(plant:
     assert {text for text in recorder.texts if "denied" in text} <= {"denied allowed"}
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_unsure_candidates_of_an_index_bring_no_denied_file(plant: Plant, tmp_path: Path, rg: RgBinary) -> None:
     root = plant({"late.bin": b"a needle\n" * 9_000 + b"\0needle\n", "k.pem": "needle\n", ".env": "needle\n"})

@@ -66,6 +66,7 @@ def test_match_outside_of_definitions_keeps_the_requested_context(plant: Plant) 
     assert found.matches[0].section is None
 
 
+@pytest.mark.slow
 def test_long_definition_is_cut_to_the_budget(plant: Plant) -> None:
     body = "".join(f"    line_{number} = {number}\n" for number in range(2, 2001)).replace("1000\n", "1000  # TODO\n")
     root = plant({"a.py": f"def long():\n{body}"})
@@ -94,6 +95,7 @@ def test_matches_are_not_displaced_by_their_definitions(plant: Plant) -> None:
     assert (grown.next_offset, grown.total_matches) == (plain.next_offset, plain.total_matches)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_file_in_any_encoding_that_rg_knows_is_expanded(plant: Plant, encoding: str, newline: str) -> None:

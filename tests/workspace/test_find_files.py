@@ -108,6 +108,7 @@ def test_invalid_glob_for_directories_is_quoted_as_it_was_given(folder: Path) ->
     assert text.startswith("Error: error parsing glob 'a[b': unclosed character class")
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_links_to_the_outside_are_no_directories(folder: Path, plant: Plant) -> None:
     plant({"root/real/b": "", "outside/secret/c": ""})
@@ -121,6 +122,7 @@ def test_links_to_the_outside_are_no_directories(folder: Path, plant: Plant) -> 
         assert "is a directory" not in asked.find_files("out/secret")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "arguments", "name"),
     [
@@ -150,6 +152,7 @@ def test_empty_answer_names_a_directory_that_was_looked_for(
     assert text.endswith(said if name else "included.")
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_empty_answer_names_a_link_that_matches(rg: RgBinary, nested: Path) -> None:
     (nested / "till.rs").symlink_to("src/a.py")

@@ -29,6 +29,7 @@ def test_tool_is_offered_only_with_write(plant: Plant) -> None:
     assert (folder / "a").read_text() == "foo\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_shows_a_diff_and_writes_only_if_asked(api: str, plant: Plant) -> None:
     folder = plant({"a.py": "x\nfoo(1)\n", "b.md": "foo(2)\n", ".c.py": "foo(3)\n"})
@@ -65,6 +66,7 @@ def test_denied_files_and_files_outside_are_not_changed(plant: Plant, tmp_path: 
     assert (tmp_path / "outside").read_text() == (folder / ".env").read_text() == "foo\n"
 
 
+@pytest.mark.slow
 def test_file_that_a_link_replaces_after_the_search_is_not_changed(
     plant: Plant, tmp_path: Path, stand_in: Callable[..., Path]
 ) -> None:
@@ -86,6 +88,7 @@ def test_secrets_are_masked_in_the_diff(plant: Plant) -> None:
     assert "-key [redacted: github-token] foo\n+key [redacted: github-token] bar" in said
 
 
+@pytest.mark.slow
 def test_long_diff_is_cut(plant: Plant) -> None:
     asked = sync.Workspace(plant({f"{n}": "foo\n" * 50 for n in range(50)}), write=True, max_chars=1000)
     result = asked.replace_content_result("foo", "bar")

@@ -143,6 +143,7 @@ def plant_line(plant: Plant, line: str | bytes, stays: list[str], goes: list[str
     return plant({".gitignore": line, **dict.fromkeys([*stays, *goes], "")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "stays", "goes"), parameters(LINES))
 def test_ignore_line_means_the_same_as_in_rg(
     rg: RgBinary, plant: Plant, line: str | bytes, stays: list[str], goes: list[str]
@@ -229,6 +230,7 @@ def test_walk_options_equal_rgs(rg: RgBinary, plant: Plant, flags: list[str], de
     assert ("d/a" in walked(root, "d", **options)) == ("--no-ignore" in flags and depth != 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("glob", ["a", "/a", "d/", "*.b", "!a", "#a", "a ", "", "{a,d}", "[!a]", "d/**", "**/e"])
 def test_exclude_glob_drops_what_rg_drops(rg: RgBinary, plant: Plant, glob: str) -> None:
     files = ["a", "!a", "#a", "b", "a.b", "d/a", "d/b", "d/e/a", "e"]

@@ -95,6 +95,7 @@ def test_file_modes_of_grep_content_name_files(api: str, rg: RgBinary, shop: Pat
     assert Asked(api, shop, rg=rg).grep_content("TODO", output_mode=mode) == native(text) + hidden
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 def test_matches_in_hidden_files_are_counted(rg: RgBinary, plant: Plant) -> None:
     """Issue 19, line 17: hidden files are left out in silence if something else matches."""
@@ -136,6 +137,7 @@ def test_matches_in_hidden_files_of_several_roots_are_counted(rg: RgBinary, plan
     assert text.endswith("(2 matches in 2 files. 1 more match in hidden files (include_hidden=True).)")
 
 
+@pytest.mark.slow
 def test_only_complete_answers_search_hidden_files(stand_in: Callable[..., Path], rg: RgBinary, plant: Plant) -> None:
     """A page that has a next one says anyway that there is more."""
     root = plant({"a": "x\n" * 3, "b": "x\n", ".env": "x\n"})
@@ -160,6 +162,7 @@ def test_only_complete_answers_search_hidden_files(stand_in: Callable[..., Path]
         assert (len(log.read_text().split()), "1 more match in hidden files" in text) == (runs, runs == 2), arguments
 
 
+@pytest.mark.slow
 def test_file_modes_of_grep_content_have_pages(rg: RgBinary, plant: Plant) -> None:
     asked = sync.Workspace(plant({f"{number:02}": "x\nx\n" for number in range(25)}), rg=rg)
     pages = []
@@ -173,6 +176,7 @@ def test_file_modes_of_grep_content_have_pages(rg: RgBinary, plant: Plant) -> No
     assert pages == [[f"{number:02}" for number in range(start, min(start + 10, 25))] for start in (0, 10, 20)]
 
 
+@pytest.mark.slow
 def test_message_without_matches_says_what_would_match(rg: RgBinary, shop: Path) -> None:
     asked = sync.Workspace(shop, rg=rg)
     text = asked.grep_content("todo: matrix", case_insensitive=True)
@@ -221,6 +225,7 @@ def test_answer_without_matches_says_which_files_nothing_has_read(
     assert "ot searched" not in Asked(api, root, rg=rg, follow=True).grep_content("needle", output_mode=mode)
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_answer_without_matches_names_no_denied_link(plant: Plant, rg: RgBinary) -> None:
     root = plant({"a": "x", "secret/b": ""})
@@ -233,6 +238,7 @@ def test_answer_without_matches_names_no_denied_link(plant: Plant, rg: RgBinary)
     assert "Not searched: 1 symbolic link, which is not followed: plain." in asked.grep_content("needle")
 
 
+@pytest.mark.slow
 def test_answer_says_if_no_file_was_searched(rg: RgBinary, plant: Plant) -> None:
     root = plant({"a.py": "x", ".gitignore": "d/\n", "d/e": "x", "empty/.hidden": ""})
     asked = sync.Workspace(root, rg=rg)
@@ -242,6 +248,7 @@ def test_answer_says_if_no_file_was_searched(rg: RgBinary, plant: Plant) -> None
     assert "No file was searched." not in asked.grep_content("y", path="d")
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_ignore_file_that_is_a_link_out_of_the_root_is_not_read(plant: Plant, rg: RgBinary, tmp_path: Path) -> None:
     root = plant({"a": "x"})
@@ -251,6 +258,7 @@ def test_ignore_file_that_is_a_link_out_of_the_root_is_not_read(plant: Plant, rg
     assert "No file was searched." in text and "outside" not in text
 
 
+@pytest.mark.slow
 def test_message_without_matches_names_a_binary_file(rg: RgBinary, plant: Plant) -> None:
     """Issue 19, line 17: the answer does not say that a file is binary if that is why nothing matched."""
     asked = sync.Workspace(plant({"src/b.bin": b"\0\0\nbinary words\n"}), rg=rg)
@@ -402,6 +410,7 @@ def test_ignore_rules_apply_from_the_root_down_to_the_path(rg: RgBinary, folder:
     assert list(asked.find_files_result(path="sub/d.log").files) == [native("sub/d.log")]
 
 
+@pytest.mark.slow
 def test_find_files_sorts_newest_first(rg: RgBinary, plant: Plant) -> None:
     root = plant({"a": "", "b": "", "c/d": ""})
     for age, name in enumerate(("b", "c/d", "a")):
@@ -429,6 +438,7 @@ def test_lines_of_a_multiline_match_are_numbered(rg: RgBinary, plant: Plant) -> 
     assert text.splitlines()[1:5] == ["  1- one", "  2: two", "  3: three", "  4- four"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_matches_fit_the_budget_with_every_file_named(rg: RgBinary, plant: Plant) -> None:
     names = [f"pkg/module_{number:03}.py" for number in range(100)]
     root = plant({name: "".join(f"line {line}\nneedle {line}\nafter\n" for line in range(100)) for name in names})
@@ -484,6 +494,7 @@ def test_match_longer_than_the_budget_is_cut_and_pages_go_on(rg: RgBinary, plant
     assert [match.file for match in second.matches] == ["b", "c"]
 
 
+@pytest.mark.slow
 def test_sections_count_towards_the_budget(rg: RgBinary, plant: Plant) -> None:
     name = "a_rather_long_name_for_a_function_of_which_there_are_many"
     root = plant({f"m{number:03}.py": f"def {name}():\n    return needle\n" for number in range(120)})
@@ -496,6 +507,7 @@ def test_sections_count_towards_the_budget(rg: RgBinary, plant: Plant) -> None:
     assert str(found).count("  in lines 1-2: def a_rather") == len(found.matches)
 
 
+@pytest.mark.slow
 def test_missing_time_for_sections_is_noted(rg: RgBinary, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an hour pass while the first file is read for its definitions."""
     later = time.monotonic() + 3600
@@ -557,6 +569,7 @@ def test_globs_match_names_with_a_colon_in_several_roots(rg: RgBinary, folder: P
     assert both.find_files_result(f"{folder}/two/*.txt").files == (str(folder / "two/we:b.txt"),)
 
 
+@pytest.mark.slow
 def test_find_files_hints_at_hidden_and_ignored_files(rg: RgBinary, shop: Path, plant: Plant) -> None:
     """Issue 19, line 17: both arguments are named where one of them is enough."""
     asked = sync.Workspace(shop, rg=rg)
@@ -571,6 +584,7 @@ def test_find_files_hints_at_hidden_and_ignored_files(rg: RgBinary, shop: Path, 
     assert "hidden and ignored files included (include_hidden=True, include_ignored=True)" in both.find_files("x")
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_diagnosis_escapes_newlines_in_paths(rg: RgBinary, folder: Path, plant: Plant) -> None:
     plant({"one/a": "", "two/.a\nFile: evil\n  1: fake": "x\n"})
@@ -600,6 +614,7 @@ def test_max_files_shows_the_first_files_and_says_how_to_get_more(rg: RgBinary, 
     assert text.count("File: ") == 2
 
 
+@pytest.mark.slow
 def test_paths_of_several_roots_are_absolute_and_can_be_passed_back(rg: RgBinary, folder: Path, plant: Plant) -> None:
     plant({"one/a.py": "x\n", "one/sub/b.py": "x\n", "two/c.py": "x\n", "three/d.py": "x\n", ".gitignore": "*.py"})
     asked = sync.Workspace(folder / "one", folder / "two", rg=rg)
@@ -617,6 +632,7 @@ def test_paths_of_several_roots_are_absolute_and_can_be_passed_back(rg: RgBinary
     assert asked.grep_content("x", str(folder / "three")).startswith("Error: ")
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_followed_links_never_show_files_outside_the_roots(rg: RgBinary, folder: Path, plant: Plant) -> None:
     plant({"root/a": "x\n", "root/real/b": "x\n", "outside/secret": "x\n"})
@@ -713,6 +729,7 @@ def test_rg_that_is_installed_later_is_found_at_once(
     assert len(caplog.records) == 2  # each absence is logged once
 
 
+@pytest.mark.slow
 def test_timeout_ends_a_search_and_is_noted(stand_in: Callable[..., Path], shop: Path) -> None:
     slow = stand_in("import time\nprint_all = None\ntime.sleep(60)")
     for tool, arguments in (("grep_content", {"pattern": "x"}), ("find_files", {}), ("ls", {}), ("tree", {})):
@@ -720,6 +737,7 @@ def test_timeout_ends_a_search_and_is_noted(stand_in: Callable[..., Path], shop:
         assert "The search was stopped after 0.2 seconds, so there may be more" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
 def test_empty_answer_names_the_timeout(stand_in: Callable[..., Path], shop: Path, mode: Any) -> None:
     """Issue 19, line 3: `No matches found.` beside a timeout looks like a zero."""
@@ -729,6 +747,7 @@ def test_empty_answer_names_the_timeout(stand_in: Callable[..., Path], shop: Pat
     assert asked.grep_content("x", file_pattern="src/*", output_mode=mode).startswith("No matches found within 0.2 ")
 
 
+@pytest.mark.slow
 def test_empty_listing_names_the_timeout(stand_in: Callable[..., Path], shop: Path) -> None:
     """Issue 19, line 3: `No files found.` beside a timeout looks like a zero."""
     asked = sync.Workspace(shop, rg=stand_in("time.sleep(60)"), timeout=0.2)
@@ -736,6 +755,7 @@ def test_empty_listing_names_the_timeout(stand_in: Callable[..., Path], shop: Pa
         assert text.startswith("No files found within 0.2 seconds. ")
 
 
+@pytest.mark.slow
 def test_timeout_of_a_ranking_names_no_argument_that_agents_lack(stand_in: Callable[..., Path], shop: Path) -> None:
     """Issue 19, Python spelling in errors that reach agents: 'timeout=0.2 seconds …; allow more time'."""
     slow = stand_in("import time\ntime.sleep(60)")
@@ -746,6 +766,7 @@ def test_timeout_of_a_ranking_names_no_argument_that_agents_lack(stand_in: Calla
         asked.codebase_search_result("taxes")
 
 
+@pytest.mark.slow
 def test_guarded_root_is_searched_with_limits_and_a_note(
     rg: RgBinary, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
