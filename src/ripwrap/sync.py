@@ -290,8 +290,9 @@ def search_columns(
 ) -> Generator[Columns]:
     """Search files for a pattern and yield the matches in batches of columns.
 
-    The rows are the matches of `search()`, in the same order. There is no model for each match, so a search with very
-    many matches takes about a third of the time. A batch has lists, and turns into a table of Arrow, pandas or polars.
+    Each column is a list, such as the paths of all matches. The rows are the matches of `search()`, in the same order.
+    No model is made for each match, so a search with very many matches takes about a third of the time of `search()`.
+    A batch can be converted to a table of Arrow, pandas or polars.
 
     ```python
     from ripwrap import sync
@@ -309,7 +310,7 @@ def search_columns(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached.
-        batch: Number of matches in a batch. The last batch has fewer, and comes when the search has ended.
+        batch: Number of matches in a batch. The last batch may have fewer; it is yielded when the search has ended.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
@@ -331,7 +332,7 @@ def search_columns(
         TimeoutError: The call took more than `timeout` seconds.
 
     The call itself raises `ValidationError`, `ValueError` and `TypeError`. The first iteration raises the other errors.
-    An error during the search comes after a batch with the matches before it.
+    If the search fails midway, the matches found before the error are yielded first.
     """
     return run_columns_blocking(
         columns_request(pattern, cwd, paths, limit, batch, options, on, on_progress), rg, timeout=timeout
@@ -361,7 +362,7 @@ def grep(
     """Search files and return a page of matches with their context, and the number of all matches.
 
     Files are in the order of `rg --sort=path`, over all `paths`, and matches by line. While the files do not change,
-    pages neither overlap nor miss a match. All matches are counted, but only those of the page are decoded. After
+    pages neither overlap nor miss a match. All matches are counted, but only the matches of the page are decoded. After
     `timeout` seconds rg is stopped, and the answer has the matches found until then.
 
     ```python
@@ -385,26 +386,26 @@ def grep(
             (`max_count` is per file, and matches beyond it are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
-        timeout: Seconds that rg may take, without its installation and the wait for its slot
-            (`ripwrap.limit_processes()`); `None` is no limit.
+        timeout: Seconds that rg may run; `None` is no limit. The installation of rg and the wait for a slot
+            (`ripwrap.limit_processes()`) do not count.
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
             plain text. `message` then names the options that find something. With `hidden=False`, if the answer has all
-            visible matches, `message` also counts the matches in hidden files. Each of these takes up to 5 seconds
-            more.
+            visible matches, `message` also counts the matches in hidden files. This takes up to 5 seconds more.
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
             as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
         rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
             its files below `cwd` are searched; ignore files have no effect. `errors` names submodules, and objects that
             are missing in a partial clone.
-        inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. Matches inside of
-            files come after the matches in files. `errors` names the files and members that cannot be read.
+        inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. The matches inside
+            of these files come after all other matches. `errors` names the files and members that cannot be read.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
-            that count. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
+            that count. Each pattern is one more search, with the same `timeout`. Cannot be combined with
+            `rev` or `inside`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. It is called in this task or thread. An exception in it ends the
-            call. It cannot be combined with `rev` or `inside`.
+            and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
+            call. Cannot be combined with `rev` or `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` runs rg there once more.
@@ -429,7 +430,7 @@ def grep(
     if rev is not None:
         if inside:
             raise ValueError(
-                HintedText(Hint("inside", kind="omit"), " does not apply to ", Hint("rev"), "; leave it out")
+                HintedText(Hint("inside", kind="omit"), " does not apply to ", Hint("rev"), "; leave one of them out")
             )
         from ripwrap._operations.revisions import run_grep_revision_blocking  # it imports this module
 
@@ -524,9 +525,9 @@ def files_matching(
 ) -> list[str]:
     """Return the paths of the files that match several patterns, in the order of `rg --sort=path`.
 
-    Each pattern may match on another line. One search goes through all files, and each further one only through the
-    files that are left. The patterns of `all_of` are searched in the order of their longest literals, since long
-    literals are rare. The answer is that of one `files_with_matches()` for each pattern.
+    The patterns may match on different lines. The first search reads all files. Each further search reads only the
+    files that are left. Of `all_of`, patterns with long literals are searched first, because long literals are rare.
+    The answer is the same as if `files_with_matches()` ran once for each pattern, and the lists of paths were combined.
 
     ```python
     from ripwrap import sync
@@ -732,7 +733,7 @@ def files_with_matches(
     Options for context have no effect. Unreadable paths are logged as warnings. With `invert_match` or `multiline`, rg
     buffers its output, so the first paths come late (rg-facts 51).
 
-    Args and errors are those of `search()`; `limit` counts files.
+    The arguments and errors are those of `search()`, but `limit` is the maximum number of files.
     """
     return run_stream_blocking(
         paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg, timeout=timeout
@@ -752,7 +753,7 @@ def files_without_match(
 ) -> Generator[str]:
     """Yield the path of each file without a match (`rg --files-without-match`).
 
-    Args and errors are those of `search()`; `limit` counts files.
+    The arguments and errors are those of `search()`, but `limit` is the maximum number of files.
     """
     return run_stream_blocking(
         paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg, timeout=timeout
@@ -775,7 +776,8 @@ def count(
 
     With `multiline`, and a pattern that can span lines, rg counts matches instead of lines.
 
-    Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
+    The arguments and errors are those of `search()`, but `limit` is the maximum number of files. With `include_zero`,
+    files without a match are yielded, too, with the number 0.
     """
     return run_stream_blocking(
         counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg, timeout=timeout
@@ -796,7 +798,8 @@ def count_matches(
 ) -> Generator[FileCount]:
     """Yield the number of matches of each file with a match (`rg --count-matches`); a line may have several.
 
-    Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
+    The arguments and errors are those of `search()`, but `limit` is the maximum number of files. With `include_zero`,
+    files without a match are yielded, too, with the number 0.
     """
     return run_stream_blocking(
         counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero),
@@ -808,7 +811,7 @@ def count_matches(
 def file_types(*, rg: Rg = None, timeout: float | None = None) -> dict[str, tuple[str, ...]]:
     """Return the file types that `type=` and `type_not=` take, each with its globs (`rg --type-list`).
 
-    The types depend on the version of rg (rg-facts 44); `type_add=` adds others.
+    The types depend on the version of rg (rg-facts 44); `type_add=` adds further types.
 
     Args:
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -835,8 +838,8 @@ def expand(
     Definitions are found by patterns for thirty languages and formats, without a parser. In unusual code, a definition
     may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
     Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line with the
-    lines indented below it, or a pair of brackets that spans lines. It includes the line that opens it and the line
-    that closes it. Outside of blocks, the lines up to the next blank ones are shown.
+    lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing lines.
+    Outside of blocks, the lines between the blank lines before and after the match are shown.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The file must still have
     the lines of the match, with the same text.
@@ -860,8 +863,9 @@ def expand(
             `Index.search()`. For a result, the definition that the result names is shown.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
-        max_lines: Maximum number of lines. If a definition or block is longer, some of its lines are left out. Lines
-            around the match are the most important, then the first lines, then the last lines. `None` shows all lines.
+        max_lines: Maximum number of lines. If a definition or block is longer, some of its lines are left out. Most
+            of the shown lines are around the match, fewer are at the start, and fewest at the end. `None` shows all
+            lines.
         cwd: Directory that was searched; the path of the match is relative to it (`GrepResult.root`).
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
@@ -906,9 +910,10 @@ def coverage(
     Args:
         cwd: The directory of the search.
         paths: Files or directories of the search; empty is all of `cwd`.
-        timeout: Seconds for everything, after which the counts are lower bounds; `None` is no limit.
+        timeout: Seconds for the whole call; `None` is no limit. When the time is up, the counts so far are returned
+            as lower bounds.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: The options of the search; see `SearchOptions`. Those that do not choose files have no effect.
+        **options: The options of the search; see `SearchOptions`. Options that do not choose files have no effect.
 
     Raises what `files()` raises.
     """
@@ -924,7 +929,7 @@ def why(
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Reason:
-    """Return the reason why a search with these options reads a file, or does not.
+    """Return the reason why a search with these options reads or does not read a file.
 
     ```python
     from ripwrap import sync
@@ -939,11 +944,11 @@ def why(
     ```
 
     The rules are those of rg 15.2. Other versions differ. rg 13 and 14 treat ignore files above the searched path and
-    in nested repositories differently, and do not know repositories of Jujutsu. Versions before 15.2 do not read
+    in nested repositories differently, and do not recognize repositories of Jujutsu. Versions before 15.2 do not read
     `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
 
     Several of `paths` may contain the file. If rg searches the file because of any of them, the answer is `searched`;
-    otherwise it is the reason for the first of these paths.
+    otherwise the answer is the reason for the first of these paths.
 
     Args:
         path: A file or directory, relative to `cwd` or absolute.
@@ -952,7 +957,7 @@ def why(
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. It lists the file types, and finds
             NUL bytes.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: The options of the search; see `SearchOptions`. Those that do not choose files have no effect.
+        **options: The options of the search; see `SearchOptions`. Options that do not choose files have no effect.
 
     Raises:
         FileNotFoundError: There is no such file, or `cwd` does not exist.
@@ -998,8 +1003,8 @@ def files(
         limit: Maximum number of paths; rg is stopped when it is reached.
         rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. It is called in this task or thread. An exception in it ends the
-            call. It cannot be combined with `rev`.
+            and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
+            call. Cannot be combined with `rev`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -1021,7 +1026,7 @@ def files(
     if rev is not None:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("rev"), "; leave it out"))
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("rev"), "; leave one of them out"))
         from ripwrap._operations.revisions import listing_request, run_revision_listing_blocking  # git is rarely needed
 
         return run_revision_listing_blocking(listing_request(cwd, paths, rev, limit, options, on), rg, timeout=timeout)

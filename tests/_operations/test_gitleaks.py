@@ -99,7 +99,7 @@ def test_rules_of_a_file_find_secrets(tmp_path: Path, plant: Plant) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[[rules", "is not TOML"),
+        ("[[rules", "is not valid TOML"),
         ("title = 'x'", r"has no \[\[rules\]\]"),
         ("[extend]\nuseDefault = true", "does not support 'extend'"),
         ("[[rules]]\nregex = 'a'", "rule 1 has no id"),
@@ -115,7 +115,7 @@ def test_rules_of_a_file_find_secrets(tmp_path: Path, plant: Plant) -> None:
         ("[[rules]]\nid = 'a'\nregex = 'b'\n[rules.allowlist]\nregexes = ['c']\nregexTarget = 'd'", "target"),
         (
             "[[rules]]\nid = 'a'\nregex = 'b'\n[[allowlists]]\npaths = ['c']\ntargetRules = ['d']",
-            "'d', which is no rule",
+            "'d', but no rule has this id",
         ),
     ],
 )

@@ -413,8 +413,8 @@ def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plan
     assert late.path == "late" and late.binary_offset == 7 + 80_000
     assert result.files[0].binary_offset is None
     assert result.message == (
-        "At least 2 matches in 2 files. 1 line left out, longer than 20 MiB in rg's JSON, in big. 1 file taken for "
-        "binary, so searched only up to the first NUL byte; matches may be missing; text=True searches the whole "
+        "At least 2 matches in 2 files. 1 line left out, in big (over 20 MiB in rg's JSON output). 1 file taken "
+        "for binary, so searched only up to the first NUL byte; matches may be missing; text=True searches the whole "
         "files. 1 path could not be read, the first: loop: File system loop found: ./loop points to an ancestor .."
     )
     assert (result.exact, result.truncated, result.next_offset, result.stop_reason) == (False, True, None, "end")
@@ -422,7 +422,7 @@ def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plan
     assert unseen.endswith("only up to the first NUL byte; matches may be missing; text=True searches the whole files.")
     dropped = sync.grep("needle", cwd=folder, rg=rg, glob="big", timeout=None, explain=True, follow=False)
     assert (dropped.total_matches, dropped.exact, dropped.truncated) == (0, False, True)
-    assert dropped.message == "No matches found. 1 line left out, longer than 20 MiB in rg's JSON, in big."
+    assert dropped.message == "No matches found. 1 line left out, in big (over 20 MiB in rg's JSON output)."
 
 
 class TestExplain:
@@ -453,8 +453,12 @@ class TestExplain:
                 ),
             ),
             ("total", {}, "1 match in 1 file if case is ignored (ignore_case=True), first in src/a.py"),
-            ("Total", {"glob": "*.txt"}, "1 match in 1 file in other files (without glob), first in src/a.py"),
-            ("Total", {"type": "c", "max_depth": 1}, "in other files (without type, max_depth)"),
+            (
+                "Total",
+                {"glob": "*.txt"},
+                "1 match in 1 file if files are not filtered (without glob), first in src/a.py",
+            ),
+            ("Total", {"type": "c", "max_depth": 1}, "if files are not filtered (without type, max_depth)"),
             (
                 "sum(x)",
                 {},
@@ -535,8 +539,8 @@ class TestExplain:
 
     def test_explain_names_a_max_count_of_zero(self, rg: RgBinary, tricky: Path) -> None:
         assert sync.grep("Total", cwd=tricky, rg=rg, explain=True, max_count=0).message == (
-            "No matches found. There would be 1 match in 1 file if any match counted (without max_count=0), first in "
-            f"{native('src/a.py')}."
+            "No matches found. There would be 1 match in 1 file if the limit per file is not 0 (without max_count=0), "
+            f"first in {native('src/a.py')}."
         )
 
     @pytest.mark.slow

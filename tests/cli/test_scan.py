@@ -106,7 +106,7 @@ def test_a_baseline_leaves_out_what_is_known(planted: Path) -> None:
         (("--sarif", "--json"), "--json and --sarif exclude each other"),
         (("--sarif", "--redact"), "--redact has no effect"),
         (("-F",), "--fixed-strings does not apply to a scan"),
-        (("--rules=src/b.py",), "is not TOML"),
+        (("--rules=src/b.py",), "is not valid TOML"),
     ],
 )
 def test_errors_exit_with_2(arguments: tuple[str, ...], says: str, planted: Path) -> None:

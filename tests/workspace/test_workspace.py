@@ -190,7 +190,7 @@ def test_message_without_matches_says_what_would_match(rg: RgBinary, shop: Path)
     text = asked.grep_content("TODO", file_pattern="build/*", include_hidden=True)
     assert "with ignored files included (include_ignored=True), first in build/out.py" in slashed(text)
     text = asked.grep_content("PRICES", file_pattern="*.md")
-    first = "There would be 1 match in 1 file in other files (without file_pattern), first in src/cart.py."
+    first = "There would be 1 match in 1 file if files are not filtered (without file_pattern), first in src/cart.py."
     assert first in slashed(text)
     text = asked.grep_content("prices", fixed_strings=True)
     assert "if case is ignored (case_insensitive=True)" in text

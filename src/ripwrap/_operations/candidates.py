@@ -1,4 +1,7 @@
-"""Build commands that search only the candidates of an index, with the same result as for all files; no I/O."""
+"""Build commands that search only the candidates of an index: the files that may have a match.
+
+The result is the same as that of a search of all files. This module does no I/O.
+"""
 
 import os
 import re
@@ -14,8 +17,10 @@ from ripwrap.options import FileOptions, SearchOptions
 PathFilter: TypeAlias = Callable[[bytes], bool]
 
 _FILE_NAMES = frozenset(FileOptions.__annotations__) - {"threads"}
+# A file name without characters that are special in globs, or `*` with a file extension.
 _PLAIN_GLOB = re.compile(r"[*A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
 _MAX_GLOBS = 200
+"""Maximum number of globs of a command. If more are needed, rg lists all files of the directories instead."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,14 @@ class Candidates:
 
     Attributes:
         total: Number of files of the index.
-        named: Files without a NUL, which the command line names; `None` if rg searches all files of the directory.
-        unsure: Files that rg may take for binary, and files without trigrams in the index. The command line names their
-            directories.
+        named: Candidates without a NUL byte, which the command line names; `None` if rg searches all files of the
+            directory.
+        unsure: Candidates that rg may take for binary, and files without trigrams in the index. The command line names
+            the directories of these files.
         errors: Paths that could not be read when the files were listed.
-        own: Regular expression that matches the paths of the index's own files; `None` if none is in the directory.
-        follow: True if links are followed.
+        own: Regular expression that matches the paths of the index's own files; `None` if the searched directory
+            has no such files.
+        follow: True if symbolic links are followed.
         iglob: Globs of the option `iglob` of the index, which rg applies to the unsure files.
     """
 
@@ -54,9 +61,11 @@ class Candidates:
         return frozenset((*(self.named or ()), *self.unsure))
 
     def path_filter(self) -> PathFilter | None:
-        """Return a function that returns False for a file that rg finds a second time; `None` if this cannot happen.
+        """Return a function that returns True for a path in rg's output whose matches count; `None` if all count.
 
-        In the directory of an unsure file, rg also finds files that the command line names.
+        In the directory of an unsure file, rg also finds files that are not candidates, and finds named files a second
+        time. The function returns True once for each candidate. If rg searches all files, the function returns False
+        only for the index's own files.
         """
         if self.named is None:
             own = self.own
@@ -71,14 +80,20 @@ class Candidates:
         return allowed
 
     def errors_with(self, errors: Iterable[PathError]) -> tuple[PathError, ...]:
-        """Return the errors of the listing, and the errors of the search that are about candidates that still exist."""
+        """Return the errors of the listing, and the errors of the search about candidates that still exist.
+
+        If rg searched all files, return all errors of the search, and no errors of the listing.
+
+        Args:
+            errors: Errors of the search.
+        """
         if self.named is None:
             return tuple(errors)
         found = [error for error in errors if error.path in self._paths and error.kind != "missing"]
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a directory; `None` if there are none, as for a directory outside of the index."""
+        """Return the candidates in a directory; `None` if it has none, for example if it is outside of the index."""
         if self.named is None or folder == os.curdir:
             return self
         start = os.path.join(folder, "")
@@ -86,7 +101,7 @@ class Candidates:
         return replace(self, named=tuple(named), unsure=tuple(unsure)) if named or unsure else None
 
     def only(self, allowed: Callable[[str], bool]) -> "Candidates":
-        """Return the candidates whose path is allowed."""
+        """Return the candidates for whose path `allowed` returns True."""
         named = None if self.named is None else tuple(filter(allowed, self.named))
         return replace(self, named=named, unsure=tuple(filter(allowed, self.unsure)))
 
@@ -96,8 +111,9 @@ class Candidates:
             yield command
             return
         others = {name: value for name, value in options.items() if name not in _FILE_NAMES}
-        # rg maps files into memory if the command line names few of them; `mmap=False` turns that off. The directory
-        # itself is among the paths so that at least one path exists, and rg always checks the pattern.
+        # rg maps files into memory if the command line names few files, and then treats NUL bytes differently (rg-facts
+        # 20). `mmap=False` turns that off. The directory itself is among the paths so that at least one path exists,
+        # and rg always checks the pattern.
         paths = (*self.named, os.curdir)
         yield _command(command, paths, {"mmap": False, **others, "max_depth": 0}, mode)
         if self.unsure:
@@ -105,7 +121,7 @@ class Candidates:
             yield _command(command, tuple(folders), {**others, **self._files_of_folders()}, mode)
 
     def _files_of_folders(self) -> FileOptions:
-        """Return options with which rg finds the unsure files in their directories, and few others."""
+        """Return options with which rg finds the unsure files in their directories, and few other files."""
         options: FileOptions = {"max_depth": 1, "follow": self.follow, "include_git": True, "no_ignore": True}
         if self.iglob:
             options["iglob"] = self.iglob
@@ -121,6 +137,9 @@ def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, obj
 
 
 def _glob(name: str) -> str:
-    """Return a glob for the extension of a name, so that few globs match many names; the name if it has none."""
+    """Return a glob for the extension of a file name, such as `*.py`; the name itself if it has no extension.
+
+    A few such globs match many files.
+    """
     extension = os.path.splitext(name)[1]
     return f"*{extension}" if extension else name

@@ -1,7 +1,7 @@
 """Wait for changes of the files in a directory; needs the extra `watch` (watchfiles).
 
-A worker thread waits for changes, but only while the caller waits for the next item. At a `yield`, two things stay
-open: the system's handle, and a thread of watchfiles that reads the handle. Closing the waiter ends both.
+A worker thread waits for changes, but only while the caller waits for the next item. Between two items, watchfiles
+keeps a handle of the operating system open, and a thread that reads the handle. `ChangeWaiter.close()` ends both.
 """
 
 import math
@@ -20,9 +20,9 @@ from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
 
 QUIET_SECONDS = 0.5
-"""Seconds without a change before it counts, because an editor or git may change several files at once."""
+"""Seconds without a further change before changes are reported. Editors and git often change several files at once."""
 
-_MAX_DELAY_SECONDS = 10.0  # limit after the first change, even if files are still changing
+_MAX_DELAY_SECONDS = 10.0  # maximum delay after the first change, if files keep changing
 _GROUPING_MS = 50  # time for which watchfiles collects changes before it checks the stop event
 _POLL_INTERVAL_MS = 100  # time for which watchfiles waits for a first change
 _NO_CHANGES: set[Any] = set()
@@ -30,15 +30,16 @@ _NO_CHANGES: set[Any] = set()
 
 @dataclass(slots=True)
 class ChangeWaiter:
-    """Waiter for changes, for one thread at a time.
+    """Object that waits for changes in a directory; one thread at a time can wait.
 
-    If another directory takes the place of the watched one, that one is watched from the next `wait()` on.
+    If the directory is replaced by a new directory, the next `wait()` watches the new one.
 
     Attributes:
         root: Directory that is watched; its last part may be a symbolic link.
-        accept: Filter of watchfiles: a function of a kind of change and a path that returns True if the change counts.
+        accept: Function that takes a kind of change (`watchfiles.Change`) and a path, and returns True if the change
+            counts.
         outside: Further directories to watch.
-        quiet: Seconds without a change after which `wait()` returns.
+        quiet: Seconds without a further change after which `wait()` reports the changes.
         stop: Event that ends `wait()`.
         clock: Function that returns the time in seconds.
     """
@@ -60,7 +61,7 @@ class ChangeWaiter:
         return Path(self._real)
 
     def begin(self) -> None:
-        """Start watching: the system records changes from now on.
+        """Start watching: from now on, the operating system records changes.
 
         Raises:
             RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
@@ -91,10 +92,10 @@ class ChangeWaiter:
         self._next()
 
     def wait(self, until: float = math.inf) -> bool:
-        """Return `True` after a burst of changes; `False` after `stop` or at the deadline.
+        """Wait for changes; return `True` after changes, `False` if `stop` is set or the deadline passes first.
 
         Args:
-            until: Deadline, in seconds of `clock`.
+            until: Deadline, as a time of `clock`.
         """
         with self._lock:
             first = last = 0.0
@@ -114,19 +115,20 @@ class ChangeWaiter:
         return False
 
     async def wait_async(self) -> bool:
-        """Do what `wait()` does, while other tasks run."""
-        # Watchers have a separate limiter, because a few dozen of them would use up the 40 worker threads of all tasks.
+        """Run `wait()` in a worker thread, without a deadline, and return its result."""
+        # Each call has its own limiter. anyio's default limiter has 40 worker threads for the whole program, and a few
+        # dozen watchers would use up all of them.
         return await anyio.to_thread.run_sync(self.wait, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
 
     def close(self) -> None:
-        """Stop watching, after the waiting thread has noticed `stop`."""
+        """Stop watching. If a thread is in `wait()`, set `stop` first: this method waits until that thread returns."""
         with self._lock:
             changes, self._changes = self._changes, None
             if changes is not None:
                 changes.close()
 
     def _identify(self) -> tuple[int, int] | None:
-        """Return what identifies the directory; `None` if it does not exist."""
+        """Return the device and inode number of the directory; `None` if it does not exist."""
         try:
             found = os.stat(self.root)
         except OSError:
@@ -136,7 +138,7 @@ class ChangeWaiter:
     def _is_replaced(self, changes: set[Any]) -> bool:
         """Return True if the directory was deleted, moved or replaced.
 
-        A new directory may have the number of the deleted one, so events of its deletion count, too.
+        A new directory may have the inode number of the deleted one. So an event of the deletion is checked, too.
         """
         if self._identity is None:
             return False
@@ -144,7 +146,7 @@ class ChangeWaiter:
         return deleted or self._identify() != self._identity
 
     def _begin_again(self) -> None:
-        """Watch the directory that has taken the place of the watched one, if there is one."""
+        """Watch the new directory at the path `root`; do nothing if there is none."""
         if os.path.isdir(self.root):
             changes, self._changes = self._changes, None
             if changes is not None:

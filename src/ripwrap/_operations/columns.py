@@ -1,4 +1,4 @@
-"""Search and stream the matches as columns."""
+"""Search files and yield the matches in batches of columns, with one list for each field."""
 
 from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Sequence
@@ -35,8 +35,9 @@ def search_columns(
 ) -> AsyncGenerator[Columns]:
     """Search files for a pattern and yield the matches in batches of columns.
 
-    The rows are the matches of `search()`, in the same order. There is no model for each match, so a search with very
-    many matches takes about a third of the time. A batch has lists, and turns into a table of Arrow, pandas or polars.
+    Each column is a list, such as the paths of all matches. The rows are the matches of `search()`, in the same order.
+    No model is made for each match, so a search with very many matches takes about a third of the time of `search()`.
+    A batch can be converted to a table of Arrow, pandas or polars.
 
     ```python
     import asyncio
@@ -61,7 +62,7 @@ def search_columns(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached.
-        batch: Number of matches in a batch. The last batch has fewer, and comes when the search has ended.
+        batch: Number of matches in a batch. The last batch may have fewer; it is yielded when the search has ended.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
@@ -81,7 +82,7 @@ def search_columns(
         DecodeError: rg's output is malformed.
 
     The call itself raises `ValidationError`, `ValueError` and `TypeError`. The first iteration raises the other errors.
-    An error during the search comes after a batch with the matches before it.
+    If the search fails midway, the matches found before the error are yielded first.
     """
     return run_columns(columns_request(pattern, cwd, paths, limit, batch, options, on, on_progress), rg)
 
@@ -124,7 +125,7 @@ def columns_request(
 
 
 async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns]:
-    """Run rg and yield the batches; raise what `stream()` raises, after a batch with the matches before the error."""
+    """Run rg and yield the batches. Before an error of `stream()` is raised, yield the matches found until then."""
     answer = ColumnsAnswer(request.limit, request.batch)
     try:
         metered = meter_answer(answer, request.on_progress, request.limit)
@@ -138,7 +139,7 @@ async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns
 
 
 def run_columns_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None) -> Generator[Columns]:
-    """Do what `run_columns()` does, blocking; the matches before a timeout come as a batch, too."""
+    """Run rg and yield the batches, blocking. Before an error or a timeout, yield the matches found until then."""
     return _run_blocking(request, rg, check_timeout(timeout))
 
 
@@ -154,7 +155,7 @@ def _run_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None) -> Gen
 
 
 class ColumnsAnswer:
-    """Answer that collects matches as columns, and yields a batch when it is full.
+    """Converter of rg's output that collects matches as columns, and yields each batch when it is full.
 
     Attributes:
         full: True if the limit of matches is reached.
@@ -170,7 +171,7 @@ class ColumnsAnswer:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record."""
+        """Number of bytes read of the record that is not complete yet."""
         return self._decoder.pending
 
     @property
@@ -183,14 +184,14 @@ class ColumnsAnswer:
         yield from self._add(self._decoder.feed(chunk))
 
     def end_run(self, end: Exit) -> Iterator[Columns]:
-        """Decode a last line without a newline; raise an error if rg gave no answer, not even a partial one."""
+        """Decode a last record without a newline; raise an error if rg gave no results, not even partial ones."""
         if end.ended:
             yield from self._add(self._decoder.close())
         end.check(summary=self.ended)
         self._decoder.summary = None
 
     def finish(self, end: Exit) -> Iterator[Columns]:
-        """Yield the last batch, and log what could not be read."""
+        """Yield the last batch, and log the files and lines that could not be read."""
         end.warn(too_long_errors(self._decoder.dropped))
         yield from self.take_rest()
 

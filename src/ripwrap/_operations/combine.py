@@ -1,4 +1,4 @@
-"""List the files that match several patterns, wherever in the file each of them matches."""
+"""List the files in which several patterns match, on the same line or on different lines."""
 
 import os
 import sys
@@ -33,9 +33,9 @@ async def files_matching(
 ) -> list[str]:
     """Return the paths of the files that match several patterns, in the order of `rg --sort=path`.
 
-    Each pattern may match on another line. One search goes through all files, and each further one only through the
-    files that are left. The patterns of `all_of` are searched in the order of their longest literals, since long
-    literals are rare. The answer is that of one `files_with_matches()` for each pattern.
+    The patterns may match on different lines. The first search reads all files. Each further search reads only the
+    files that are left. Of `all_of`, patterns with long literals are searched first, because long literals are rare.
+    The answer is the same as if `files_with_matches()` ran once for each pattern, and the lists of paths were combined.
 
     ```python
     import asyncio
@@ -73,8 +73,8 @@ class _Condition:
     """Condition on a file.
 
     Attributes:
-        patterns: Patterns, any of which may match.
-        matching: True if one must match, False if none may.
+        patterns: Regular expressions.
+        matching: True if at least one of the patterns must match in the file; False if none of them may match.
     """
 
     patterns: tuple[str, ...]
@@ -83,14 +83,14 @@ class _Condition:
 
 @dataclass(frozen=True, slots=True)
 class MatchingRequest:
-    """A checked call of `files_matching()`.
+    """Checked arguments of `files_matching()`.
 
     Attributes:
         conditions: Conditions, in the order in which they are searched.
         cwd: Directory to search.
         paths: Files or directories to search; empty is all of `cwd`.
-        options: Options.
-        timeout: Seconds for all searches; `None` is no limit.
+        options: Options of each search, without `sort` and `sortr`.
+        timeout: Seconds for all searches together; `None` is no limit.
     """
 
     conditions: tuple[_Condition, ...]
@@ -110,7 +110,7 @@ def matching_request(
     *,
     timeout: float | None,
 ) -> MatchingRequest:
-    """Return the checked request of `files_matching()`; raise what its call raises."""
+    """Check the arguments, and return the request of `files_matching()`."""
     every, some, none = ((one,) if isinstance(one, str) else tuple(one) for one in (all_of, any_of, none_of))
     if not (every or some or none):
         raise ValueError("no pattern given; pass all_of, any_of or none_of")
@@ -124,7 +124,7 @@ def matching_request(
 
 
 def _commonness(options: SearchOptions, pattern: str) -> int:
-    """Return a number that is lower for a pattern with longer literals."""
+    """Return a sort key that is lower for a pattern with longer literals; 0 if the pattern has none."""
     required = required_literals([pattern], options)
     return 0 if required is None else -_length(required)
 
@@ -137,7 +137,7 @@ def _length(required: Required) -> int:
 
 
 async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
-    """Search for one condition after the other, in fewer and fewer files."""
+    """Search once for each condition, each time only in the files that meet all conditions so far."""
     within = DeadlineRunner(run, request.timeout)
     first, *others = request.conditions
     listing = await within.collect(_first_step(request, first))
@@ -160,7 +160,7 @@ def _first_step(request: MatchingRequest, condition: _Condition) -> Step[Listing
 
 
 async def _matching(run: Runner, request: MatchingRequest, condition: _Condition, left: set[str]) -> set[str]:
-    """Return the remaining files that one of the patterns matches."""
+    """Return the files of `left` in which at least one pattern of the condition matches."""
     named = {normalise_path(os.fspath(path)) for path in request.paths}
     paths = sorted(left)
     binary = await run.call(lambda: {path for path in paths if path not in named and _has_nul(request.cwd, path)})
@@ -175,12 +175,12 @@ async def _matching(run: Runner, request: MatchingRequest, condition: _Condition
 
 
 def _has_nul(cwd: str, path: str) -> bool:
-    """Return whether a file has a NUL byte; rg searches such a file to its end if it is named (rg-facts 20)."""
+    """Return True if a file has a NUL byte. rg searches such a file to its end only if it is named (rg-facts 20)."""
     try:
         with open(os.path.join(cwd, path), "rb") as file:
             while block := file.read(_BLOCK):
                 if b"\0" in block:
                     return True
-    except OSError:  # it is gone, or cannot be read, which rg reports
+    except OSError:  # the file is gone or cannot be read; rg reports that
         return False
     return False

@@ -1,4 +1,4 @@
-"""Other modes of rg: files with and without a match, counts, and file types."""
+"""List files with or without a match, count the matches of each file, and list the file types of rg."""
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -33,7 +33,7 @@ def files_with_matches(
     Options for context have no effect. Unreadable paths are logged as warnings. With `invert_match` or `multiline`, rg
     buffers its output, so the first paths come late (rg-facts 51).
 
-    Args and errors are those of `search()`; `limit` counts files.
+    The arguments and errors are those of `search()`, but `limit` is the maximum number of files.
     """
     return run_stream(paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg)
 
@@ -50,7 +50,7 @@ def files_without_match(
 ) -> AsyncGenerator[str]:
     """Yield the path of each file without a match (`rg --files-without-match`).
 
-    Args and errors are those of `search()`; `limit` counts files.
+    The arguments and errors are those of `search()`, but `limit` is the maximum number of files.
     """
     return run_stream(paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg)
 
@@ -70,7 +70,8 @@ def count(
 
     With `multiline`, and a pattern that can span lines, rg counts matches instead of lines.
 
-    Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
+    The arguments and errors are those of `search()`, but `limit` is the maximum number of files. With `include_zero`,
+    files without a match are yielded, too, with the number 0.
     """
     return run_stream(counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg)
 
@@ -88,7 +89,8 @@ def count_matches(
 ) -> AsyncGenerator[FileCount]:
     """Yield the number of matches of each file with a match (`rg --count-matches`); a line may have several.
 
-    Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
+    The arguments and errors are those of `search()`, but `limit` is the maximum number of files. With `include_zero`,
+    files without a match are yielded, too, with the number 0.
     """
     return run_stream(
         counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero), rg
@@ -98,7 +100,7 @@ def count_matches(
 async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
     """Return the file types that `type=` and `type_not=` take, each with its globs (`rg --type-list`).
 
-    The types depend on the version of rg (rg-facts 44); `type_add=` adds others.
+    The types depend on the version of rg (rg-facts 44); `type_add=` adds further types.
 
     Args:
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -109,8 +111,8 @@ async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
     return await run_file_types(AsyncRunner(rg), timeout=None)
 
 
-async def run_file_types(run: Runner, *, timeout: float | None) -> FileTypes:  # noqa: ASYNC109 - rg's
-    """List the file types."""
+async def run_file_types(run: Runner, *, timeout: float | None) -> FileTypes:  # noqa: ASYNC109 - a limit for rg
+    """Run `rg --type-list`, and return the globs of each file type."""
     seconds = check_timeout(timeout)
     command = replace(types_command(), cwd=_any_directory())
     collector = await run.collect(Step(command, lambda: TypesCollector(seconds), seconds))
@@ -130,7 +132,7 @@ class TypesCollector:
 
     Attributes:
         chunks: Output of rg so far.
-        ended: Always False; `Collector.ended` is True after the last message of rg, which a list of types has not.
+        ended: Always False. Other collectors set `ended` after rg's last message, but this output has no messages.
     """
 
     def __init__(self, timeout: float | None) -> None:
@@ -147,11 +149,11 @@ class TypesCollector:
         if end.returncode:
             raise end.failure()
 
-    def finish(self, end: Exit, *, timed_out: bool) -> None:  # noqa: ARG002 - all is known
-        """Raise an error unless rg listed all types.
+    def finish(self, end: Exit, *, timed_out: bool) -> None:  # noqa: ARG002 - see `end_run()`
+        """Raise an error if rg was stopped early.
 
         Raises:
-            TimeoutError: rg was stopped before it had listed everything.
+            TimeoutError: rg was stopped before it had listed all types.
         """
         if timed_out:
             raise TimeoutError(
@@ -169,7 +171,7 @@ def paths_request(
     *,
     matching: bool,
 ) -> StreamRequest[str]:
-    """Check the arguments, and return the request of `files_with_matches()`, or of `files_without_match()`."""
+    """Check the arguments, and return the request of `files_with_matches()` or `files_without_match()`."""
     mode: Mode = "files-with-matches" if matching else "files-without-match"
     command = search_command(pattern, cwd, paths, options, mode, on=on)
     decoder = partial(listing_decoder, counts=command.counts, matching=matching)

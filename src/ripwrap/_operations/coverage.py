@@ -1,8 +1,8 @@
-"""Find out which files a search reads, and why it does not read the others.
+"""Find out which files a search reads, and why it does not read the other files.
 
-One run of rg prints the files that it reads: it looks for a NUL byte in each file (`--count --include-zero`). This run
-also tells which files are binary. `_ignore/selection.py` reads ignore files as rg does, and gives the reasons for the
-other files.
+One run of rg looks for a NUL byte in each file that it reads (`--count --include-zero`). Its output lists these files,
+and tells which of them are binary. For each other file, `_ignore/selection.py` finds the reason. It applies the rules
+of ignore files in the same way as rg.
 """
 
 import errno
@@ -56,7 +56,7 @@ async def why(
     rg: Rg = None,
     **options: Unpack[SearchOptions],
 ) -> Reason:
-    """Return the reason why a search with these options reads a file, or does not.
+    """Return the reason why a search with these options reads or does not read a file.
 
     ```python
     import asyncio
@@ -73,11 +73,11 @@ async def why(
     ```
 
     The rules are those of rg 15.2. Other versions differ. rg 13 and 14 treat ignore files above the searched path and
-    in nested repositories differently, and do not know repositories of Jujutsu. Versions before 15.2 do not read
+    in nested repositories differently, and do not recognize repositories of Jujutsu. Versions before 15.2 do not read
     `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
 
     Several of `paths` may contain the file. If rg searches the file because of any of them, the answer is `searched`;
-    otherwise it is the reason for the first of these paths.
+    otherwise the answer is the reason for the first of these paths.
 
     Args:
         path: A file or directory, relative to `cwd` or absolute.
@@ -85,7 +85,7 @@ async def why(
         paths: Files or directories of the search; empty is all of `cwd`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. It lists the file types, and finds
             NUL bytes.
-        **options: The options of the search; see `SearchOptions`. Those that do not choose files have no effect.
+        **options: The options of the search; see `SearchOptions`. Options that do not choose files have no effect.
 
     Raises:
         FileNotFoundError: There is no such file, or `cwd` does not exist.
@@ -123,9 +123,10 @@ async def coverage(
     Args:
         cwd: The directory of the search.
         paths: Files or directories of the search; empty is all of `cwd`.
-        timeout: Seconds for everything, after which the counts are lower bounds; `None` is no limit.
+        timeout: Seconds for the whole call; `None` is no limit. When the time is up, the counts so far are returned
+            as lower bounds.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: The options of the search; see `SearchOptions`. Those that do not choose files have no effect.
+        **options: The options of the search; see `SearchOptions`. Options that do not choose files have no effect.
 
     Raises what `files()` raises.
     """
@@ -139,7 +140,7 @@ class CoverageRequest:
     Attributes:
         command: Command that lists the searched files; for `coverage()`, it also tells which of them have a NUL byte.
         options: Options of the search.
-        timeout: Seconds for everything; `None` is no limit.
+        timeout: Seconds for the whole call; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
         inside: Real path of the directory that ignore files must be in, with links resolved; empty allows any
             directory.
@@ -205,7 +206,7 @@ def _file_options(options: Mapping[str, Any]) -> FileOptions:
 
 
 def _nul_command(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> Command:
-    """Return the command that prints for each file whether it has a NUL byte, after rg has decoded it."""
+    """Return the command that prints for each file 1 if its decoded text has a NUL byte, otherwise 0."""
     kept: dict[str, object] = {**_file_options(options), "text": True, "max_count": 1}
     if "encoding" in options:
         kept["encoding"] = options["encoding"]
@@ -237,7 +238,7 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
 
 
 async def run_coverage(run: Runner, request: CoverageRequest) -> Coverage:
-    """Ask rg which files it reads, then walk through all files."""
+    """Run rg to list the files that it reads, then walk through all directories to count the excluded files."""
     deadline = math.inf if request.timeout is None else time.monotonic() + request.timeout
     found = await run.collect(Step(request.command, partial(_SearchedCollector, request.command), request.timeout))
     types = await _types(run, request)
@@ -245,7 +246,7 @@ async def run_coverage(run: Runner, request: CoverageRequest) -> Coverage:
 
 
 async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
-    """Return the file types that rg knows, with those of the options; empty if no option chooses by type."""
+    """Return rg's file types, after `type_add` and `type_clear`; empty if neither `type` nor `type_not` is given."""
     if not (request.options.get("type") or request.options.get("type_not")):
         return {}
     collector = await run.collect(Step(request.command.types(), lambda: TypesCollector(None), None))
@@ -253,7 +254,7 @@ async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
 
 
 def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector, deadline: float) -> Coverage:
-    """Count the files that rg read, and walk through all directories to count the others."""
+    """Count the files that rg read, and walk through all directories to count the other files."""
     # late: it imports pathspec
     from ripwrap._ignore.selection import Selection, walk_left_out
 
@@ -348,10 +349,10 @@ def _read_error(request: CoverageRequest, path: str) -> str:
 
 
 def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKind, error: str) -> Reason:
-    """Return the reason why a file was excluded; `error` is the error of rg if it could not read the file."""
+    """Return the reason why a file was excluded; `error` is rg's message if it could not read the file."""
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
-    # Before a hint is given, the option is tried, and this may follow links. So there are no hints without `read`.
+    # Before a hint is given, its option is tried. That may follow links, so there are no hints if `read` is False.
     if kind == "other" or (kind == "unreadable" and error) or not request.read:
         return Reason(path=path, kind=kind, matched=path, detail=error)
     return _reason(request, types, path)
@@ -419,7 +420,7 @@ def _nul_offset(request: CoverageRequest, path: str) -> int | None:
 
 
 def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
-    """Return the reason for a path, and the options with which it would be searched; ignore NUL bytes."""
+    """Return the reason for a path, with hints: options with which rg would search it. NUL bytes are not checked."""
     reason, hint = _find_reason(request, types, path)
     hints: list[Hint] = []
     options = dict(request.options)
@@ -436,7 +437,7 @@ def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
 
 
 def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple[Reason, Hint | None]:
-    """Return the reason, and the option that the caller can change so that the path is searched."""
+    """Return the reason for a path, and the next option to change so that rg searches it; `None` if none helps."""
     from ripwrap._ignore.selection import Cause, Selection
 
     selection = Selection(request.command.cwd, request.options, types, inside=request.inside)

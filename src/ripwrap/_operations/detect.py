@@ -1,7 +1,8 @@
 """Search files in several encodings (`encoding="detect"`); needs the extra `detect` (charset-normalizer).
 
-rg finds the files with a line that is not UTF-8. The encoding of each is guessed from its first bytes. Then rg searches
-all files as usual, and these files again, with a run for each encoding. What the first run finds in them is dropped.
+First, rg lists the files with a line that is not UTF-8. charset-normalizer guesses the encoding of each of these files
+from its first lines that are not ASCII. Then rg searches all files as usual, but its matches in the files with a
+guessed encoding are dropped. Finally, rg searches the files of each encoding again, with that encoding.
 """
 
 import codecs
@@ -41,23 +42,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DETECT = "detect"
-"""Value of the option `encoding` that this module follows."""
+"""Value of the option `encoding` that asks for this detection."""
 
-_READ_BYTES = 1024 * 1024  # from the first byte on that is not ASCII, to find lines that are not ASCII
+_READ_BYTES = 1024 * 1024  # size of a block; the sample is from the first block that is not ASCII
 SAMPLE_BYTES = 64 * 1024
-"""Number of bytes of such lines from which the encoding of a file is guessed."""
+"""Number of bytes of the sample from which the encoding of a file is guessed. The last line may exceed it."""
 
-_NOT_UTF8 = "^.*$"  # `.` matches only valid UTF-8, so lines that do not match have other bytes
+_NOT_UTF8 = "^.*$"  # `.` matches only valid UTF-8, so a line that does not match has invalid bytes
 _FILE_NAMES = frozenset(FileOptions.__annotations__) | {"binary", "text"}
 _UTF8_RATIO = 3
-"""Minimum number of valid UTF-8 characters for each invalid byte of a text that is UTF-8 with a few errors. Texts in
-other encodings have fewer than one, because a byte of a letter is rarely followed by the bytes that UTF-8 needs.
+"""Minimum number of valid non-ASCII characters for each invalid byte in a text that counts as UTF-8 with a few errors.
+A text in another encoding has fewer than one: its bytes of letters are rarely followed by the bytes that UTF-8 needs.
 """
-_INVALID = frozenset(map(chr, range(0xDC80, 0xDD00)))  # from `surrogateescape`
+_INVALID = frozenset(map(chr, range(0xDC80, 0xDD00)))  # `surrogateescape` decodes invalid bytes to these
 _LOGGER = logging.getLogger("ripwrap")
 
-# Labels of the Encoding Standard, which rg follows (https://encoding.spec.whatwg.org/#names-and-labels), for Python's
-# names. Python's other encodings are not in the standard.
+# Map from Python's names of encodings to the labels of the Encoding Standard, which rg takes
+# (https://encoding.spec.whatwg.org/#names-and-labels). Python's other encodings are not in the standard.
 _LABELS = {
     **dict.fromkeys(("gb2312", "gbk", "gb18030"), "gb18030"),
     **dict.fromkeys(("big5", "big5hkscs", "cp950"), "big5"),
@@ -90,7 +91,7 @@ class DetectRequest(Generic[T]):
         cwd: Directory of the search.
         listing: Request that lists the files that are not UTF-8.
         main: Search of all files, as usual.
-        again: Function that makes the search of some files with an encoding, for a number of matches.
+        again: Function that takes paths, an encoding and a limit of matches, and returns the search of these paths.
         limit: Maximum number of matches; `None` is no limit.
     """
 
@@ -110,7 +111,7 @@ def detect_request(
     options: SearchOptions,
     on: object,
 ) -> DetectRequest[T]:
-    """Check the arguments, and return the request.
+    """Check the arguments, and return the request of a search with `encoding="detect"`.
 
     Args:
         make: Function that returns the request of a search: `search_request()` or `messages_request()`.
@@ -130,7 +131,7 @@ def detect_request(
         paths = tuple(paths)
     if not isinstance(pattern, (str, bytes)):
         pattern = tuple(pattern)
-    main = make(pattern, cwd, paths, None, plain)  # without the limit, because some of its matches are dropped
+    main = make(pattern, cwd, paths, None, plain)  # no limit, because some of these matches are dropped
     root = main.command.cwd
 
     def again(files: Sequence[str], label: str, left: int | None) -> StreamRequest[T]:
@@ -141,7 +142,7 @@ def detect_request(
 
 
 def check_detection(options: SearchOptions, others: Mapping[str, object]) -> SearchOptions:
-    """Return the options without the encoding.
+    """Check that the detection is possible, and return the options without `encoding`.
 
     Args:
         options: Options of the search.
@@ -165,29 +166,29 @@ def check_detection(options: SearchOptions, others: Mapping[str, object]) -> Sea
 
 
 def listing_request(command: Command, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> StreamRequest[str]:
-    """Return the request that lists the files that are not UTF-8, among those that a command searches."""
+    """Return the request that lists the files that are not UTF-8, among the files that a command searches."""
     files: dict[str, Any] = {name: value for name, value in options.items() if name in _FILE_NAMES}
     if options.get("null_data"):
         files["text"] = True  # with `null_data`, no file is binary
-    # With `--files-with-matches --invert-match`, rg 15 reads to the end of a file unless it is told to stop at a match,
-    # and then leaves out files with a NUL (rg-facts 51).
+    # With `--files-with-matches --invert-match`, rg 15 reads each file to its end, and then leaves out files with a NUL
+    # byte (rg-facts 51). With `max_count=1`, rg stops at the first match.
     wanted = cast("SearchOptions", {**files, "encoding": "none", "invert_match": True, "max_count": 1})
     request = paths_request(_NOT_UTF8, os.curdir, paths, None, wanted, matching=True)
     return StreamRequest(replace(request.command, cwd=command.cwd), lambda: _SilentListing(PathDecoder(), None))
 
 
 class _SilentListing(ListingAnswer[str]):
-    """Answer that logs no unreadable paths, because the search that follows does."""
+    """Listing that does not log unreadable paths, because the search that follows logs them."""
 
     def finish(self, end: Exit) -> Iterator[str]:  # noqa: ARG002 - see above
         return iter(())
 
 
 def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) -> dict[str, list[str]]:
-    """Return the files of each encoding, as a label for rg. Files whose encoding is unknown are logged as warnings.
+    """Guess the encodings of files, and return a map from each encoding (a label for rg) to its files.
 
-    Files that rg decodes by itself are left out: those with a byte order mark, and those that are UTF-8 except for a
-    few bytes.
+    A file whose encoding is unknown is logged as a warning and left out. Files that rg decodes by itself are left out,
+    too: files with a byte order mark, and files that are UTF-8 except for a few bytes.
 
     Args:
         cwd: Directory of the paths.
@@ -213,16 +214,17 @@ def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) 
             continue
         label = _guess(sample, is_cut=is_cut)
         if label is None:
-            _LOGGER.warning("the encoding of %s is unknown; it is searched as UTF-8", shown(path))
+            _LOGGER.warning("could not guess the encoding of %s; the file is searched as UTF-8", shown(path))
         else:
             files.setdefault(label, []).append(path)
     return files
 
 
 def _sample(file: IO[bytes]) -> tuple[bytes, bool]:
-    """Return the first lines that are not ASCII, and True if the last of these lines is cut.
+    """Return the first lines of a file that are not ASCII, and True if the last of them is cut.
 
-    Other lines would hide the encoding of a few comments. There are no lines if the file has a byte order mark.
+    ASCII lines fit every encoding, and many of them would hide the few lines that show it. Return no lines if the file
+    has a byte order mark.
     """
     if file.read(3).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8)):
         return b"", False
@@ -252,15 +254,17 @@ def _guess(sample: bytes, *, is_cut: bool) -> str | None:
     """Return the label of the encoding of a text, or `None` if it is unknown."""
     from charset_normalizer import from_bytes
 
-    # If the text ends within a character, no encoding of several bytes fits. A character has up to four bytes.
+    # If the sample ends within a character, it is invalid in every multi-byte encoding. A character has up to four
+    # bytes, so also try the sample without its last one, two and three bytes.
     texts = [sample[: len(sample) - cut] for cut in range(4 if is_cut else 1)]
     guesses = [best for text in texts if (best := from_bytes(text, cp_isolation=list(_LABELS)).best()) is not None]
+    # `chaos` is higher for garbled text, `coherence` is higher for text of a known language.
     best = min(guesses, key=lambda one: (one.chaos, -one.coherence), default=None)
     return None if best is None else _LABELS.get(best.encoding)
 
 
 async def run_detect(request: DetectRequest[T], rg: Rg) -> AsyncGenerator[T]:
-    """List the files that are not UTF-8, and search all files and then these."""
+    """List the files that are not UTF-8, search all files, and then search the listed files in their encodings."""
     if request.limit == 0:
         return
     binary = await resolve(rg)
@@ -280,11 +284,12 @@ async def run_detect(request: DetectRequest[T], rg: Rg) -> AsyncGenerator[T]:
 
 
 def run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Do what `run_detect()` does, blocking.
+    """List and search files like `run_detect()`, but blocking.
 
     Raises:
-        ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
-        TimeoutError: All of it took longer than `timeout` seconds.
+        ValueError, TypeError: `timeout` is not a number of seconds. The call raises these errors, not the first
+            iteration.
+        TimeoutError: All searches together took longer than `timeout` seconds.
     """
     return _run_detect_blocking(request, rg, check_timeout(timeout))
 
@@ -317,7 +322,7 @@ def _run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | Non
 
 
 class _Merged(Generic[T]):
-    """Messages of all searches, as those of one search.
+    """Merger of the messages of all searches into the messages of one search.
 
     Attributes:
         full: True if the limit of matches is reached.
@@ -325,7 +330,7 @@ class _Merged(Generic[T]):
 
     def __init__(self, request: DetectRequest[T], files: Mapping[str, Sequence[str]], rg: RgBinary) -> None:
         self.full = False
-        self._counts_all = rg.version >= (15,)  # before, rg counts only files with matches (rg-facts 25)
+        self._counts_all = rg.version >= (15,)  # before 15, only files with matches (rg-facts 25)
         self._request = request
         self._files = files
         self._detected = frozenset(path for paths in files.values() for path in paths)
@@ -335,14 +340,14 @@ class _Merged(Generic[T]):
         self._summary: Summary | None = None
 
     def searches(self) -> Generator[StreamRequest[T]]:
-        """Yield the requests of the searches; each is to be run before the next is taken."""
+        """Yield the requests of the searches. Run each request before you take the next one."""
         yield self._request.main
         for label, paths in self._files.items():
             self._label = label
             yield self._request.again(paths, label, self._left)
 
     def take(self, message: Any) -> Generator[T]:
-        """Yield a message if it counts."""
+        """Yield a message, unless it is a summary, or a later search yields the messages about its file."""
         if isinstance(message, Summary):
             self._add(message)
         elif self._label is None and message.path in self._detected:
@@ -357,7 +362,7 @@ class _Merged(Generic[T]):
             yield cast("T", message)
 
     def summary(self) -> Generator[T]:
-        """Yield the summary of all searches, if they have summaries."""
+        """Yield the total of the summaries of all searches; nothing if the searches have no summaries."""
         if self._summary is not None:
             yield cast("T", self._summary)
 
@@ -366,7 +371,7 @@ class _Merged(Generic[T]):
         if before is None:
             counts = summary.stats.model_dump(exclude={"elapsed"})
             fewer = {name: count - sum(getattr(one, name) for one in self._dropped) for name, count in counts.items()}
-            if self._counts_all:  # the first run has searched the files without a match, too
+            if self._counts_all:  # the first run also counted detected files without a match
                 fewer["searches"] -= len(self._detected) - len(self._dropped)
             self._summary = summary.model_copy(update={"stats": summary.stats.model_copy(update=fewer)})
             return
@@ -382,7 +387,7 @@ class Detected:
     """Files of a `grep()` that are not UTF-8.
 
     Attributes:
-        files: Files of each encoding.
+        files: Map from each encoding (a label for rg) to its files.
         timed_out: True if some of these files may be missing, because the time limit was reached.
     """
 
@@ -392,7 +397,7 @@ class Detected:
     def step(
         self, request: "GrepRequest", options: SearchOptions, page: PageRequest, timeout: float | None
     ) -> Step[MatchCollector]:
-        """Return the step that searches all files with some options, and then these."""
+        """Return the step that searches all files with some options, and then these files in their encodings."""
         command = request.command_for(request.query, options)
         commands = tuple(
             request.command_for(request.query, cast("SearchOptions", {**options, "encoding": label}), paths)
@@ -404,7 +409,7 @@ class Detected:
 
 
 class _DetectingCollector(MatchCollector):
-    """Collector that drops the matches of some files until these are searched with their encodings."""
+    """Collector that counts a match in a file of `detected` only if rg searched the file in its encoding."""
 
     def __init__(self, page: PageRequest, detected: frozenset[bytes], runs: int, timed_out: bool) -> None:
         """Set the files, the number of runs of rg that search all files, and `Detected.timed_out`."""
@@ -429,7 +434,8 @@ class _DetectingCollector(MatchCollector):
 async def with_detected(run: Runner, request: "GrepRequest") -> "GrepRequest":
     """Return a request of `grep()` that searches each file in its encoding.
 
-    Finding the encodings takes at most the time limit of the request, and its search has the same limit again.
+    The search for the encodings takes at most the time limit of the request. The search for the pattern then has the
+    same time limit again.
 
     Raises what `Runner.collect()` raises.
     """
@@ -438,7 +444,7 @@ async def with_detected(run: Runner, request: "GrepRequest") -> "GrepRequest":
 
     def collector() -> ListingCollector[str]:
         nonlocal begun
-        begun = time.monotonic()  # the wait for a slot does not count
+        begun = time.monotonic()  # rg starts now; the wait for a slot does not count
         return ListingCollector(PathDecoder(), 1 << 60)
 
     listed = await run.collect(Step(listing.command, collector, request.timeout))

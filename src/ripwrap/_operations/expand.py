@@ -1,4 +1,4 @@
-"""Show more of a match: the definition or the block that encloses it, or lines around it."""
+"""Read the code around a match: the definition or the block that encloses the match, or a number of lines."""
 
 import os
 from collections.abc import Generator, Iterator, Sequence
@@ -21,13 +21,13 @@ from ripwrap.results import Expansion, NumberedLine, RankedChunk
 ExpandTo: TypeAlias = Literal["definition", "block"]
 
 EXPAND_LINES = 100
-"""Default of the maximum number of lines of an expansion."""
+"""Default maximum number of lines of an expansion."""
 
 MAX_SOURCE_BYTES = 2_000_000
 """Maximum size in bytes of a file in which definitions are found. A file of this size takes a quarter of a second."""
 
 _NEAR_LINES = 10_000
-"""Number of lines to read before and after the match if the file is larger."""
+"""Number of lines to read before and after the match if the file is larger than `MAX_SOURCE_BYTES`."""
 
 _MAX_QUOTED_CHARS = 60
 
@@ -45,8 +45,8 @@ async def expand(
     Definitions are found by patterns for thirty languages and formats, without a parser. In unusual code, a definition
     may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
     Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line with the
-    lines indented below it, or a pair of brackets that spans lines. It includes the line that opens it and the line
-    that closes it. Outside of blocks, the lines up to the next blank ones are shown.
+    lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing lines.
+    Outside of blocks, the lines between the blank lines before and after the match are shown.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The file must still have
     the lines of the match, with the same text.
@@ -77,8 +77,9 @@ async def expand(
             `Index.search()`. For a result, the definition that the result names is shown.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
-        max_lines: Maximum number of lines. If a definition or block is longer, some of its lines are left out. Lines
-            around the match are the most important, then the first lines, then the last lines. `None` shows all lines.
+        max_lines: Maximum number of lines. If a definition or block is longer, some of its lines are left out. Most
+            of the shown lines are around the match, fewer are at the start, and fewest at the end. `None` shows all
+            lines.
         cwd: Directory that was searched; the path of the match is relative to it (`GrepResult.root`).
 
     Raises:
@@ -99,10 +100,10 @@ class ExpandRequest:
     Attributes:
         cwd: Directory that the path is relative to.
         path: Path of the file.
-        place: Lines of the match.
+        place: First and last line of the match.
         texts: Bytes of these lines in UTF-8, without line terminators.
-        definition: True to show the definition.
-        symbol: Name of the definition to prefer.
+        definition: True to show the definition, False to show the block.
+        symbol: Name of the definition to prefer if several enclose the match; `None` prefers the innermost.
         around: Number of lines before and after the match to show, in place of a definition or block.
         max_lines: Maximum number of lines; `None` is no limit.
         timeout: Seconds for the call; `None` is no limit.

@@ -1,4 +1,4 @@
-"""List searches that may show why a search found nothing or too little; each changes one or two of its options."""
+"""List further searches with other options, which may show why a search found nothing or too little."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,10 +16,10 @@ _BOUNDS = ("word_regexp", "line_regexp")
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A search to try.
+    """Further search to try, with other options.
 
     Attributes:
-        says: Difference from the search that found nothing, as the end of a sentence.
+        says: Difference from the search that found nothing, as the end of a sentence: 'if case is ignored'.
         hints: Options to pass for this search, or options to leave out, but not both.
         options: Options of the search.
         narrower: Searches that change fewer options; they are tried if this search finds something. Those that also
@@ -41,7 +41,7 @@ def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
     """Yield the searches to try, the most likely reason first."""
     if options.get("max_count") == 0:
         limit = Hint("max_count", 0, "omit")
-        yield Probe("if any match counted", (limit,), _without(options, ("max_count",)))
+        yield Probe("if the limit per file is not 0", (limit,), _without(options, ("max_count",)))
         return
     hidden = () if options.get("hidden", True) else (_passing("with hidden files included", options, hidden=True),)
     ignored = _passing("with ignored files included", options, no_ignore=True)
@@ -53,7 +53,7 @@ def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
     else:
         yield ignored
     if filters := [name for name in _FILTERS if name in options]:
-        yield _omitting("in other files", options, filters)
+        yield _omitting("if files are not filtered", options, filters)
     if not options.get("fixed_strings") and any(_SPECIAL.search(one) for one in patterns):
         yield _passing("if the pattern is taken literally", options, fixed_strings=True)
     insensitive = options.get("ignore_case") and not any(options.get(name) for name in _CASE)

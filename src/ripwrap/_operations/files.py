@@ -56,8 +56,8 @@ def files(
         limit: Maximum number of paths; rg is stopped when it is reached.
         rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. It is called in this task or thread. An exception in it ends the
-            call. It cannot be combined with `rev`.
+            and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
+            call. Cannot be combined with `rev`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         **options: rg's flags; see `FileOptions`.
@@ -77,7 +77,7 @@ def files(
     if rev is not None:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("rev"), "; leave it out"))
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("rev"), "; leave one of them out"))
         from ripwrap._operations.revisions import listing_request, run_revision_listing  # git is rarely needed
 
         return run_revision_listing(listing_request(cwd, paths, rev, limit, options, on), rg)
@@ -97,7 +97,7 @@ def files_request(
 
 
 def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> Callable[[], "ListingAnswer[Item]"]:
-    """Return a function that makes the answer of a listing.
+    """Return a function that makes a `ListingAnswer` with this decoder and limit.
 
     Raises:
         ValueError, TypeError: `limit` is negative, or not an int.
@@ -107,13 +107,13 @@ def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> C
 
 
 class ListingAnswer(Generic[Item]):
-    """Decoder of rg's output in a mode that prints one item for each file; it stops at a limit."""
+    """Converter of rg's output in a mode that prints one item for each file; it stops at a limit."""
 
     def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
         self._left = limit
         self.full = limit == 0
         self.ended = False  # rg's output does not tell which path is the last one
-        self.pending = 0  # a path is short
+        self.pending = 0  # not counted, because a path is short
         self._decoder = decoder
 
     def feed(self, chunk: bytes) -> Iterator[Item]:

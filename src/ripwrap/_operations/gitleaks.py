@@ -1,7 +1,8 @@
 r"""Read rules from a TOML file in the format of gitleaks (https://github.com/gitleaks/gitleaks#configuration).
 
-Its patterns are those of Go (https://pkg.go.dev/regexp/syntax). They are translated: `\w`, `\d`, `\s` and `\b` know
-only ASCII in Go, and all of Unicode in rg. `^` and `$` match at the ends of the text in Go, and of each line in rg.
+The patterns in the file have the syntax of Go (https://pkg.go.dev/regexp/syntax). They are translated to the syntax of
+rg and of Python's `re`. For example, `\w`, `\d`, `\s` and `\b` match only ASCII in Go, but all of Unicode in rg. One
+difference remains: `^` and `$` match at the ends of the whole text in Go, but at the ends of each line in rg.
 """
 
 import os
@@ -45,11 +46,14 @@ _POSIX = {
     "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
 }
+# One token of a Go pattern outside of a class: quoted text (`\Q...\E`), an escape, a count (`{2,3}`), the start of a
+# named group, flags (`(?i)`), the start of a class (`[^`), or any other character.
 _TOKEN = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\\(?P<escape>.)|(?P<count>\{[0-9]+(?:,[0-9]*)?\})|\(\?P?<(?P<name>\w+)>"
     r"|(?P<flags>\(\?[A-Za-z-]+\))|(?P<open>\[\^?\]?)|(?P<other>.)",
     re.DOTALL,
 )
+# One token of a class such as `[a-z[:digit:]]`.
 _TOKEN_IN_CLASS = re.compile(r"\\(?P<escape>.)|\[:(?P<posix>\^?[a-z]+):\]|(?P<other>.)", re.DOTALL)
 
 
@@ -57,16 +61,16 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
     r"""Read the rules of `scan()` from a TOML file in gitleaks' format.
 
     A rule has an `id` and a `regex`, and may have a `description`, `path`, `keywords`, `entropy`, `secretGroup`, `tags`
-    and `allowlists` with `paths`, `regexes`, `regexTarget`, `stopwords` and `condition`. Global allowlists count for
-    all rules, or for their `targetRules`. A pattern that names line terminators, such as `[\s\S]`, may span lines;
+    and `allowlists` with `paths`, `regexes`, `regexTarget`, `stopwords` and `condition`. A global allowlist applies
+    to all rules, or only to its `targetRules`. A pattern that names line terminators, such as `[\s\S]`, may span lines;
     any other pattern is searched line by line.
 
     Args:
-        path: File.
+        path: Path of the TOML file.
 
     Raises:
-        ValueError: The file is not TOML, a value is invalid, or the file uses something else of gitleaks, such as
-            `extend` or `commits`. The message names the rule and the key.
+        ValueError: The file is not TOML, a value is invalid, or the file has a key of gitleaks that ripwrap does not
+            support, such as `extend` or `commits`. The message names the rule and the key.
         OSError: The file cannot be read.
     """
     name = os.fspath(path)
@@ -74,32 +78,32 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
         try:
             found = tomllib.load(file)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{name} is not TOML: {error}") from error
+            raise ValueError(f"{name} is not valid TOML: {error}") from error
     _check_keys(found, _TOP, name)
     everywhere = list(_allowlists(found, name, ("targetRules",)))
     entries = _list(found, "rules", dict, name)
     if not entries:
-        raise ValueError(f"{name} has no [[rules]]; add one with an id and a regex")
+        raise ValueError(f"{name} has no [[rules]]; add a rule with an id and a regex")
     rules = [_rule(entry, f"{name}: rule {number}", everywhere) for number, entry in enumerate(entries, 1)]
     unknown = {target for _, targets in everywhere for target in targets} - {rule.id for rule in rules}
     if unknown:
-        raise ValueError(f"{name}: targetRules names {min(unknown)!r}, which is no rule; correct it")
+        raise ValueError(f"{name}: targetRules names {min(unknown)!r}, but no rule has this id; correct the id")
     return tuple(rules)
 
 
 def _rule(entry: Mapping[str, Any], place: str, everywhere: Sequence[tuple[Allowlist, Collection[str]]]) -> Rule:
     known = entry.get("id")
     if not isinstance(known, str) or not known:
-        raise ValueError(f"{place} has no id; add one")
+        raise ValueError(f"{place} has no id; add an id")
     place = f"{place} ({known})"
     _check_keys(entry, _RULE, place)
     regex = entry.get("regex")
     if not isinstance(regex, str) or not regex:
-        raise ValueError(f"{place} has no regex; a rule with only a path is not supported, so add one or remove it")
+        raise ValueError(f"{place} has no regex; add a regex, or remove the rule (a rule needs more than a path)")
     try:
         multiline = groups_of(regex, in_line=False).multiline
     except UnknownSyntaxError:
-        multiline = False  # rg says what is wrong
+        multiline = False  # rg reports the error
     own = [allowlist for allowlist, _ in _allowlists(entry, place)]
     own += [allowlist for allowlist, targets in everywhere if not targets or known in targets]
     try:
@@ -134,7 +138,7 @@ def _allowlists(
         if condition not in _CONDITIONS:
             raise ValueError(f"{where}: condition must be OR or AND, got {one['condition']!r}")
         if not any(one.get(key) for key in ("paths", "regexes", "stopwords")):
-            raise ValueError(f"{where} has no paths, regexes or stopwords; add some, or remove it")
+            raise ValueError(f"{where} has no paths, regexes or stopwords; add one of them, or remove the allowlist")
         known: dict[str, Any] = {
             "paths": tuple(map(to_python, _list(one, "paths", str, where))),
             "regexes": tuple(map(to_python, _list(one, "regexes", str, where))),
@@ -151,7 +155,7 @@ def _allowlists(
 def _check_keys(table: Mapping[str, Any], known: Collection[str], place: str) -> None:
     for key in table:
         if key not in known:
-            raise ValueError(f"{place}: ripwrap does not support {key!r}; remove it")
+            raise ValueError(f"{place}: ripwrap does not support {key!r}; remove this key")
 
 
 def _list(table: Mapping[str, Any], key: str, kind: type, place: str) -> list[Any]:
@@ -163,19 +167,21 @@ def _list(table: Mapping[str, Any], key: str, kind: type, place: str) -> list[An
 
 
 def to_rust(regex: str) -> str:
-    """Return a regular expression of Go as one of rg."""
+    """Translate a regular expression from the syntax of Go to the syntax of rg."""
     return _translate(regex, python=False)
 
 
 def to_python(regex: str) -> str:
-    """Return a regular expression of Go as one of Python's `re`."""
+    """Translate a regular expression from the syntax of Go to the syntax of Python's `re`."""
     return _translate(regex, python=True)
 
 
 def _translate(regex: str, *, python: bool) -> str:
     pieces: list[str] = []
     inside, at = False, 0
-    scopes = [0]  # for each open group the number of groups that flags have opened in it, because of Python
+    # Python allows flags only at the start of a pattern, so `a(?i)b` becomes `a(?i:b)`. For each open group, this is
+    # the number of groups that flags have opened in it, which must be closed with it.
+    scopes = [0]
     while token := (_TOKEN_IN_CLASS if inside else _TOKEN).match(regex, at):
         if (escape := token["escape"]) is not None:
             pieces.append(_translate_escape(escape, inside=inside, python=python))
@@ -187,7 +193,7 @@ def _translate(regex: str, *, python: bool) -> str:
             pieces.append(f"{token[0][:-1]}:")
         else:
             if token[0] == "|" and scopes[-1]:
-                raise ValueError(f"ripwrap does not support flags before | in {regex!r}; write (?i:…) in each part")
+                raise ValueError(f"ripwrap does not support flags before | in {regex!r}; write (?i:…) in each branch")
             if token[0] == "(" or token["name"]:
                 scopes.append(0)
             elif token[0] == ")" and len(scopes) > 1:
@@ -232,7 +238,7 @@ def _translate_escape(character: str, *, inside: bool, python: bool) -> str:
 def _translate_posix(name: str) -> str:
     letters = _POSIX.get(name)
     if letters is None:
-        raise ValueError(f"ripwrap does not support [:{name}:] in an allowlist or path; write its characters")
+        raise ValueError(f"ripwrap does not support [:{name}:] in an allowlist or path; list its characters instead")
     return letters
 
 

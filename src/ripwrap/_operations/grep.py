@@ -68,7 +68,7 @@ async def grep(
     """Search files and return a page of matches with their context, and the number of all matches.
 
     Files are in the order of `rg --sort=path`, over all `paths`, and matches by line. While the files do not change,
-    pages neither overlap nor miss a match. All matches are counted, but only those of the page are decoded. After
+    pages neither overlap nor miss a match. All matches are counted, but only the matches of the page are decoded. After
     `timeout` seconds rg is stopped, and the answer has the matches found until then.
 
     ```python
@@ -94,26 +94,26 @@ async def grep(
             (`max_count` is per file, and matches beyond it are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
-        timeout: Seconds that rg may take, without its installation and the wait for its slot
-            (`ripwrap.limit_processes()`); `None` is no limit.
+        timeout: Seconds that rg may run; `None` is no limit. The installation of rg and the wait for a slot
+            (`ripwrap.limit_processes()`) do not count.
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
             plain text. `message` then names the options that find something. With `hidden=False`, if the answer has all
-            visible matches, `message` also counts the matches in hidden files. Each of these takes up to 5 seconds
-            more.
+            visible matches, `message` also counts the matches in hidden files. This takes up to 5 seconds more.
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
             as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
         rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
             its files below `cwd` are searched; ignore files have no effect. `errors` names submodules, and objects that
             are missing in a partial clone.
-        inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. Matches inside of
-            files come after the matches in files. `errors` names the files and members that cannot be read.
+        inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. The matches inside
+            of these files come after all other matches. `errors` names the files and members that cannot be read.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
-            that count. Each pattern is one more search, with the same `timeout`. Not with `rev` or `inside`.
+            that count. Each pattern is one more search, with the same `timeout`. Cannot be combined with
+            `rev` or `inside`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. It is called in this task or thread. An exception in it ends the
-            call. It cannot be combined with `rev` or `inside`.
+            and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
+            call. Cannot be combined with `rev` or `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` runs rg there once more.
@@ -138,7 +138,7 @@ async def grep(
     if rev is not None:
         if inside:
             raise ValueError(
-                HintedText(Hint("inside", kind="omit"), " does not apply to ", Hint("rev"), "; leave it out")
+                HintedText(Hint("inside", kind="omit"), " does not apply to ", Hint("rev"), "; leave one of them out")
             )
         from ripwrap._operations.revisions import run_grep_revision  # it imports this module
 
@@ -164,20 +164,20 @@ def page_counts(collector: PageCollector) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class GrepRequest:
-    """A checked call of `grep()`.
+    """Checked arguments of `grep()`.
 
     Attributes:
         command: Command of the search.
-        query: Pattern, or patterns.
+        query: Pattern, or several, any of which may match.
         paths: Files or directories to search; empty is all of `command.cwd`.
-        options: Options, with the default context.
-        page: Page to collect.
+        options: Options of rg, with the default context if none was given.
+        page: Offset and limits of the page to return.
         max_files: Argument of `grep()`.
         timeout: Seconds that the search may take; `None` is no limit.
         explain: Argument of `grep()`.
         candidates: Files of an index that may have a match; `None` if all files are searched.
         coverage: Argument of `grep()`.
-        near: Condition on the matches; `None` if there is none.
+        near: Patterns that must match near a match; `None` if there are none.
         detected: Files that are not UTF-8, with `encoding="detect"`; `None` if there are none.
     """
 
@@ -200,17 +200,17 @@ class GrepRequest:
         return os.path.normpath(self.command.cwd)
 
     def refuse_extras(self, what: str) -> None:
-        """Raise `ValueError` if an argument was given that only searches of files on disk follow.
+        """Raise `ValueError` if an argument was given that works only for files on disk.
 
         Args:
-            what: Argument that names what is searched instead.
+            what: Argument that selects something else to search, such as `rev`.
         """
         extras = {"explain": self.explain, "coverage": self.coverage, "near": self.near, "on": self.command.on}
         for name, value in extras.items():
             refuse_beside(what, name, value)
 
     def first_step(self) -> Step[MatchCollector]:
-        """Return the step that searches."""
+        """Return the step (one or more runs of rg) that searches for the matches of the page."""
         if self.detected is not None:
             return self.detected.step(self, self.options, self.page, self.timeout)
         if self.candidates is None:
@@ -220,7 +220,7 @@ class GrepRequest:
         return Step(command, lambda: MatchCollector(self.page, candidates.path_filter()), self.timeout, tuple(then))
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
-        """Return the step that searches with other options."""
+        """Return the step that searches all files with other options, or for another page."""
         if self.detected is not None:
             return self.detected.step(self, options, page, timeout)
         return Step(self.command_for(self.query, options), partial(MatchCollector, page), timeout)
@@ -250,13 +250,15 @@ def grep_request(
     arguments: Collection[str] = ARGUMENTS,
     on: RgHost | None = None,
 ) -> GrepRequest:
-    """Return the checked request of `grep()`, or of another caller that takes more arguments.
+    """Check the arguments, and return the request of `grep()`, or of another caller with its own `arguments`.
 
-    Raises what `search_command()` raises, and `ValueError` for `coverage` on a host.
+    Raises what `search_command()` raises, and `ValueError` if `coverage` and `on` are given.
     """
     if coverage and on is not None:
         text = " reads files of this machine, and cannot be combined with "
-        raise ValueError(HintedText(Hint("coverage", True), text, Hint("on", kind="correct"), "; leave it out"))
+        raise ValueError(
+            HintedText(Hint("coverage", True), text, Hint("on", kind="correct"), "; leave one of them out")
+        )
     limit, options = _with_old_names(limit, options)
     query = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
     if not isinstance(paths, (str, bytes, os.PathLike)):
@@ -282,9 +284,11 @@ def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | No
 
 
 def refuse_beside(what: str, name: str, value: object) -> None:
-    """Raise `ValueError` if an argument was given that does not apply to another one, `what`."""
+    """Raise `ValueError` if the argument `name` has a value, because it cannot be combined with the argument `what`."""
     if value:
-        raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to ", Hint(what), "; leave it out"))
+        raise ValueError(
+            HintedText(Hint(name, kind="omit"), " does not apply to ", Hint(what), "; leave one of them out")
+        )
 
 
 def _error_order(error: PathError) -> tuple[bool, bytes]:
@@ -297,12 +301,13 @@ async def run_grep(
     density: Density = Density(),  # noqa: B008 - frozen
     ended: Callable[[int, int], object] | None = None,
 ) -> GrepResult:
-    """Search. If nothing was found and the caller asks for the reason, search for the reason, too.
+    """Search, and return the page of matches. With `explain`, if nothing was found, search with other options, too.
 
     Args:
         run: Runner of the searches.
-        request: Search.
-        density: Condition for the use of further runs for a dense search; the answer does not depend on it.
+        request: Arguments of `grep()`.
+        density: Number and rate of matches from which the page is collected in several runs of rg. The answer is the
+            same with one run.
         ended: Function that is called with the number of files and of matches when the search has ended.
     """
     query = request.query
@@ -315,7 +320,7 @@ async def run_grep(
     candidates = request.candidates
     errors = found.path_errors() if candidates is None else candidates.errors_with(found.path_errors())
     files = await files_in_path_order(run, request.page, found.blocks())
-    result = result_of(request, found, files, tuple(sorted(errors, key=_error_order)))  # rg's threads mix the errors
+    result = result_of(request, found, files, tuple(sorted(errors, key=_error_order)))  # rg's order varies
     more = ""
     if request.explain and found.exact and not found.matches:
         patterns = (query,) if isinstance(query, str) else query
@@ -363,11 +368,11 @@ def result_of(
     """Return the result of a search.
 
     Args:
-        request: Search.
+        request: Arguments of `grep()`.
         found: Collector of the search.
         files: Files on the page.
         errors: Paths that could not be read.
-        root: Directory that was searched; `None` is that of the request.
+        root: Directory that was searched; `None` is the directory of the request.
     """
     page = request.page
     shown = sum(len(file.matches) for file in files)
@@ -411,7 +416,7 @@ def in_hidden_files(found: MatchCollector, matches: int, way: str) -> str:
     Args:
         found: Search of hidden files.
         matches: Number of further matches.
-        way: Argument with which the caller gets them.
+        way: Text that names the argument with which the caller gets these matches.
     """
     least = "" if found.exact else "at least "
     said = f"{least}{plural(matches, 'more match', 'es')} in hidden files ({way})."
@@ -427,7 +432,7 @@ async def explanation(
     name: Callable[[str], str] = _text.shown,
     seconds: float = _EXPLAIN_TIMEOUT,
 ) -> str:
-    """Return a sentence that names options with which a search finds something, or else the options that do not help.
+    """Run further searches, and return a sentence that names options that find something, or the options that do not.
 
     Args:
         run: Runner of the searches.
@@ -436,7 +441,7 @@ async def explanation(
         search: Function that makes a search with other options.
         how: Function that names the argument with which the caller can run a probe (a further search). It returns
             `None` if there is no such argument.
-        name: Function that returns a path as the caller's answers show it.
+        name: Function that takes a path and returns it as the answer of the caller shows it.
         seconds: Time limit for all searches.
     """
     deadline = time.monotonic() + seconds
@@ -445,7 +450,7 @@ async def explanation(
     late = ""
 
     async def found_by(probe: Probe) -> F | None:
-        """Run a probe and return its result; `None` if it cannot be tried."""
+        """Run a probe and return its result; `None` if it could not be run."""
         nonlocal late
         left = deadline - time.monotonic()
         if how(probe) is None:
@@ -474,7 +479,7 @@ async def explanation(
 
 
 def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[[str], str]) -> str:
-    """Return the part of a sentence about what a probe found."""
+    """Return the part of a sentence that counts the matches of a probe and names the first file."""
     first = name(os.fsdecode(found.blocks()[0].path))
     return f"{counts_text(found, None if found.exact else 0)} {says} ({way}), first in {first}"
 
@@ -488,8 +493,8 @@ def result_message(
         found: Collector, with its counts.
         page: Page that the caller asks for.
         shown: Number of matches on the page.
-        next_offset: Offset of the next page, if there is one.
-        ended_after: Timeout in seconds, if it stopped rg.
+        next_offset: Offset of the next page; `None` if there is no next page.
+        ended_after: Timeout in seconds, if rg was stopped because of the timeout; otherwise `None`.
     """
     place = f"Matches {page.offset + 1} to {page.offset + shown} of "
     if not found.matches:
@@ -507,7 +512,7 @@ def result_message(
     if found.dropped_records:
         names = list(map(_text.shown, filter(None, found.dropped)))
         where = f", {'first ' if len(names) > 1 else ''}in {names[0]}" if names else ""
-        sentences.append(f"{plural(found.dropped_records, 'line')} left out, longer than 20 MiB in rg's JSON{where}")
+        sentences.append(f"{plural(found.dropped_records, 'line')} left out{where} (over 20 MiB in rg's JSON output)")
     if found.binary:
         sentences.append(
             f"{plural(found.binary, 'file')} taken for binary, so searched only up to the first NUL byte; matches "

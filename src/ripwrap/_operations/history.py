@@ -74,7 +74,7 @@ def history_request(
 
 
 class _HistoryAnswer(NamingAnswer):
-    """Answer that yields the matches of a search of blobs, each with the commits and paths of its blob."""
+    """Converter of rg's output that yields the matches in blobs, each with the commits and paths of its blob."""
 
     kinds = ("match",)
 

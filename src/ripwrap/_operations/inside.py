@@ -1,4 +1,8 @@
-"""Search files, and the inside of archives, notebooks and documents."""
+"""Search files, and then inside of archives, notebooks and documents.
+
+A search has two parts. First, rg searches the files. Then the members of archives and the texts of notebooks and
+documents, called items, are written to temporary files, and rg searches these.
+"""
 
 import os
 import time
@@ -35,7 +39,7 @@ from ripwrap.sources.texts import TextCache
 T = TypeVar("T", Match, Message)
 
 _OF_MEMBERS = ("glob", "iglob", "glob_case_insensitive", "type", "type_not", "type_add", "type_clear", "max_filesize")
-"""Options that choose members and documents; they do not choose the archives themselves."""
+"""Options that choose the members of archives, and documents; they do not choose the archives themselves."""
 
 _OF_FILES = ("sort", "sortr", "threads", "ignore_file", "max_depth")
 """Options that choose or sort files on the disk."""
@@ -45,14 +49,14 @@ _NO_LIMIT = 2**62
 
 @dataclass(frozen=True, slots=True)
 class InsidePart:
-    """Part of a search that is inside of files.
+    """Second part of a search, which searches the items inside of files.
 
     Attributes:
         listing: Command that lists the files that may be archives or documents.
-        command: Command that searches the items inside of them.
-        formats: Formats.
-        follow: True if links are followed.
-        named: Paths that the caller passed.
+        command: Command that searches the items inside of these files.
+        formats: Formats to search inside of, such as `zip`, as `check_inside()` returns them.
+        follow: True if symbolic links are followed.
+        named: Normalized paths that the caller passed.
     """
 
     listing: StreamRequest[str]
@@ -65,8 +69,8 @@ class InsidePart:
         """Return the source of the items inside of the listed files, in path order.
 
         Args:
-            listed: Paths.
-            until: Time, as `time.monotonic()` gives it, after which no more documents are read.
+            listed: Paths of the files that the command `listing` found.
+            until: Time of `time.monotonic()` after which no more documents are read; `None` is no limit.
         """
         paths = sorted((path for path in listed if format_of(path, self.formats)), key=lambda path: path.split(os.sep))
         reader = DocumentReader(document_cache(), until=until)
@@ -74,7 +78,7 @@ class InsidePart:
         return ArchiveSource(cwd, paths, self.formats, follow=self.follow, named=self.named, reader=reader)
 
     def is_searched_inside(self, path: str | None) -> bool:
-        """Return True for a document: its parts are searched, its bytes are not."""
+        """Return True if a path is a document. The texts in a document are searched, but its bytes are not."""
         return path is not None and is_document(path, self.formats)
 
 
@@ -85,7 +89,7 @@ class InsideRequest(Generic[T]):
     Attributes:
         files: Search of the files.
         part: Search inside of the files.
-        answer: Function that makes the answer for the items inside of the files.
+        answer: Function that takes a limit and a source, and returns the converter of rg's output for the items.
         limit: Maximum number of matches; `None` is no limit.
     """
 
@@ -134,7 +138,7 @@ def messages_inside_request(
 def _check(
     paths: StrPath | Iterable[StrPath], inside: str | Iterable[str], limit: int | None, on: object
 ) -> tuple[tuple[StrPath, ...], tuple[str, ...], int | None]:
-    """Return the paths, the formats, and the limit for the search of the files."""
+    """Check the arguments, and return the paths, the formats, and the limit for the search of the files."""
     refuse_beside("inside", "on", on)
     formats = check_inside(inside)
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
@@ -146,11 +150,11 @@ def _check(
 def inside_part(
     command: Command, cwd: StrPath, paths: Iterable[StrPath], options: SearchOptions, formats: tuple[str, ...]
 ) -> InsidePart:
-    """Return the part of a search that is inside of files.
+    """Return the second part of a search, which searches the items inside of files.
 
     Args:
-        command: Command for the files.
-        cwd: Directory.
+        command: Command that searches the files.
+        cwd: Directory to search.
         paths: Paths to search.
         options: Options of the search.
         formats: Formats, as `check_inside()` returns them.
@@ -201,7 +205,7 @@ async def run_inside(request: InsideRequest[T], rg: Rg) -> AsyncGenerator[T]:
 
 
 def run_inside_blocking(request: InsideRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Do what `run_inside()` does, blocking."""
+    """Search files and then inside of them like `run_inside()`, but blocking."""
     check_timeout(timeout)
     return _run_inside_blocking(request, rg, timeout)
 
@@ -246,7 +250,7 @@ class _Before:
         self._left_out: list[Stats] = []
 
     def leave_out(self, message: object) -> None:
-        """Process a message about the bytes of a document, which is not yielded."""
+        """Process a message about the bytes of a document. It is not yielded, so its counts are subtracted later."""
         if isinstance(message, End):
             self._left_out.append(message.stats)
 
@@ -307,7 +311,7 @@ async def run_grep_inside(run: Runner, request: GrepInsideRequest) -> GrepResult
 
 
 def rest_of(page: PageRequest, matches: int, shown: int, files: int) -> PageRequest:
-    """Return the rest of a page, which a second search fills.
+    """Return the request for the rest of a page, which a second search fills.
 
     Args:
         page: Page of the matches of both searches together.
@@ -324,7 +328,7 @@ def rest_of(page: PageRequest, matches: int, shown: int, files: int) -> PageRequ
 
 
 class Collecting(ItemAnswer[Never], Protocol):
-    """Answer that yields nothing, and collects matches.
+    """Converter of rg's output that collects matches, and yields nothing.
 
     Attributes:
         collector: Collector of the matches.
@@ -350,7 +354,7 @@ async def run_items(
         run: Runner of the search.
         part: Search inside of files.
         answer: Consumer of rg's output.
-        until: Time, as `time.monotonic()` gives it, at which to stop; `None` is no limit.
+        until: Time of `time.monotonic()` at which the search stops; `None` is no limit.
         allowed: Function that returns True for a file that may be opened.
         wrap: Function that takes the source and returns another source to search instead.
     """
