@@ -184,11 +184,11 @@ class MeteredAnswer(Generic[T]):
         return self._with_end(self._answer.feed(chunk))
 
     def end_run(self, end: Exit) -> Iterator[T]:
-        """Yield the items that are known only at the end of a run."""
+        """Yield the items that are complete only at the end of a run."""
         return self._answer.end_run(end)
 
     def finish(self, end: Exit) -> Iterator[T]:
-        """Yield the items that are known only at the end of the last run, then report the end."""
+        """Yield the items that are complete only at the end of the last run, then report the final progress."""
         yield from self._answer.finish(end)
         self._meter.end()
 
