@@ -64,8 +64,8 @@ class Command:
         arguments: Arguments of rg, without the executable.
         cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host.
         patterns: Patterns; empty for a listing.
-        needs: Options, and functions (written as `name()`), that some supported versions of rg cannot run. Each comes
-            with the first version of rg that can run it.
+        needs: Options, and functions (written as `name()`), that some supported versions of rg lack. Each comes with
+            the first version of rg that has the feature.
         on: Host that rg runs on; `None` is this machine.
         overlay: Texts to search in place of files; `None` without an overlay.
     """

@@ -284,7 +284,7 @@ class CountDecoder:
     def _check(self) -> None:
         """Raise `DecodeError` if the remaining bytes cannot be the start of a count."""
         if not self._START_OF_COUNT.fullmatch(self.rest) or len(self.rest) > MAX_RECORD:
-            raise _decode_error(self.rest, "something that is not a path and a count")
+            raise _decode_error(self.rest, "something that is not a path and a count; check that this program is rg")
 
 
 class CountedPathDecoder:
@@ -391,7 +391,7 @@ def _parse_envelope(record: bytes) -> tuple[str, Any]:
         envelope = from_json(record)
         kind, data = envelope["type"], envelope["data"]
     except (ValueError, TypeError, KeyError) as error:
-        raise _decode_error(record, "something that is not a message") from error
+        raise _decode_error(record, "something that is not a message; check that this program is rg") from error
     if not isinstance(kind, str):
         raise _decode_error(record, "a message whose type is not a string")
     if _kind_by_prefix(record) not in (None, kind):
@@ -400,7 +400,7 @@ def _parse_envelope(record: bytes) -> tuple[str, Any]:
 
 
 def _kind_by_prefix(record: bytes) -> str | None:
-    """Return the kind of a record, read from its first bytes; `None` if they are not those of a known kind."""
+    """Return the kind of a record, given its first bytes; `None` if they fit no known kind."""
     return _KIND_BY_PREFIX.get(record[: record.find(b',"data":')])
 
 

@@ -54,7 +54,7 @@ class Exit:
 
     @property
     def ended(self) -> bool:
-        """True if rg wrote its whole output, which is results or an error."""
+        """True if rg wrote its whole output: results or an error message."""
         return self.lingered or (self.returncode in (0, 1, 2) and self.failed is None)
 
     def followed_by(self, other: "Exit") -> "Exit":

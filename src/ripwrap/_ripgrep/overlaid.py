@@ -3,8 +3,8 @@
 1. rg lists the files that the search covers. If a listed path leads to a file of the overlay (perhaps through a link),
    the text of that file is selected. For files that do not exist on disk, `_ignore/selection.py` decides which of them
    the search covers.
-2. The selected texts are written to temporary files. rg searches them, and the paths of these
-   files in rg's output are replaced by the paths of the overlay.
+2. The selected texts are written to temporary files. rg searches them, and their paths in rg's output are
+   replaced by the paths of the overlay.
 3. rg searches the files on disk. Its output about files of the overlay is removed, and the output of step 2 is added.
 
 Because only the output of rg changes, every operation that reads this output supports overlays.

@@ -294,7 +294,7 @@ def _end_of_lines(heads: Sequence[bytes], first: int) -> int:
 
 
 def path_order(path: bytes) -> bytes:
-    """Return the sort key of a path. Sorted by it, paths are in the order of `rg --sort=path`: name by name."""
+    """Return the sort key of a path. It compares names between separators, which is the order of `rg --sort=path`."""
     return path.replace(os.fsencode(os.sep), b"\0")
 
 

@@ -84,7 +84,7 @@ class Meter:
             count: Function that counts a part of rg's output; `count_json()` gets whole lines.
             limit: Maximum number of files or matches that the call yields; rg may write more. `None` is no limit.
             collected: Function that takes a collector and returns its numbers of files and matches. They replace the
-                numbers of `count`, because rg also writes records that do not count. `None` keeps those of `count`.
+                numbers of `count`, because rg also writes records that do not count. `None` keeps them.
         """
         self._report = report
         self._count = count

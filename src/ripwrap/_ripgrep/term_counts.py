@@ -42,7 +42,7 @@ class TermCounts:
         """Set the words to count, and the limits.
 
         Args:
-            words: Function that takes a matched text and returns the words that the text counts for.
+            words: Function that takes a matched text and returns the words to count for this text.
             timeout: Time limit of rg in seconds; used only in the text of an error.
             max_files: Maximum number of files with the same word whose counts are kept.
         """
