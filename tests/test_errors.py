@@ -69,7 +69,10 @@ def test_search_error_has_its_hints_as_data() -> None:
 @pytest.mark.parametrize(
     ("stderr", "shown"),
     [
-        (b"rg: unrecognized file type: x", "unrecognized file type: x\nfile_pattern takes any pattern."),
+        (
+            b"rg: unrecognized file type: x",
+            "unrecognized file type: x\nTo select files by a pattern, pass file_pattern.",
+        ),
         (b"rg: compiled regex exceeds size limit", "compiled regex exceeds size limit\nPass a smaller pattern."),
         (b"rg: pattern contains \\0, impossible to match", "pattern contains \\0, impossible to match"),
     ],

@@ -115,7 +115,7 @@ def test_encoding_is_guessed_from_the_lines_that_are_not_ascii(plant: Plant) -> 
 
 def test_other_operations_say_that_they_do_not_detect(mixed: Path) -> None:
     for call in (sync.files_with_matches, sync.count, sync.count_matches, sync.search_columns, sync.replace):
-        with pytest.raises(ValueError, match="encoding='detect' is followed only by search"):
+        with pytest.raises(ValueError, match="encoding='detect' works only in search"):
             call("x", *["y"] * (call is sync.replace), cwd=mixed, encoding="detect")
 
 

@@ -343,7 +343,7 @@ def test_error_names_the_invalid_argument(folder: Path, wrong: Any, error: type[
 def test_error_names_the_type_of_an_invalid_pattern(folder: Path) -> None:
     with pytest.raises(TypeError, match="a pattern must be a str, got bytes"):
         sync.grep(b"x", cwd=folder)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a pattern must be a str or a sequence of them, got int"):
+    with pytest.raises(TypeError, match="a pattern must be a str or a sequence of str, got int"):
         sync.grep(5, cwd=folder)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no pattern"):
         sync.grep([], cwd=folder)

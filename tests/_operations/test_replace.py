@@ -103,15 +103,15 @@ def test_everything_that_rg_itself_writes(plant: Plant) -> None:
 @pytest.mark.parametrize(
     ("pattern", "replacement", "options", "message"),
     [
-        ("(a)", "$2", {}, r"\$\{2\}, which is no group of the pattern, which has 1 group; write \$\$ for a dollar"),
-        ("a", "$1", {}, "which has no groups"),
-        ("a", "$1", {"fixed_strings": True}, "no group"),
+        ("(a)", "$2", {}, r"\$\{2\}, but the pattern has no such group \(it has 1 group\); write \$\$ for a dollar"),
+        ("a", "$1", {}, "it has no groups"),
+        ("a", "$1", {"fixed_strings": True}, "no such group"),
         ("(a)", "$1x", {}, r"write \$\{1\}x"),
         ("(?P<a>a)", "$b", {}, r"name the group with \(\?P<name>"),
-        ("(?<a>a)(b)", "$3", {"pcre2": True}, "which has 2 groups"),
-        ("(?<a>a)", "$b", {"pcre2": True}, "no group"),
-        (["(a)", "(b)"], "$3", {}, "which has 2 groups"),
-        ("a", "$12345", {}, "no group"),
+        ("(?<a>a)(b)", "$3", {"pcre2": True}, "it has 2 groups"),
+        ("(?<a>a)", "$b", {"pcre2": True}, "no such group"),
+        (["(a)", "(b)"], "$3", {}, "it has 2 groups"),
+        ("a", "$12345", {}, "no such group"),
     ],
 )
 def test_reference_to_a_missing_group_is_refused(

@@ -93,7 +93,7 @@ def test_diff_is_colored_on_a_terminal(plant: Plant) -> None:
         ("a --undo", "--undo takes no pattern"),
         ("a", "PATTERN and REPLACEMENT are needed"),
         ("a b --journal x", "add --undo, or leave --journal out"),
-        ("a $1", "the replacement refers to ${1}, which is no group of the pattern, which has no groups"),
+        ("a $1", "the replacement refers to ${1}, but the pattern has no such group (it has no groups)"),
         (r"a \q --escapes", "or leave --escapes out"),
         ("a b --replace c", "unknown option --replace"),
         ("( b", "regex parse error"),

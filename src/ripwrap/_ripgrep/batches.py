@@ -50,7 +50,8 @@ class ItemCommand:
 
     Attributes:
         command: Command for a batch, without globs and file types; its directory is not set yet.
-        check: Command that searches nothing. rg checks the globs and file types with it. `None` if there are none.
+        check: Command that searches nothing, with which rg checks the globs and file types. `None` if the caller passed
+            no globs and no file types.
         selects: Function that takes the types that rg knows, and returns the function that selects items by name.
     """
 
@@ -62,11 +63,11 @@ class ItemCommand:
 async def stream_items(  # noqa: C901 - no nested generators, which would take time for each item
     wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[T], rg: Rg
 ) -> AsyncGenerator[T]:
-    """Search items and yield the answer; other tasks run between chunks.
+    """Search items and yield the results; other tasks run between chunks.
 
     Raises:
         BinaryError, CapabilityError, SearchError, DecodeError: See `ripwrap._ripgrep.stream.stream()`.
-        Exception: An error of `items`, after the answer for the items before the error.
+        Exception: An error of `items`, raised after the results for the items before the error.
     """
     if answer.full:
         return
@@ -106,7 +107,7 @@ async def stream_items(  # noqa: C901 - no nested generators, which would take t
 def stream_items_blocking(  # noqa: C901 - see `stream_items()`
     wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[T], rg: Rg, timeout: float | None
 ) -> Generator[T]:
-    """Do what `stream_items()` does, blocking.
+    """Search items and yield the results, blocking; see `stream_items()`.
 
     Raises:
         TimeoutError: The search took longer than `timeout` seconds; matches found before that were yielded.
@@ -164,7 +165,7 @@ async def list_items(wanted: ItemCommand, source: NamedSource, limit: int | None
 def list_items_blocking(
     wanted: ItemCommand, source: NamedSource, limit: int | None, rg: Rg, timeout: float | None
 ) -> Generator[str]:
-    """Do what `list_items()` does, blocking."""
+    """Yield the names of the items that a search would read, blocking; see `list_items()`."""
     if limit == 0:
         return
     begun = time.monotonic()
@@ -178,7 +179,7 @@ def list_items_blocking(
         names = list(source.names())
     except (OSError, SearchError):
         if timeout is not None and time.monotonic() - begun >= timeout:
-            raise TimeoutError(f"git was stopped after timeout={timeout} seconds") from None
+            raise TimeoutError(f"git was stopped after timeout={timeout} seconds; allow more time") from None
         raise
     finally:
         ending.cancel()
@@ -199,11 +200,12 @@ def _is_searched(batch: Batch, spool: Spool, feed: Feed) -> bool:
 
 
 def _end_batch(answer: ItemAnswer[T], end: Exit, spool: Spool, batch: Batch) -> Iterator[T]:
-    """Yield the items of the answer that are complete at the end of a batch; raise an error if rg failed."""
+    """Yield the results that are complete only at the end of a batch; raise an error if rg failed."""
     yield from answer.end_run(end)
     if errors := [error for error in end.path_errors() if error.path is not None]:
         raise SearchError(
-            f"rg could not read the temporary file of an item ({errors[0].message}); was {spool.path} deleted?",
+            f"rg could not read the temporary file of an item ({errors[0].message}); do not delete "
+            f"{spool.path} before the search has ended",
             argv=end.argv,
             returncode=end.returncode,
             stderr=end.stderr.decode("utf-8", "replace"),
@@ -213,7 +215,7 @@ def _end_batch(answer: ItemAnswer[T], end: Exit, spool: Spool, batch: Batch) -> 
 
 
 def _finish(answer: ItemAnswer[T], feed: Feed, spool: Spool) -> Iterator[T]:
-    """Raise the error of the iterable of items, if it raised one; else yield the rest of the answer."""
+    """Raise the error in `feed`, if there is one; otherwise yield the results that are complete only at the end."""
     if feed.error is not None:
         raise feed.error
     if spool.last_exit is not None:
@@ -221,7 +223,7 @@ def _finish(answer: ItemAnswer[T], feed: Feed, spool: Spool) -> Iterator[T]:
 
 
 async def _check(command: Command | None, binary: RgBinary) -> FileTypes:
-    """Run rg to check globs and types, and return the types that rg knows; do nothing without a command."""
+    """Run rg to check globs and types, and return the types that rg knows; return `{}` if `command` is `None`."""
     if command is None:
         return {}
     decoder = MessageDecoder(())
@@ -237,7 +239,7 @@ async def _check(command: Command | None, binary: RgBinary) -> FileTypes:
 
 
 def _check_blocking(command: Command | None, binary: RgBinary, timeout: float | None, begun: float) -> FileTypes:
-    """Do what `_check()` does, blocking."""
+    """Check globs and types, blocking; see `_check()`."""
     if command is None:
         return {}
     decoder = MessageDecoder(())

@@ -1,14 +1,14 @@
 r"""Decode rg's JSON lines into columns, without a model for each match; no I/O.
 
-One regular expression splits all records of a chunk, and one JSON array has all of their texts. It relies on three
-facts about rg's output:
+One regular expression splits all records of a chunk, and one JSON array decodes the texts of all records. The regular
+expression relies on three facts about rg's output:
 
 - rg writes the keys of a record in one order, without spaces
   (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
 - A quote inside of a JSON string has a backslash before it. So `"},"line_number":` is never a part of a string.
 - A path or line that is not UTF-8 has the key `bytes` in place of `text`.
 
-A chunk with any other record is decoded by `MessageDecoder`, record by record, to the same rows.
+If a chunk has any other record, `MessageDecoder` decodes the chunk record by record, to the same rows.
 """
 
 import re
@@ -22,9 +22,9 @@ from ripwrap._ripgrep.framing import MAX_RECORD, Framer
 from ripwrap.columns import Columns
 from ripwrap.models import Match, Span, Submatch, Summary
 
-# The groups are: path, lines, line number, offset, submatches. They are empty for the other kinds of records. `[^"]*+`
-# is fast, because it compares one byte; a quote in a line is escaped, so it goes on behind a backslash. A path with a
-# quote does not match, nor does a line that ends in a backslash.
+# The groups are path, lines, line number, offset and submatches. For a record that is not a match, they are empty.
+# `[^"]*+` is fast, because it compares each byte with one byte only. A quote in a line is escaped, so the pattern
+# continues if a backslash is before the quote. A path with a quote, or a line that ends in a backslash, does not match.
 _RECORD = re.compile(
     rb'\{"type":"(?:match","data":\{"path":\{"text":"([^"]*+)"\},'
     rb'"lines":\{"text":"([^"]*+(?:(?<=\\)"[^"]*+)*+)"\},'
@@ -44,12 +44,12 @@ class ColumnDecoder:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record."""
+        """Number of bytes of the unfinished record so far."""
         return self._framer.pending
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records of each path that were dropped because they are too long."""
+        """Number of records that were dropped because they are too long, for each path."""
         return self._framer.dropped
 
     @property
@@ -75,7 +75,7 @@ class ColumnDecoder:
                 yield Columns.of(matches)
         records = self._framer.feed_joined(chunk)
         last = records.rfind(b"\n", 0, -1) + 1
-        if records and not records.startswith(_RECORD_START, last):  # the summary, whose type comes last
+        if records and not records.startswith(_RECORD_START, last):  # the summary, whose key `type` comes last
             yield from self._columns(records[:last])
             yield from self._one_by_one(records[last:])
         else:
@@ -97,7 +97,7 @@ class ColumnDecoder:
         try:
             texts: list[str] = from_json(b'["%b"]' % b'","'.join(lines), cache_strings="none")
             known_paths = {path: from_json(b'"%b"' % path).removeprefix(DOT_SLASH) for path in set(paths)}
-        except ValueError:  # `MessageDecoder` names the malformed record
+        except ValueError:  # the error of `MessageDecoder` names the malformed record
             yield from self._one_by_one(records)
             return
         known_spans = {raw: _spans(raw) for raw in set(submatches)}
@@ -115,7 +115,7 @@ class ColumnDecoder:
         )
 
     def _one_by_one(self, records: bytes) -> Iterator[Columns]:
-        """Yield the matches of any records; those before a malformed record are yielded first."""
+        """Decode records one by one, and yield the matches; before an error, yield the matches that came before it."""
         matches: list[Match] = []
         try:
             found = self._messages.decode(line for line in records.split(b"\n") if line)

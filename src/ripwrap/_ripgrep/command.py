@@ -1,9 +1,9 @@
-"""Translate options into arguments of rg, without I/O. Flags are written in no other module.
+"""Translate options into arguments of rg; no I/O. No other module translates options.
 
 A string that a caller passes can never become a flag, start a program or make rg read a configuration file
 (docs/explanation/architecture.md): `--no-config` comes first, each value is joined to its flag by `=`, patterns are
 passed as `--regexp=…`, and paths follow `--`. There is always a path, because without one rg reads stdin (rg-facts 1,
-2, 4). Of two mode flags, rg silently takes the last one, so options cannot set a mode (rg-facts 6).
+2, 4). If there are two mode flags, rg silently takes the last flag, so options cannot set a mode (rg-facts 6).
 """
 
 import itertools
@@ -45,7 +45,7 @@ NEEDS_CAPTURES = ("captures", (15,))
 """Entry of `Command.needs` for a search that returns groups."""
 
 NEEDS_SCAN = ("scan()", (15,))
-"""Need of `scan()`, which reports groups."""
+"""Entry of `Command.needs` for `scan()`, which returns groups."""
 
 _NOT_HIDDEN = "!.*"
 _SORTS, _RULES = ("--sort=", "--sortr="), "--ignore-file="
@@ -64,8 +64,8 @@ class Command:
         arguments: Arguments of rg, without the executable.
         cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host.
         patterns: Patterns; empty for a listing.
-        needs: Options, and functions as `name()`, that some supported versions of rg do not support, each with the
-            first version that does.
+        needs: Options, and functions (written as `name()`), that some supported versions of rg lack. Each comes with
+            the first version of rg that has the feature.
         on: Host that rg runs on; `None` is this machine.
         overlay: Texts to search in place of files; `None` without an overlay.
     """
@@ -143,7 +143,7 @@ class Command:
         return replace(self, arguments=(*self.arguments, *other.paths))
 
     def single_threaded(self) -> "Command":
-        """Return the command with one thread; its `--threads` comes last, so it overrides an earlier one."""
+        """Return the command with one thread; the `--threads` added at the end overrides an earlier `--threads`."""
         return replace(self, arguments=(*self.flags, "--threads=1", _END_OF_OPTIONS, *self.paths))
 
     def types(self) -> "Command":
@@ -174,7 +174,7 @@ def search_command(
     are too long for a command line.
 
     Raises:
-        pydantic.ValidationError: An option is unknown or ill-typed.
+        pydantic.ValidationError: An option is unknown, or its value is not allowed.
         ValueError: There is no pattern, or a pattern, path or option has a NUL or a lone surrogate.
         TypeError: A pattern is not a string, or a path is not a string or an `os.PathLike` of a string.
     """
@@ -185,7 +185,7 @@ def search_command(
         flag, include_zero = "--count", mode == "files-without-match"
         checked = _limit_to_one(checked)
     if checked.get("encoding") == "detect":
-        said = " is followed only by search(), search_messages() and grep(); pass the name of an encoding"
+        said = " works only in search(), search_messages() and grep(); pass the name of an encoding"
         raise ValueError(HintedText(Hint("encoding", "detect"), said))
     # Without these flags, rg leaves out the name of a single file in these modes.
     framing = () if mode == "json" else ("--null", "--with-filename")
@@ -264,8 +264,8 @@ def _validate(
     try:
         return cast("Options", _adapter(cast("Any", kind)).validate_python(options))
     except ValidationError as error:
-        # pydantic reports a problem for each member of a union; keep one for each option. A problem has no location if
-        # the name of the option has lone surrogates.
+        # pydantic reports a problem for each member of a union; keep one problem for each option. A problem
+        # has no location if the name of the option has lone surrogates.
         problems = {str(problem["loc"][0]): problem for problem in error.errors() if problem["loc"]}
         if not problems:
             raise
@@ -307,7 +307,10 @@ def _allowed(kind: Any) -> str:
 
 
 def _fill_contexts(options: SearchOptions) -> SearchOptions:
-    """Replace `context` by `before_context` and `after_context` if one of them is given: rg 13 would ignore it then."""
+    """Replace `context` by `before_context` and `after_context` if one of the two is given.
+
+    With one of the two, rg 13 would ignore `context`.
+    """
     both = options.get("context")
     if both is None or not options.keys() & {"before_context", "after_context"}:
         return options
@@ -340,7 +343,7 @@ def _limit_to_one(options: SearchOptions) -> SearchOptions:
 def _required_versions(options: SearchOptions, mode: Mode) -> Iterator[tuple[str, tuple[int, ...]]]:
     for key, value in options.items():
         since = _SEARCH_FLAGS[key].since
-        # Only JSON output can have replacements, and rg 13 and 14 do not write them there (rg-facts 49).
+        # Only JSON output can have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
         if since and value is not False and (mode == "json" or key != "replace"):
             yield key, since
 
@@ -390,7 +393,7 @@ def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgH
         if path in explicit or os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE):
             raise ValueError(
                 HintedText(
-                    f"rg cannot use the text of overlay() for the ignore file {path}; write it to the disk, or pass ",
+                    f"rg cannot use the text of overlay() for the ignore file {path}; write the file to disk, or pass ",
                     Hint("no_ignore", value=True),
                 )
             )
@@ -419,7 +422,7 @@ def _check_text(part: str) -> None:
 
 def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(pattern, Iterable):
-        raise TypeError(f"a pattern must be a str or a sequence of them, got {type(pattern).__name__}")
+        raise TypeError(f"a pattern must be a str or a sequence of str, got {type(pattern).__name__}")
     patterns = (pattern,) if isinstance(pattern, (str, bytes)) else tuple(pattern)
     if not patterns:
         raise ValueError("no pattern given; pass a string or a non-empty sequence of strings")
@@ -503,4 +506,4 @@ def _flag_table(options: type[FileOptions]) -> dict[str, Flag]:
 
 _FILE_FLAGS = _flag_table(FileOptions)
 _SEARCH_FLAGS = _flag_table(SearchOptions)
-_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)  # makes one at the first search: it takes milliseconds
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)  # late: making an adapter takes milliseconds

@@ -1,4 +1,4 @@
-"""Decode bytes into messages, paths and counts, incrementally; no I/O.
+"""Decode rg's output into messages, paths and counts, incrementally; no I/O.
 
 - `MessageDecoder`: JSON lines (`rg --json`) to models. The format is that of the grep-printer crate
   (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
@@ -37,10 +37,10 @@ LARGE_RECORD = 1024 * 1024
 """Size in bytes above which the submatches of a record are decoded in parts.
 
 Pydantic holds the interpreter's lock while it decodes. A record of 20 MiB may have 400,000 submatches, which take half
-a second. Between two parts, other threads run, and with them an event loop.
+a second. Between two parts, other threads can run, for example the thread of an event loop.
 """
 
-_PART = 1000  # submatches of a part; they take a millisecond
+_PART = 1000  # number of submatches to decode at a time; they take a millisecond
 _SUBMATCHES_KEY = b'"submatches":['
 # A quote inside of a JSON string has a backslash before it, so this is never a part of a string.
 _NEXT_SUBMATCH = b'},{"match":'
@@ -51,10 +51,10 @@ _DATA_KEY = b',"data":'
 _MATCH_PREFIX = b'{"type":"match"'
 _DOT_SLASH_MATCH = _MATCH_PREFIX + _DATA_KEY + _DOT_SLASH_PATH
 _RECORD_END = b"}\n"
-# The group matches only characters that JSON does not escape, so its text is the path itself. The pattern cannot match
-# inside of a JSON string, because the quotes there would have backslashes.
+# The pattern cannot match inside of a JSON string, because the quotes there would have backslashes.
 _PATH_IN_HEAD = re.compile(rb'"path":(\{"(?:text":"(?:[^"\\]|\\.)*"|bytes":"[^"]*")\})')
 _LINE_NUMBER = re.compile(rb'"line_number":([0-9]+)')
+# The group matches only characters that JSON does not escape, so its text is the path itself.
 _PLAIN_BEGIN = re.compile(rb'\{"type":"begin","data":\{"path":\{"text":"([ !#-\[\]-~]*)"\}\}\}\n?')
 
 
@@ -62,8 +62,8 @@ class MessageDecoder:
     """Decoder of rg's JSON into models of the requested kinds.
 
     Records of other known kinds are recognised by their first bytes and not decoded. Records of unknown kinds are
-    skipped, because rg may add kinds (rg-facts 14). The summary is an attribute, because it is complete only after rg
-    has ended. A leading `./` is removed from every path (rg-facts 24).
+    skipped, because rg may add kinds (rg-facts 14). The summary is an attribute and not yielded, because it is complete
+    only after rg has ended. A leading `./` is removed from every path (rg-facts 24).
 
     Attributes:
         summary: The last message of rg; `None` until it is decoded.
@@ -87,12 +87,12 @@ class MessageDecoder:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record."""
+        """Number of bytes of the unfinished record so far."""
         return self._framer.pending
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records of each path that were dropped because they are too long."""
+        """Number of records that were dropped because they are too long, for each path."""
         return self._framer.dropped
 
     @property
@@ -101,7 +101,7 @@ class MessageDecoder:
         return self._framer.dropped.total()
 
     def feed(self, chunk: bytes) -> Iterator[Record]:
-        """Return an iterator over the messages that `chunk` completes; each is decoded when it is taken.
+        """Return an iterator over the messages that `chunk` completes; a message is decoded when it is taken.
 
         Raises:
             DecodeError: While iterating, if a record is malformed.
@@ -133,14 +133,14 @@ class MessageDecoder:
                 yield message
 
     def decode_large(self, records: Iterable[bytes]) -> Iterator[Record]:
-        """Do what `decode()` does, for large records."""
+        """Yield the messages of large records, whose submatches are decoded in parts; raise what `feed()` raises."""
         for record in records:
             message = self._decode_in_parts(record)
             if message is not None:
                 yield message
 
     def _decode_in_parts(self, record: bytes) -> Record | None:
-        """Decode a large record: first all except its submatches, then these in parts."""
+        """Decode a large record: first everything except its submatches, then its submatches in parts."""
         start, end = record.rfind(_SUBMATCHES_KEY) + len(_SUBMATCHES_KEY), record.rfind(b"]}}")
         parts = record[start:end].split(_NEXT_SUBMATCH)
         if end < start or len(parts) <= _PART:
@@ -148,7 +148,7 @@ class MessageDecoder:
         message = self._decode(record[:start] + record[end:])
         if not isinstance(message, Match):
             return message
-        from pydantic import TypeAdapter  # such records are rare
+        from pydantic import TypeAdapter  # late: large records are rare
 
         submatches: list[Submatch] = []
         adapter = TypeAdapter(list[Submatch])
@@ -219,7 +219,7 @@ class PathDecoder:
             raise _decode_error(self._rest, f"a path longer than {MAX_RECORD} bytes")
         if not ended:
             return []
-        # All paths at once, because a listing may have a hundred thousand of them.
+        # Decode all paths at once, which is faster; a listing may have a hundred thousand paths.
         return ("\0" + decode_path(whole)).replace("\0" + DOT_SLASH, "\0").split("\0")[1:]
 
     def close(self) -> None:
@@ -238,10 +238,10 @@ class CountDecoder:
     The line terminator depends on the options `crlf` and `null_data`.
 
     Attributes:
-        rest: Bytes after the last count so far.
+        rest: Bytes after the last complete count.
     """
 
-    _PATH_AND_COUNT = re.compile(rb"([^\0]+)\0([0-9]{1,20})(?:\r?\n|\0)")  # rg counts in 64 bits
+    _PATH_AND_COUNT = re.compile(rb"([^\0]+)\0([0-9]{1,20})(?:\r?\n|\0)")  # a count of 64 bits has at most 20 digits
     _START_OF_COUNT = re.compile(rb"[^\0]*(\0[0-9]{0,20}\r?)?")
 
     def __init__(self) -> None:
@@ -284,7 +284,7 @@ class CountDecoder:
     def _check(self) -> None:
         """Raise `DecodeError` if the remaining bytes cannot be the start of a count."""
         if not self._START_OF_COUNT.fullmatch(self.rest) or len(self.rest) > MAX_RECORD:
-            raise _decode_error(self.rest, "something that is not a path and a count")
+            raise _decode_error(self.rest, "something that is not a path and a count; check that this program is rg")
 
 
 class CountedPathDecoder:
@@ -304,11 +304,11 @@ class CountedPathDecoder:
 
 
 def listing_decoder(*, counts: bool, matching: bool = True) -> CountedPathDecoder | PathDecoder:
-    """Return the decoder for a list of paths; rg was told to write it as paths, or as counts.
+    """Return the decoder for a list of files, which rg writes either as paths or as counts.
 
     Args:
         counts: True if rg writes counts.
-        matching: True for the paths with a match, False for those without one; only with `counts`.
+        matching: True for files with a match, False for files without a match; used only if rg writes counts.
     """
     return CountedPathDecoder(matching=matching) if counts else PathDecoder()
 
@@ -332,7 +332,7 @@ def decode_path(raw: bytes, decode: Callable[[bytes], str] = os.fsdecode) -> str
 
 
 def kind_of(record: bytes) -> str:
-    """Return the kind of a record.
+    """Return the kind of a record, such as `match`.
 
     Raises:
         DecodeError: The record is not a message.
@@ -356,7 +356,7 @@ def line_number_of(record: bytes) -> int:
     """Return the line number in a `match` or `context` record.
 
     Raises:
-        DecodeError: The record has none.
+        DecodeError: The record has no line number.
     """
     # As in `_PATH_IN_HEAD`, the quotes of this pattern would have backslashes inside a JSON string.
     found = _LINE_NUMBER.search(record)
@@ -366,7 +366,7 @@ def line_number_of(record: bytes) -> int:
 
 
 def path_in(head: bytes) -> str:
-    """Return the path in the first bytes of a record, without a leading `./`; empty if there is none."""
+    """Return the path in the first bytes of a record, without a leading `./`; `""` if they have no complete path."""
     if found := _PATH_IN_HEAD.search(head):
         with suppress(DecodeError):
             return decode_path(path_of(b'{"type":"begin","data":{"path":%b}}' % found[1]))
@@ -391,7 +391,7 @@ def _parse_envelope(record: bytes) -> tuple[str, Any]:
         envelope = from_json(record)
         kind, data = envelope["type"], envelope["data"]
     except (ValueError, TypeError, KeyError) as error:
-        raise _decode_error(record, "something that is not a message") from error
+        raise _decode_error(record, "something that is not a message; check that this program is rg") from error
     if not isinstance(kind, str):
         raise _decode_error(record, "a message whose type is not a string")
     if _kind_by_prefix(record) not in (None, kind):
@@ -400,7 +400,7 @@ def _parse_envelope(record: bytes) -> tuple[str, Any]:
 
 
 def _kind_by_prefix(record: bytes) -> str | None:
-    """Return the kind of a record by its first bytes; `None` if the first bytes are unusual."""
+    """Return the kind of a record, given its first bytes; `None` if they fit no known kind."""
     return _KIND_BY_PREFIX.get(record[: record.find(b',"data":')])
 
 

@@ -54,7 +54,7 @@ class Exit:
 
     @property
     def ended(self) -> bool:
-        """True if rg wrote its whole output, be it results or an error."""
+        """True if rg wrote its whole output: results or an error message."""
         return self.lingered or (self.returncode in (0, 1, 2) and self.failed is None)
 
     def followed_by(self, other: "Exit") -> "Exit":
@@ -71,7 +71,7 @@ class Exit:
         )
 
     def check(self, *, summary: bool) -> None:
-        """Raise an error if a search has no results to return, not even partial ones.
+        """Raise an error if a search has no results to return, not even partial results.
 
         Args:
             summary: True if rg wrote its summary. rg writes it at the end of every complete search.
@@ -86,7 +86,7 @@ class Exit:
             raise self.failure()
 
     def check_listing(self) -> None:
-        """Raise an error if a listing has no results to return, not even partial ones.
+        """Raise an error if a listing has no results to return, not even partial results.
 
         Raises:
             SearchError: rg gave no answer.
@@ -138,7 +138,7 @@ class Exit:
         return not self.ended and out_of_threads(self.stderr)
 
     def failure(self, types: Collection[str] = ()) -> SearchError:
-        """Return the error for an end without an answer; `types` are the file types of this rg, if they are known."""
+        """Return the error for an rg that ended without an answer; `types` are rg's file types, if they are known."""
         return failure(
             self.argv,
             self.returncode,
@@ -159,7 +159,7 @@ class Exit:
         errors = path_errors(self.stderr)
         if self.runs > 1:  # each run repeats the same messages, e.g. about an ignore file
             errors = tuple(dict.fromkeys(errors))
-        if not self.partial:  # rg exits without an error after an unreadable `ignore_file` or a note; drop the notes
+        if not self.partial:  # if rg exits without an error, messages of kind `other` are only notes
             errors = tuple(error for error in errors if error.kind != "other")
         return tuple(map(self._mark_broken_link, errors))
 
@@ -167,7 +167,7 @@ class Exit:
         """Return the error, with the kind `broken_link` if its path is a broken link, which rg reports as missing.
 
         If the caller named the link in `paths`, the kind stays `missing`, because the caller expects a file there. On a
-        host, each other missing path counts as a broken link, because rg has found the name in its directory.
+        host, any other missing path counts as a broken link, because rg has found its name in a directory.
         """
         found = error.kind == "missing" and error.path not in self._named
         on_host = self.command.on is not None

@@ -1,4 +1,4 @@
-r"""Split chunks into records, incrementally and with bounded memory; no I/O.
+r"""Split rg's output into records (lines), incrementally and with bounded memory; no I/O.
 
 Records end only at `b"\n"`. `splitlines()` would also split at U+2028 and other characters, which a record may contain.
 """
@@ -11,9 +11,9 @@ MAX_RECORD = 20 * 1024 * 1024
 """Maximum size of a record in bytes, without its newline; longer records are dropped (rg-facts 11)."""
 
 HEAD_BYTES = 32 * 1024
-"""Number of bytes that are kept of the start of a dropped line, to find the path of its file in them.
+"""Number of bytes to keep from the start of a dropped line; they contain the path of the file.
 
-Linux allows 4,096 bytes for a path, and JSON takes up to six bytes for each of them.
+Linux allows 4,096 bytes for a path, and JSON takes up to six bytes for each byte of the path.
 """
 
 
@@ -42,7 +42,7 @@ class Framer:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record."""
+        """Number of bytes of the unfinished record so far."""
         return self._size
 
     def feed(self, chunk: bytes) -> list[bytes]:
@@ -62,7 +62,7 @@ class Framer:
         return records + lines
 
     def feed_joined(self, chunk: bytes) -> bytes:
-        """Return the records that `chunk` completes, one after another, each with its newline."""
+        """Return the records that `chunk` completes as one bytes object; each record keeps its newline."""
         if len(chunk) > self._max:
             return b"".join(self.feed(chunk))
         start, end = chunk.find(b"\n") + 1, chunk.rfind(b"\n") + 1
@@ -71,7 +71,7 @@ class Framer:
         return b"".join((*records, memoryview(chunk)[start:end]))
 
     def close(self) -> list[bytes]:
-        """Return the unfinished record, if there is one; it has no newline."""
+        """Return a list with the unfinished record, which has no newline; the list is empty if there is none."""
         record = b"".join(self._parts)
         self._parts.clear()
         self._size = 0

@@ -3,12 +3,12 @@ r"""Find the groups of a pattern, and read the text of each group from rg's JSON
 rg's JSON has no groups, but from version 15 on it has a `replacement` for each submatch. So a search for groups passes
 a `--replace` that lists all groups, each followed by a separator (rg-facts 57). In the replacement, a group that took
 no part in the match (unset) and a group that matched empty text both appear as empty text. For such a group, `Groups`
-decides by the syntax of the pattern:
+decides by the syntax of the pattern whether the group is set:
 
 - A group that cannot match empty text is unset.
 - A group that takes part in every match is set.
-- A group in an optional part that cannot match empty text, as in `k(?:=(.*))?`, is set if that part matched any text.
-  To see this text, `Groups.pattern` puts a group around the part, if there is none.
+- In `k(?:=(.*))?`, the group is in an optional part that cannot match empty text. Such a group is set if the optional
+  part matched any text. To see that text, `Groups.pattern` puts a group around the optional part, if there is none.
 - Any other group is reported as unset, such as the group of `b|(a*)`.
 
 The syntax is that of https://docs.rs/regex, or with `pcre2` that of pcre2pattern(3).
@@ -43,14 +43,14 @@ class UnknownSyntaxError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Part of a pattern that may take no part in a match: a branch of an alternation, or the operand of `?` or `*`.
+    """Part of a pattern that a match need not use: a branch of an alternation, or the operand of `?` or `*`.
 
     Attributes:
         start: Offset of its first character.
         end: Offset after its last character.
         nullable: True if it can match empty text.
-        certain: True if it takes part in every match although its syntax is optional, as in `(a*)?`.
-        plain: True if a group can be put around it.
+        certain: True if every match uses the part although its syntax is optional, as in `(a*)?`.
+        plain: True if a group can be put around the part.
     """
 
     start: int
@@ -67,10 +67,10 @@ class _Group:
     Attributes:
         at: Offset of its opening parenthesis.
         opening: Text of its opening parenthesis, including a name.
-        name: Its name, or None.
+        name: Name of the group; `None` if it has no name.
         end: Offset after its closing parenthesis.
         nullable: True if it can match empty text.
-        parts: Optional parts around it, the innermost first.
+        parts: Optional parts that contain the group, the innermost first.
     """
 
     at: int
@@ -83,20 +83,24 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    r"""Capturing groups of a pattern. 'Original' is the caller's pattern.
+    r"""Capturing groups of a pattern, and the pattern with which rg reports their texts.
+
+    The 'original' pattern is the pattern of the caller.
 
     Attributes:
-        pattern: Pattern to search for: the original, perhaps with additional groups.
-        joined: Original pattern without groups, to be joined with other patterns by `|`; `None` if it cannot be joined.
-        reduced: `joined` without what a match may leave out at its start, and without `\z`. At least the same lines
-            match, and rg finds them faster: it can look for the literals of `(?i)token` but not for those of
-            `(?i)\w{0,50}token`, and with `\z` it searches line by line.
+        pattern: Pattern to search for: the original pattern, sometimes with additional groups.
+        joined: Original pattern without capturing groups, to join with other patterns by `|`; `None` if it
+            cannot be joined.
+        reduced: `joined` without the optional parts at its start, and without `\z`; `None` if `joined` is `None`. It
+            matches at least the same lines, and rg finds them faster. For example, rg can look for the literals of
+            `(?i)token`, but not for the literals of `(?i)\w{0,50}token`. With `\z`, rg searches line by line.
         names: Name of each group of the original pattern; `None` for a group without a name.
         separator: Text after each group in the replacement.
         numbers: For each group of the original pattern, its number in `pattern`.
-        deciding: For each group of the original pattern, how to decide whether it is set when its text is empty: 0 for
-            set, -1 for unset, otherwise the number of a group in `pattern`: set if that group has any text.
-        multiline: True if the pattern can match line terminators, as `[\s\S]` and `(?s:.)` do.
+        deciding: For each group of the original pattern, a number that tells if the group is set when its text is
+            empty. 0: it is set. -1: it is unset. Another number is the number of a group in `pattern`: the original
+            group is set if that other group has any text.
+        multiline: True if the pattern can match line terminators, for example `[\s\S]` or `(?s:.)`.
     """
 
     pattern: str
@@ -110,7 +114,7 @@ class Groups:
 
     @property
     def replacement(self) -> str:
-        """Value of `--replace`."""
+        """Value of rg's `--replace`, which lists all groups."""
         return "".join(f"${{{number}}}{self.separator}" for number in range(1, self._count + 1))
 
     @property
@@ -118,7 +122,9 @@ class Groups:
         return max((*self.numbers, *self.deciding), default=0)
 
     def split(self, replacement: bytes) -> tuple[bytes | None, ...]:
-        """Return the text of each group of the original pattern; `None` for a group that is unset.
+        """Return the text of each group of the original pattern, given the text that rg wrote for `replacement`.
+
+        The text is `None` for a group that is unset.
 
         Raises:
             DecodeError: The replacement has a wrong number of groups.
@@ -139,7 +145,7 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
         pattern: Regular expression.
         pcre2: True if the pattern has the syntax of PCRE2.
         verbatim: True if the pattern is plain text (`fixed_strings`).
-        in_line: True if no match contains a newline. A newline is then the separator, otherwise a random text.
+        in_line: True if no match contains a newline. The separator is then a newline, otherwise a random text.
 
     Raises:
         UnknownSyntaxError: The pattern is invalid, or has syntax that this module does not parse.
@@ -179,7 +185,7 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
 def _deciding(group: _Group, groups: Sequence[_Group], edits: dict[int, str], *, mark: bool) -> int | tuple[int, bool]:
     """Return the entry of `Groups.deciding` for a group: 0, -1, or (offset, True if inserted) of the deciding group.
 
-    If a group has to be inserted, its parentheses are added to `edits`.
+    If a group has to be inserted, its parentheses are added to `edits`. `mark` is True if groups may be inserted.
     """
     if not group.nullable:
         return -1
@@ -208,7 +214,7 @@ def _insert(pattern: str, edits: dict[int, str]) -> str:
 
 
 def _replaced(pattern: str, edits: Mapping[tuple[int, int], str]) -> str:
-    """Return a pattern with texts in place of some of its parts; parts in others are left out with them."""
+    """Replace parts of a pattern by texts; a part inside another replaced part is left out with it."""
     pieces: list[str] = []
     done = 0
     for (start, end), text in sorted(edits.items(), key=lambda one: (one[0][0], -one[0][1])):
@@ -223,10 +229,10 @@ class _Parser:
 
     Attributes:
         groups: Capturing groups.
-        verbose: True if white space may be skipped, `(?x)`.
+        verbose: True if white space may be skipped, because the pattern has `(?x)`.
         begins: True if the pattern has `\A`, whose matches depend on how rg reads the file (rg-facts 60).
         ends: Offsets of `\z`.
-        optional: Parts that each match may leave out, with nothing but such parts before them.
+        optional: Offsets (start, end) of optional parts before which there are only optional parts.
         multiline: See `Groups`.
     """
 
@@ -235,7 +241,7 @@ class _Parser:
         self.verbose = self.begins = self.multiline = False
         self.ends: list[int] = []
         self.optional: list[tuple[int, int]] = []
-        self._leading = True  # nothing but optional parts so far
+        self._leading = True  # only optional parts so far
         self._text = pattern
         self._pcre2 = pcre2
         self._at = 0
@@ -294,7 +300,8 @@ class _Parser:
             after = self._at
             empty = self._repeat(begun, groups, once, verbose=verbose)
             self._leading = leading and empty and not once
-            if self._at > after:  # a part of it must stay, because of the next repetition
+            if self._at > after:
+                # Inside a repeated atom, an optional part must stay: a later repetition is not the start of a match.
                 self.optional[known:] = [(begun, self._at)] if self._leading else []
             nullable = nullable and empty
             end = self._at
@@ -393,14 +400,14 @@ class _Parser:
         self._at += 1
 
     def _class(self, *, verbose: bool) -> None:
-        """Skip a character class, including nested ones."""
+        """Skip a character class, including nested classes."""
         begun = self._at
         self._at += 1
         if self._peek() == "^":
             self._at += 1
         if verbose and not self._pcre2 and re.match(r"\s|#", self._peek()):
             raise UnknownSyntaxError
-        if self._peek() == "]":  # a literal
+        if self._peek() == "]":  # a literal `]`
             self._at += 1
         while (character := self._peek()) != "]":
             if not character:
@@ -418,6 +425,7 @@ class _Parser:
                 self._at += 2 if character == "\\" else 1
         self._at += 1
         inside = self._text[begun : self._at]
+        # `[\s\S]`, `[\w\W]` and `[\d\D]` match every character, also newlines.
         self.multiline = self.multiline or any({f"\\{a}", f"\\{a.upper()}"} <= set(_escapes(inside)) for a in "swd")
 
     def _escape(self) -> bool:

@@ -15,19 +15,20 @@ print text.
 """
 
 HOST_ROOM_BYTES = 96 * 1024
-"""Maximum number of bytes of the arguments of one command: ssh gets them in one argument, which Linux limits to 128 KiB
-(execve(2)).
+"""Maximum size of the arguments of one command on a host, in bytes.
+
+ssh gets all of them in one argument, which Linux limits to 128 KiB (execve(2)).
 """
 
 INSTALL_THERE = Hint(kind="call", target="host.install")
-"""Hint to put a current rg on a host."""
+"""Hint to call `host.install()`, which puts a current rg on the host."""
 
 
 class RgHost(Protocol):
     """Host on which rg runs, in place of this machine.
 
-    Hosts are immutable and hashable. `command_line()` is run on this machine. It ends rg on the host when its stdin is
-    closed, so rg ends when this process ends.
+    Hosts are immutable and hashable. The program of `command_line()` runs on this machine. When its stdin is closed,
+    the program ends rg on the host. So rg ends when this process ends.
     """
 
     def path(self, cwd: str) -> str:
@@ -46,7 +47,7 @@ class RgHost(Protocol):
         """Return the rg to run on the host; blocking. The result of the first call is cached.
 
         Args:
-            rg: A path on the host, or a name to look up in its PATH; `None` looks for `rg`.
+            rg: A path on the host, or a name to look up in the host's PATH; `None` looks for `rg`.
             timeout: Time limit in seconds; `None` is half a minute.
 
         Raises:
@@ -58,20 +59,20 @@ class RgHost(Protocol):
         ...
 
     def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
-        """Return the local command line that runs rg in a directory on the host, and ends when rg ends."""
+        """Return the local command line that runs rg in a directory on the host. Its program ends when rg ends."""
         ...
 
     def returncode(self, code: int) -> int | None:
-        """Convert the exit code of the local command line to that of rg; return `None` if rg did not end by itself."""
+        """Convert the exit code of the local program to the exit code of rg; `None` if rg did not end by itself."""
         ...
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
-        """Return the error for a local command line whose exit code is not that of rg.
+        """Return the error for a local program whose exit code is not the exit code of rg.
 
         Args:
             argv: The local command line.
             cwd: Directory on the host.
-            code: Exit code of the local command line.
-            stderr: Its stderr.
+            code: Exit code of the local program.
+            stderr: Stderr of the local program.
         """
         ...

@@ -27,7 +27,7 @@ class _Slots:
         self.reset()
 
     def reset(self) -> None:
-        """Free all slots after a fork: `fork(2)` copies only one thread, so the threads that hold slots are missing."""
+        """Free all slots after a fork: `fork(2)` copies only one thread, so no thread of the child holds a slot."""
         self._released = threading.Condition()
         self._running = 0
         self._thread = threading.local()

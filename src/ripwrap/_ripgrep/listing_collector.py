@@ -56,7 +56,7 @@ class ListingCollector(BaseListingCollector[Item]):
     """Collector of a listing that keeps at most `2 * max_items + 1000` items in memory.
 
     Attributes:
-        total: Number of items for whose path `allowed` is true.
+        total: Number of items whose path `allowed` accepts.
         counted: Sum of the counts of these items; 0 for a listing of paths.
     """
 

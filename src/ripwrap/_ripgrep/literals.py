@@ -1,13 +1,13 @@
 r"""Extract literals that every match of a pattern contains; no I/O.
 
 For example, every match of `foo.*(bar|quux)+x?` contains `foo`, and also `bar` or `quux`. The syntax is that of
-https://docs.rs/regex. No literal is extracted from syntax that this module does not parse. A pattern without literals
-has to be searched in all files.
+https://docs.rs/regex. No literal is extracted from syntax that this module does not parse. An index looks up the
+files that contain the literals. A pattern without literals has to be searched in all files.
 
-Literals are bytes, because rg searches the raw bytes of a file, unless the file begins with a byte order mark of
-UTF-16. `fold()` folds the case of literals and of the contents of files. It folds ASCII letters as rg does; the Kelvin
-sign (U+212A) becomes `k`, and the long s (U+017F) becomes `s` (Unicode's CaseFolding.txt, status C). It does not fold
-other characters, so no literal contains them if case is ignored.
+Literals are bytes, because rg searches the raw bytes of a file. (If a file begins with a byte order mark of UTF-16,
+rg decodes the file first.) `fold()` folds the case of literals and of the contents of files. It folds ASCII letters as
+rg does; the Kelvin sign (U+212A) becomes `k`, and the long s (U+017F) becomes `s` (Unicode's CaseFolding.txt,
+status C). `fold()` does not fold other characters, so no literal contains them if case is ignored.
 """
 
 import re
@@ -22,7 +22,10 @@ MIN_LITERAL_BYTES = 3
 
 _MAX_LITERALS = 200
 _MAX_RUNS = 16
-"""Number of texts up to which alternatives are combined with what is around them: `(?:a|b)_` has `a_` and `b_`."""
+"""Maximum number of texts when alternatives are combined with the characters around them.
+
+For example, `(?:a|b)_` has two texts: `a_` and `b_`.
+"""
 
 _MAX_DEPTH = 50
 _UNCERTAIN_OPTIONS = ("pcre2", "encoding", "invert_match")
@@ -71,7 +74,7 @@ Required: TypeAlias = bytes | AllOf | AnyOf
 
 
 def fold(text: bytes) -> bytes:
-    """Return a text in lower case: ASCII letters, and the two characters that rg folds to ASCII letters."""
+    """Return a text with its ASCII letters, and the two characters that rg folds to ASCII letters, in lower case."""
     text = text.lower()  # `bytes.lower()` changes ASCII letters only
     for other, letter in _OTHER_FOLDS:
         text = text.replace(other, letter)
@@ -79,7 +82,10 @@ def fold(text: bytes) -> bytes:
 
 
 def required_literals(patterns: Sequence[str], options: SearchOptions) -> Required | None:
-    """Return the literals that every line with a match of any of the patterns contains; `None` if there are none."""
+    """Return the literals that every matching line contains; `None` if no literals can be extracted.
+
+    A line matches if any of the patterns matches.
+    """
     if any(options.get(name) for name in _UNCERTAIN_OPTIONS) or options.get("engine", "default") != "default":
         return None
     flags = _Flags(
@@ -101,7 +107,7 @@ def literals_of(required: Required) -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class _Flags:
-    """Flags of a part of a pattern.
+    """Flags that apply to a part of a pattern: from options, and from syntax such as `(?i)`.
 
     Attributes:
         ignore_case: True if case may be ignored.
@@ -114,14 +120,13 @@ class _Flags:
     verbose: bool = False
 
     def literal(self, character: str) -> bytes | None:
-        """Return the folded bytes of a character; `None` if it may also match other bytes."""
-        if (
-            character < " " and character != "\t"
-        ):  # rg treats line ends specially, and with some options other control characters
+        """Return the folded bytes of a character; `None` if the character may also match other bytes."""
+        # rg treats line ends specially, and with some options also other control characters.
+        if character < " " and character != "\t":
             return None
         if character > "\x7f" and (self.ignore_case or not self.unicode or "\ud800" <= character <= "\udfff"):
             return None
-        # In a file with the byte order mark of UTF-8, rg reads invalid bytes as U+FFFD.
+        # In a file with the byte order mark of UTF-8, rg reads invalid bytes as U+FFFD, so U+FFFD may match them.
         return None if character == "\ufffd" else fold(character.encode())
 
 
@@ -154,8 +159,7 @@ class _Branch:
     """One branch of an alternation.
 
     Attributes:
-        runs: The last characters of the branch, which directly follow each other in every match: each match has one of
-            these texts.
+        runs: Possible texts of the last characters of the branch; every match contains one of these texts.
         parts: Required literals before `runs`.
         whole: True if a match of the branch is exactly one of `runs`.
     """
@@ -168,9 +172,10 @@ class _Branch:
         """Add the next part of a pattern.
 
         Args:
-            texts: Texts, one of which is in every match; `None` for a part without literals, such as a wide class.
+            texts: Possible texts of the part; every match contains one of them. `None` for a part without literals,
+                such as `[a-z]`.
             minimum: Minimum number of repetitions; `None` is exactly once.
-            optional: True if it is repeated zero times or once.
+            optional: True if the part occurs zero times or once.
         """
         if texts is not None and optional:
             texts = (b"", *texts)
@@ -198,7 +203,7 @@ class _Branch:
             self.parts += group.required.parts if isinstance(group.required, AllOf) else (group.required,)
 
     def end_run(self) -> None:
-        """End the runs of characters."""
+        """Add `runs` to `parts` if they are long enough, and begin new `runs`."""
         last = _alternatives(self.runs)
         self.parts += [] if last is None else [last]
         self.runs, self.whole = (b"",), False
@@ -213,7 +218,7 @@ class _Branch:
 
 
 def _alternatives(texts: Sequence[bytes]) -> Required | None:
-    """Return texts as alternatives, without those that contain another; `None` if one of them is too short."""
+    """Return texts as alternatives; `None` if a text is too short. A text that contains another text is left out."""
     if min(map(len, texts)) < MIN_LITERAL_BYTES:
         return None
     return _any_of([text for text in texts if not any(other in text for other in texts if other != text)])
@@ -224,8 +229,8 @@ class _Group:
     """Result of parsing a group.
 
     Attributes:
-        required: Its literals.
-        texts: All texts that it matches, if they are few.
+        required: Required literals of the group; `None` if there are none.
+        texts: All texts that the group can match; `None` if there are too many, or if they are not known.
     """
 
     required: Required | None
@@ -269,7 +274,7 @@ class _Parser:
         return _Group(_any_of([branch.required() for branch in branches]), texts if few else None)
 
     def _peek(self, flags: _Flags) -> str:
-        """Skip white space and comments if `verbose`, and return the next character; empty at the end."""
+        """Skip white space and comments if `verbose`, and return the next character; `""` at the end."""
         if flags.verbose:
             self._take(_VERBOSE_SPACE)
             if self._text[self._at : self._at + 1] > "\x7f":
@@ -315,7 +320,7 @@ class _Parser:
         return found
 
     def _class(self, flags: _Flags) -> tuple[bytes, ...] | None:
-        """Parse a class; return its characters if they are few, and `None` for a class such as `[^a-z]`."""
+        """Parse a character class. Return its characters if there are few; `None` for a class such as `[^a-z]`."""
         if not flags.verbose and (small := _SMALL_CLASS.match(self._text, self._at)):
             self._at = small.end()
             texts = [flags.literal(character) for character in small[1]]
@@ -324,14 +329,14 @@ class _Parser:
         return None
 
     def _skip_class(self, flags: _Flags, depth: int) -> None:
-        """Skip a class, with the classes in it."""
+        """Skip a character class, including nested classes."""
         if depth == _MAX_DEPTH:
             raise _UncertainError
         begun = self._at
         self._at += 1
         if self._text.startswith("^", self._at):
             self._at += 1
-        if self._text.startswith("]", self._at):  # a literal
+        if self._text.startswith("]", self._at):  # a literal `]`
             self._at += 1
         while (character := self._text[self._at : self._at + 1]) != "]":
             if not character:
@@ -362,7 +367,7 @@ class _Parser:
         if character in ("p", "P"):
             self._take(_PROPERTY)
         elif not character or not character.isascii() or (character.isalnum() and character not in "dDsSwW"):
-            raise _UncertainError  # unknown, such as a backreference
+            raise _UncertainError  # an unknown escape, such as a backreference
         elif not character.isalnum():
             return _single(flags.literal(character))
         return None
@@ -377,12 +382,13 @@ class _Parser:
             if len(digits) < width:
                 raise _UncertainError
         code = int(digits.strip("{}"), 16)
-        return flags.literal(chr(code)) if code < 0x80 else None  # without Unicode, a higher number is a byte
+        return flags.literal(chr(code)) if code < 0x80 else None  # if Unicode is off, a higher number is a byte
 
     def _repetition(self, flags: _Flags) -> tuple[int | None, bool]:
-        """Parse the repetitions after a part.
+        """Parse the repetition operators after a part of a pattern.
 
-        Return the minimum number of repetitions (`None` without an operator), and True if it occurs at most once.
+        Return the minimum number of repetitions (`None` without an operator), and True if the part occurs zero times or
+        once.
         """
         minimum: int | None = None
         operators = ""
@@ -393,9 +399,8 @@ class _Parser:
             else:
                 self._at += 1
                 least = _MINIMUM[character]
-            if self._text.startswith(
-                "?", self._at
-            ):  # a lazy repetition; after white space, `?` may be a repetition of its own
+            # `?` makes the repetition lazy. But a `?` after white space may be another operator.
+            if self._text.startswith("?", self._at):
                 self._at += 1
             minimum = least if minimum is None else min(minimum, least)
         return minimum, operators == "?"
@@ -406,7 +411,7 @@ def _single(text: bytes | None) -> tuple[bytes] | None:
 
 
 def _change(flags: _Flags, changes: str) -> None:
-    """Change `flags` as inline flags such as the `i-u` in `(?i-u)` say."""
+    """Apply inline flags to `flags`, such as the `i-u` of `(?i-u)`."""
     on = True
     for letter in changes:
         if letter == "-":

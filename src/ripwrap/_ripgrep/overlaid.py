@@ -1,8 +1,10 @@
 """Change the output of rg as if the texts of `ripwrap.overlay()` had been on the disk.
 
-1. rg lists the files that the search covers. A listed path that leads to a file of the overlay (perhaps through a
-   link) selects its text. For files that do not exist on disk, `_ignore/selection.py` decides.
-2. The selected texts are written to temporary files. rg searches them, and their paths in its output are replaced.
+1. rg lists the files that the search covers. If a listed path leads to a file of the overlay (perhaps through a link),
+   the text of that file is selected. For files that do not exist on disk, `_ignore/selection.py` decides which of them
+   the search covers.
+2. The selected texts are written to temporary files. rg searches them, and their paths in rg's output are
+   replaced by the paths of the overlay.
 3. rg searches the files on disk. Its output about files of the overlay is removed, and the output of step 2 is added.
 
 Because only the output of rg changes, every operation that reads this output supports overlays.
@@ -46,17 +48,20 @@ _KIND_BYTES = 24
 """Number of bytes at the start of a record that are enough to know its kind."""
 
 _MAX_MAPPED = 10
-"""Maximum number of named files for which rg uses memory maps. With them, it detects binary files differently."""
+"""Maximum number of paths with which rg uses memory maps, if all paths are files.
+
+rg detects binary files differently with memory maps.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Text to search.
+    """Text of a file of the overlay that the search covers.
 
     Attributes:
         path: Path of the file, as rg prints it.
-        text: Text.
-        named: True if the path is one of those that the command names.
+        text: Content of the file.
+        named: True if `path` is one of the paths of the command.
     """
 
     path: str
@@ -78,7 +83,7 @@ C = TypeVar("C", bound=_Collector)
 
 
 class OverlayTimeoutError(Exception):
-    """Error if the time limit was reached before the texts were searched; `end` is the exit of rg."""
+    """Error for a time limit that was reached before the texts were searched; `end` is the exit of rg."""
 
     def __init__(self, end: Exit) -> None:
         super().__init__()
@@ -151,11 +156,13 @@ class _Paths:
 
 
 class _Order:
-    """Order in which rg writes files, as a sort key for each path: the number of its root, then the path.
+    """Order in which rg writes files, as a sort key for each path.
+
+    The key has the number of the root (the path of the command that contains the file), then the path of the file.
 
     Attributes:
         sorted: True if rg sorts files by path.
-        reverse: True if rg sorts them in reverse order.
+        reverse: True if rg sorts files in reverse order.
     """
 
     def __init__(self, command: Command) -> None:
@@ -169,7 +176,12 @@ class _Order:
         return key > other if self.reverse else key < other
 
     def key(self, path: str, least: int = 0) -> tuple[int, bytes]:
-        """Return the sort key of a path that rg writes after the files of the roots before the root `least`."""
+        """Return the sort key of a path.
+
+        Args:
+            path: Path of a file.
+            least: Number of the first root that can contain the path; rg has written the files of earlier roots.
+        """
         if self.reverse:
             return 0, path_order(os.fsencode(path))
         holding = (number for number, root in enumerate(self._roots) if number >= least and _is_below(path, root))
@@ -194,7 +206,7 @@ async def prepare(
 
     Raises:
         OverlayTimeoutError: A run of rg reached the time limit.
-        SearchError: rg fails.
+        SearchError: rg failed.
     """
     overlay = command.overlay
     if overlay is None:
@@ -210,7 +222,7 @@ async def prepare(
 
     disk: Command = await call(partial(_on_disk, command, overlay))
     found: list[tuple[str, bytes]] = []
-    # The answer is an error if no path exists; one that exists only in the overlay is not among those of the listing.
+    # A listing is an error if none of its paths exists, so leave out the paths that exist only in the overlay.
     listed = await call(lambda: [path for path in disk.paths if os.path.exists(os.path.join(disk.cwd, path))])
     if listed and any(text is not None for text in overlay.texts.values()):
         listing = replace(disk, arguments=(*_listing_flags(disk), "--", *listed), patterns=(), needs=(), overlay=None)
@@ -277,7 +289,7 @@ class Overlaid:
         self.restart()
 
     def restart(self) -> None:
-        """Reset the state to that before the first run."""
+        """Return to the state before the first run."""
         self._pending = deque(self._blocks)
         self._root = 0
         self._rest = b""
@@ -302,11 +314,12 @@ class Overlaid:
         return taken
 
     def exit(self, end: Exit) -> Exit:
-        """Return the exit of rg as if it had searched the texts."""
+        """Return the exit that rg would have if it had searched the texts of the overlay."""
         missing = [path for path in self._original.paths if self._is_deleted(path)] if self.last else []
         stderr = without_paths(end.stderr, self._paths.has_text)
         stderr += b"".join(b"rg: %b: No such file or directory (os error 2)\n" % os.fsencode(path) for path in missing)
         code = end.returncode
+        # As in `Exit.check_listing()`: if the exit code does not fit the output, rg failed.
         valid = {0: end.wrote or not end.stderr, 1: not end.wrote or end.command.lists_zeros or self._mode == "json"}
         if end.lingered or end.failed or not (valid.get(code) or code == 2):
             return replace(end, command=self._original)
@@ -348,7 +361,7 @@ class Overlaid:
     def _line(self, line: bytes) -> Iterator[bytes]:
         """Yield the changed output for a line of JSON, or for a piece of a line."""
         ended = line.endswith(b"\n")
-        if self._inside_line:  # in a long record, of which an earlier piece told the kind
+        if self._inside_line:  # a piece of a long record whose kind is known
             self._inside_line = not ended
             if not self._dropping:
                 yield line
@@ -379,7 +392,7 @@ class Overlaid:
             yield from self._summary(head)
 
     def _summary(self, head: bytes) -> Iterator[bytes]:
-        """Yield the summary: subtract the counts of removed files, and add those of the texts."""
+        """Yield the summary: subtract the counts of removed files, and add the counts of the texts."""
         record: dict[str, Any] = json.loads(head)
         if record.get("type") != "summary" or not self.last:
             yield head
@@ -394,26 +407,26 @@ class Overlaid:
 
 
 class OverlaidAsyncChild(AsyncChild):
-    """A running rg whose output is changed."""
+    """A running rg process whose output an `Overlaid` filters."""
 
     def __init__(self, binary: RgBinary, command: Command, overlaid: Overlaid) -> None:
         super().__init__(binary, command)
         self._overlaid = overlaid
 
     async def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes; see `AsyncChild`."""
+        """Return the next bytes of the filtered output; see `AsyncChild`."""
         while chunk := await super().read(whole=whole):
             if taken := self._overlaid.feed(chunk):
                 return taken
         return self._overlaid.close()
 
     async def wait(self) -> Exit:
-        """Return the exit; see `AsyncChild`."""
+        """Return the exit for the filtered output; see `AsyncChild`."""
         return self._overlaid.exit(await super().wait())
 
 
 class OverlaidBlockingChild(BlockingChild):
-    """A running rg whose output is changed."""
+    """A running rg process whose output an `Overlaid` filters."""
 
     def __init__(
         self, binary: RgBinary, command: Command, timeout: float | None, begun: float, overlaid: Overlaid
@@ -422,14 +435,14 @@ class OverlaidBlockingChild(BlockingChild):
         self._overlaid = overlaid
 
     def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes; see `BlockingChild`."""
+        """Return the next bytes of the filtered output; see `BlockingChild`."""
         while chunk := super().read(whole=whole):
             if taken := self._overlaid.feed(chunk):
                 return taken
         return b"" if self.timed_out else self._overlaid.close()
 
     def end(self) -> Exit:
-        """Return the exit; see `BlockingChild`."""
+        """Return the exit for the filtered output; see `BlockingChild`."""
         return self._overlaid.exit(super().end())
 
 
@@ -522,6 +535,7 @@ def _on_disk(command: Command, overlay: Overlay) -> Command:
             kept.append(path)
     if len(kept) == len(command.paths):
         return command
+    # If no path is left, rg gets the current directory with a depth of 0, so that it searches nothing.
     nothing = () if kept else ("--max-depth=0",)
     return replace(command, arguments=(*command.flags, *nothing, "--", *(kept or (os.curdir,))))
 
@@ -537,10 +551,10 @@ def _new_files(
 
     Args:
         command: Command.
-        overlay: Texts.
+        overlay: Overlay with the files.
         options: Options that select files.
         types: File types that rg knows.
-        folders: Map from absolute paths of directories to real paths; they differ below links.
+        folders: Map from absolute paths of directories to real paths, which differ for directories below links.
     """
     new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}
     if not new:

@@ -16,7 +16,7 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.framing import MAX_RECORD, Framer
 from ripwrap.models import PathError
 
-# The shortest first bytes of a record that tell a match, a line of context and the end of a file from any other line.
+# The fewest first bytes that distinguish a match, a line of context and the end of a file from any other record.
 _HEAD_BYTES = len(b'{"type":"context","data":')
 _MATCH, _CONTEXT, _END = (b'{"type":"%b","data":{"path":' % kind for kind in (b"match", b"context", b"end"))
 _MATCH_HEAD, _CONTEXT_HEAD, _END_HEAD = (start[:_HEAD_BYTES] for start in (_MATCH, _CONTEXT, _END))
@@ -56,7 +56,7 @@ class Block:
 
     Attributes:
         path: Path of the file.
-        matches: Number of matches in the file; if rg was stopped at its time limit, those found before.
+        matches: Number of matches in the file; if rg was stopped at its time limit, the number before that.
         records: The `match` and `context` records up to the last match that can be on the page. Each record comes with
             True if it counts as a match.
         end: The `end` record; empty if rg was stopped before it.
@@ -76,18 +76,19 @@ class PageCollector:
     Only the path of a file is decoded; the first bytes of a record tell its kind. The number of matches in memory is at
     most three times that of the page; their context is also in memory.
 
-    With `max_count`, rg writes some lines of context as matches: those with a match after the last counted match
-    (rg-facts 18). The collector converts them to context. Matches of a file that is not `allowed` are not counted.
+    With `max_count`, the context after the last counted match may contain further matches, and rg writes these lines as
+    matches (rg-facts 18). The collector converts them to context. If `allowed` returns False for the path of a file,
+    the matches in the file are not counted.
 
     Attributes:
         matches: Number of matches so far.
         files: Number of files with a match so far.
-        binary: Number of files with a match that are binary; rg may not have searched them to the end (rg-facts 20).
-        ended: True if rg's summary was read, so that these numbers are final.
+        binary: Number of binary files with a match; rg may not have searched them to the end (rg-facts 20).
+        ended: True if rg's summary was read, so that the numbers above are final.
     """
 
     _counts_together = True
-    """True if matches off the page are only counted. A subclass that reads each of them sets it to False."""
+    """True if matches that cannot be on the page are only counted; False in a subclass that reads every match."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class PageCollector:
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records of each path that were dropped because they are too long, in path order.
+        """Number of records that were dropped because they are too long, for each path, in path order.
 
         Matches in these records are not counted.
         """
@@ -149,7 +150,7 @@ class PageCollector:
             self._take(record)
 
     def blocks(self) -> Sequence[Block]:
-        """Return the files of the first matches, in path order; if rg was stopped, also the unfinished file."""
+        """Return the files that can be on the page, in path order; if rg was stopped, also the unfinished file."""
         self._keep_block()
         return self._kept
 
@@ -193,7 +194,7 @@ class PageCollector:
         self._append(record, is_match=bool(self._count(1)))
 
     def _count(self, matches: int) -> int:
-        """Count matches of the current file, and return how many of them count."""
+        """Count matches of the current file, up to `max_count`, and return how many were counted."""
         if self._skipping_file:
             return 0
         if self._request.max_count is not None:
@@ -241,8 +242,8 @@ class PageCollector:
             return True
         if count < files:
             return False
-        # A page begins in the file with the match at `offset` and has at most `max_files` files. So the page is full if
-        # the last `max_files` of these files begin after the offset.
+        # A page begins in the file with the match at `offset`, and has at most `max_files` files. So the page is full
+        # if at least `max_files - 1` of the first `count` files come after that file.
         return held - sum(block.matches for block in self._kept[count - files + 1 : count]) > self._request.offset
 
 
@@ -258,7 +259,7 @@ class MatchCollector(PageCollector):
     timed_out: bool
 
     def end_run(self, end: Exit) -> None:
-        """Process the end of the output of one rg; raise if rg failed."""
+        """Process the end of a run of rg; raise an error if rg failed."""
         if end.ended:
             self.close()
         end.check(summary=self.ended)
@@ -293,7 +294,7 @@ def _end_of_lines(heads: Sequence[bytes], first: int) -> int:
 
 
 def path_order(path: bytes) -> bytes:
-    """Return the sort key of a path; it compares paths part by part, as `rg --sort=path` does."""
+    """Return the sort key of a path. It compares names between separators, which is the order of `rg --sort=path`."""
     return path.replace(os.fsencode(os.sep), b"\0")
 
 

@@ -19,7 +19,7 @@ _UNBALANCED = re.compile("(unclosed|unopened) group|(missing|unmatched) closing 
 def find_error_position(
     text: str, patterns: Sequence[str], argv: Sequence[str], *, grouped: bool
 ) -> tuple[str | None, int | None]:
-    """Return the pattern with the error and the offset of the error in characters; `None` for an unknown value.
+    """Return the pattern with the error, and the offset of the error in characters; each is `None` if it is unknown.
 
     Args:
         text: Stderr of rg.
@@ -67,7 +67,7 @@ def _occurrences(part: str, whole: str) -> Iterator[int]:
 
 
 def _unbalanced_offset(pattern: str, otherwise: int) -> int:
-    """Return the offset of the first unopened parenthesis, or of the last unclosed one."""
+    """Return the offset of the first unopened or last unclosed parenthesis; `otherwise` if there is none."""
     opened: list[int] = []
     for token in _TOKEN.finditer(pattern):
         if token["parenthesis"] == "(":

@@ -2,15 +2,15 @@
 
 Steps of a child, async or blocking:
 
-1. Start: stdin is closed, stderr goes to a temporary file, and no `RIPGREP_*` is in the environment (rg-facts 1, 2). A
-   file cannot fill up as a pipe does (rg-facts 26), so no task has to drain it.
+1. Start: stdin is empty, stderr goes to a temporary file, and no `RIPGREP_*` variable is in the environment (rg-facts
+   1, 2). A file cannot fill up as a pipe does (rg-facts 26), so no task has to drain stderr.
 2. `read()` until it returns no bytes.
 3. `wait()`, which returns the exit.
 4. Leave the context manager, even after an error in steps 2 and 3: the child is killed and reaped within
    `Settings.reap_seconds`, and its descriptors are closed.
 
-The async side polls the pipe and reads it itself, without a subprocess transport: on CPython 3.11.7, 3.12.1 and 3.13.0
-asyncio's `kill(); await wait()` never returns while stdout is unread (rg-facts 30), and a cancelled
+The async side polls and reads the pipe itself, without a subprocess transport of asyncio, for two reasons. On CPython
+3.11.7, 3.12.1 and 3.13.0, `kill(); await wait()` never returns while stdout is unread (rg-facts 30). A cancelled
 `create_subprocess_exec` can lose its child (rg-facts 32). So spawning has no `await`, and a generator that is suspended
 at a `yield` holds only descriptors.
 
@@ -110,7 +110,7 @@ def check_cwd(cwd: str) -> None:
     """Raise an error if `cwd` is not a directory; otherwise the system would report that rg is missing (rg-facts 7)."""
     if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute, unless the current directory was deleted
         raise FileNotFoundError(
-            errno.ENOENT, HintedText("the current directory was deleted; pass another one as ", Hint("cwd")), cwd
+            errno.ENOENT, HintedText("the current directory was deleted; pass another directory as ", Hint("cwd")), cwd
         )
     if os.path.isdir(cwd):
         return
@@ -192,8 +192,8 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
     stderr.close()
     if popen.stdin is not None:  # on a host, rg ends when this is closed
         popen.stdin.close()
-    # On Windows a thread may still wait for output. Do not close its descriptor before the thread has read the end of
-    # the file, because the system could give the number of the descriptor to another file.
+    # On Windows a thread may still wait for output. Do not close the descriptor of stdout before that thread has ended
+    # its wait, because the system could give the number of the descriptor to another file.
     if waiting.acquire(timeout=seconds):
         stdout.close()
         waiting.release()
@@ -202,7 +202,7 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
 
 
 def _has_event_loop() -> bool:
-    """Return whether an event loop runs. It may not: generators can be garbage-collected after the end of the loop."""
+    """Return whether an event loop runs. A generator may be garbage-collected after its loop has ended."""
     try:
         anyio.current_time()
     except (RuntimeError, ImportError):  # ImportError when the interpreter exits
@@ -235,10 +235,10 @@ async def parse_stderr(end: Exit) -> None:
 
 
 class _Opening:
-    """Filter of the stdout of a host: it removes `STARTED` and any other output before `STARTED`.
+    """Filter of the stdout of a host: it removes `STARTED`, and all output before `STARTED`.
 
     Attributes:
-        passed: True if rg was started; all further bytes are output of rg.
+        passed: True if `STARTED` was read, so that all further bytes are output of rg.
     """
 
     def __init__(self, *, passed: bool) -> None:
@@ -256,7 +256,7 @@ class _Opening:
 
 
 class _Child:
-    """Base of `AsyncChild` and `BlockingChild`: a running rg."""
+    """Running rg process; the base class of `AsyncChild` and `BlockingChild`."""
 
     def __init__(self, binary: RgBinary, command: Command) -> None:
         self._command = command
@@ -305,8 +305,11 @@ class _Child:
     def _has_stalled(self, *, whole: bool) -> bool:
         """Return True if waiting for stdout must stop; called after `stall_seconds` without output.
 
-        It stops if rg has written everything and has ended, but another process still holds the pipe open. If rg could
-        not start a thread, it may hang (rg-facts 8); then kill rg, and continue to wait for the end of stdout.
+        Waiting must stop if rg has ended, but another process still holds the pipe open. If rg could not start a
+        thread, rg may hang (rg-facts 8). This method then kills rg, and waiting continues until the end of stdout.
+
+        Args:
+            whole: True if rg has written its last message. Otherwise, waiting stops only for an exit code other than 0.
         """
         returncode = peek(self._popen)
         if returncode is not None and (whole or returncode):
@@ -320,7 +323,7 @@ class _Child:
 
 
 class AsyncChild(_Child):
-    """A running rg process for a task, on asyncio and trio."""
+    """A running rg process for an async task, on asyncio and trio."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -369,7 +372,7 @@ class AsyncChild(_Child):
 
     async def _readable(self) -> bool:
         if not SETTINGS.can_await_pipes:
-            # On cancellation this does not wait for the thread: `__aexit__` kills rg, so that the thread ends, and
+            # A cancelled task does not wait for the thread: `__aexit__` kills rg, so that the thread ends, and
             # `_destroy` waits for the lock that the thread holds.
             wait, limiter = functools.partial(self._wait_locked, SETTINGS.stall_seconds), anyio.CapacityLimiter(1)
             return await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=limiter)
@@ -383,7 +386,7 @@ class AsyncChild(_Child):
             return wait_for_output(self._stdout, seconds)
 
     async def _wait_for_exit(self, seconds: float) -> int | None:
-        """Wait as `wait_for_exit()` does, while other tasks run."""
+        """Wait until rg has ended and return its exit code, or `None` if rg still runs after `seconds`."""
         for pause in poll_intervals(seconds):
             if (returncode := reap(self._popen)) is not None:
                 return returncode
@@ -392,7 +395,7 @@ class AsyncChild(_Child):
 
 
 class BlockingChild(_Child):
-    """A running rg process for a thread. It is killed `timeout` seconds after `begun` (of `time.monotonic()`).
+    """A running rg process for a thread. It is killed `timeout` seconds after `begun`, a time of `time.monotonic()`.
 
     Attributes:
         timed_out: True if rg was killed at its time limit.

@@ -1,4 +1,4 @@
-"""Report the progress of a search while rg writes: `Progress`, and the meter that counts rg's output; no I/O."""
+"""Report the progress of a search while rg runs: `Progress`, and the meter that counts rg's output; no I/O."""
 
 import math
 import re
@@ -13,24 +13,27 @@ from ripwrap._ripgrep.stream import Answer
 T = TypeVar("T")
 
 INTERVAL = 0.1
-"""Minimum number of seconds between two calls of the caller's function, except for the last call."""
+"""Minimum number of seconds between two calls of the caller's `on_progress`, except for the last call."""
 
 _LINE_BYTES = 64 * 1024
-"""Number of bytes that are kept of an unfinished line. Only lines of matches are longer, and their start is enough."""
+"""Maximum number of bytes to keep of an unfinished line.
 
-# In rg's summary, another key follows.
+Only JSON lines of matches are longer, and the first bytes are enough to count them.
+"""
+
+# rg's summary also has the key `bytes_searched`, but another key follows it there, so the summary does not match.
 _SEARCHED = re.compile(rb'"bytes_searched":([0-9]+),"bytes_printed"')
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a call, for its `on_progress`.
+    """Progress of a call, which is passed to the call's `on_progress` function.
 
     Attributes:
         files: Number of files so far: files with a match, or listed files of `files()`.
         matches: Number of matching lines so far; 0 for `files()`.
         bytes_searched: Size in bytes of the files with a match that have been searched to their end; 0 for `files()`
-            and `rank()`. If there are very many matches, `grep()` reports the bytes of some of the files.
+            and `rank()`. If there are very many matches, `grep()` counts only some of these files.
         elapsed: Seconds since rg was started.
     """
 
@@ -42,11 +45,11 @@ class Progress:
 
 OnProgress: TypeAlias = Callable[[Progress], object]
 Counts: TypeAlias = tuple[int, int, int]
-"""Files, matches and bytes."""
+"""Numbers of files, matches and searched bytes."""
 
 
 def count_json(lines: bytes) -> Counts:
-    """Count what whole lines of rg's JSON report. A quote in a text is escaped, so no text looks like a key."""
+    """Count complete lines of rg's JSON. In JSON, a quote in a text is escaped, so no text looks like a key."""
     searched = sum(map(int, _SEARCHED.findall(lines)))
     return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), searched
 
@@ -57,12 +60,15 @@ def count_paths(paths: bytes) -> Counts:
 
 
 def count_words(words: bytes) -> Counts:
-    """Count the output of `words_command()`: a path, a NUL, and lines, of which an empty one stands between files."""
+    """Count the output of `words_command()`: for each file a path, a NUL, and lines; an empty line separates files.
+
+    The number of matches includes these empty lines; `Meter` subtracts them.
+    """
     return words.count(b"\0"), words.count(b"\n"), 0
 
 
 class Meter:
-    """Counter of rg's output. It calls the caller's function at most every `INTERVAL` seconds, and once at the end."""
+    """Counter of rg's output, which calls `on_progress` at most every `INTERVAL` seconds, and once at the end."""
 
     def __init__(
         self,
@@ -74,11 +80,11 @@ class Meter:
         """Set what to count.
 
         Args:
-            report: Function that the caller passed.
+            report: `on_progress` function of the caller.
             count: Function that counts a part of rg's output; `count_json()` gets whole lines.
-            limit: Maximum number of files or matches that the call yields; rg may write more.
-            collected: Function that returns the files and matches that a collector has counted; these replace those of
-                `count`, because rg also writes records that do not count.
+            limit: Maximum number of files or matches that the call yields; rg may write more. `None` is no limit.
+            collected: Function that takes a collector and returns its numbers of files and matches. They replace the
+                numbers of `count`, because rg also writes records that do not count. `None` keeps them.
         """
         self._report = report
         self._count = count
@@ -92,13 +98,16 @@ class Meter:
         self._reported = self._begun
 
     def begin_run(self) -> None:
-        """Prepare for another run for the same call. Counts start at 0 again, but lower counts are not reported."""
+        """Prepare for another run of rg in the same call.
+
+        Counts start at 0 again. While they are lower than before, the earlier counts are reported.
+        """
         self._line = b""
         self._most = tuple(map(max, self._most, self._now))
         self._now = (0, 0, 0)
 
     def feed(self, chunk: bytes, collector: object = None) -> None:
-        """Count a chunk of rg's output, and report the progress if it is time to.
+        """Count a chunk of rg's output, and report the progress if `INTERVAL` seconds have passed.
 
         Args:
             chunk: Output of rg.
@@ -114,7 +123,12 @@ class Meter:
             self._call()
 
     def end(self, files: int = 0, matches: int = 0) -> None:
-        """Report the progress at the end, with totals if the answer has them; later output is not counted."""
+        """Report the final progress; later output is not counted.
+
+        Args:
+            files: Number of files in the result; 0 if the caller does not know it.
+            matches: Number of matches in the result; 0 if the caller does not know it.
+        """
         self._ended = True
         self._now = (max(self._now[0], files), max(self._now[1], matches), self._now[2])
         self._call()
@@ -151,7 +165,7 @@ class MeteredAnswer(Generic[T]):
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record."""
+        """Number of bytes of the unfinished record so far."""
         return self._answer.pending
 
     @property
@@ -161,20 +175,20 @@ class MeteredAnswer(Generic[T]):
 
     @property
     def ended(self) -> bool:
-        """True if rg is known to have written its last message."""
+        """True if the last message of rg was read."""
         return self._answer.ended
 
     def feed(self, chunk: bytes) -> Iterator[T]:
         """Report the progress, then yield the items that `chunk` completes."""
-        self._meter.feed(chunk)  # not in a generator, because a thread may take the first item of a large record
+        self._meter.feed(chunk)  # here, because a worker thread may run the generator
         return self._with_end(self._answer.feed(chunk))
 
     def end_run(self, end: Exit) -> Iterator[T]:
-        """Yield the items that are known only at the end of a run."""
+        """Yield the items that are complete only at the end of a run."""
         return self._answer.end_run(end)
 
     def finish(self, end: Exit) -> Iterator[T]:
-        """Yield the items that are known only at the end of the last run, then report the end."""
+        """Yield the items that are complete only at the end of the last run, then report the final progress."""
         yield from self._answer.finish(end)
         self._meter.end()
 
@@ -187,5 +201,5 @@ class MeteredAnswer(Generic[T]):
 def meter_answer(
     answer: Answer[T], report: OnProgress | None, limit: int | None, count: Callable[[bytes], Counts] = count_json
 ) -> Answer[T]:
-    """Return an answer that also reports its progress, if `report` is a function."""
+    """Return an answer that also reports its progress; return `answer` unchanged if `report` is `None`."""
     return answer if report is None else MeteredAnswer(answer, Meter(report, count, limit))

@@ -1,4 +1,4 @@
-r"""Parse replacements of rg, and build patterns that ask rg which groups a pattern has; no I/O.
+r"""Parse replacements in rg's syntax, and build patterns with which rg tells the groups of a pattern; no I/O.
 
 The syntax is that of the `regex` crate (https://docs.rs/regex/latest/regex/struct.Regex.html#replacement-string-syntax):
 `$1`, `$name`, `${name}`, and `$$` for a dollar. rg puts an empty text in place of a group that does not exist, so a
@@ -33,7 +33,7 @@ class Template(NamedTuple):
 
     Attributes:
         text: Text of the replacement, as rg takes it.
-        references: Names and numbers of the groups that it refers to, each once, without 0 (the whole match).
+        references: Names and numbers of the groups that the replacement uses, each once, without 0 (the whole match).
         constant: Text that replaces every match; `None` if the text depends on the match.
     """
 
@@ -47,7 +47,7 @@ def parse_template(replacement: str, *, escapes: bool = False) -> Template:
 
     Args:
         replacement: Replacement, in the syntax of rg.
-        escapes: Replace `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` first.
+        escapes: True to replace the escapes `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` first.
 
     Raises:
         TypeError: The replacement is not a string.
@@ -84,7 +84,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def compile_options(options: SearchOptions) -> SearchOptions:
-    """Return those options that decide whether a pattern compiles, or which groups it has."""
+    """Return only the options that decide whether a pattern compiles, or which groups it has."""
     known: Any = {name: value for name, value in options.items() if name in _COMPILE_OPTIONS}
     made: SearchOptions = known
     return made
@@ -96,7 +96,7 @@ def _never(patterns: Sequence[str]) -> str:
 
 
 def count_probe(patterns: Sequence[str], largest: int) -> tuple[str, str]:
-    """Return a pattern and a replacement. `group_count()` takes the text that rg makes of `PROBE` with them.
+    """Return a pattern and a replacement for a search in `PROBE`; `group_count()` reads the replaced text.
 
     Args:
         patterns: Valid patterns, whose groups are counted.
@@ -106,14 +106,14 @@ def count_probe(patterns: Sequence[str], largest: int) -> tuple[str, str]:
 
 
 def group_count(result: str, largest: int) -> int:
-    """Return the number of groups, at most `largest`, given the text that rg made with `count_probe()`."""
+    """Return the number of groups, at most `largest`, from the replaced text of a `count_probe()`."""
     parts = result.split(_SEPARATOR)
     # The group that contains `PROBE` is the last one, after the groups of the patterns.
     return parts.index(PROBE) if PROBE in parts else largest
 
 
 def name_probe(patterns: Sequence[str], name: str) -> str:
-    """Return a pattern that adds a group of this name; it does not compile if the patterns already have one."""
+    """Return a pattern that adds a group of this name; rg cannot compile it if a pattern already has such a group."""
     return f"(?P<{name}>){_never(patterns)}"
 
 
@@ -130,9 +130,9 @@ def missing_group(reference: str, count: int | None) -> ValueError:
         count: Number of groups in the pattern; `None` if it is not known.
     """
     if digits := re.match(r"[0-9]+(?=[A-Za-z_])", reference):
-        hint = f"; to let text follow the group, write ${{{digits[0]}}}{reference[digits.end() :]}"
+        hint = f"; to put text after the group, write ${{{digits[0]}}}{reference[digits.end() :]}"
     elif reference.isdigit() and count is not None:
-        hint = f", which has {count or 'no'} group{'' if count == 1 else 's'}; write $$ for a dollar"
+        hint = f" (it has {count or 'no'} group{'' if count == 1 else 's'}); write $$ for a dollar"
     else:
         hint = "; name the group with (?P<name>…), or write $$ for a dollar"
-    return ValueError(f"the replacement refers to ${{{reference}}}, which is no group of the pattern{hint}")
+    return ValueError(f"the replacement refers to ${{{reference}}}, but the pattern has no such group{hint}")

@@ -1,4 +1,4 @@
-"""Collect matches from rg's JSON in rotation: the first match of every file, then the second of every file; no I/O."""
+"""Collect matches from rg's JSON in rotation: the first match of each file, then the second match of each; no I/O."""
 
 from bisect import insort
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ MAX_NAMED_FILES = 1000
 class RoundRobinCollector(PageCollector):
     """Collector of a page of matches in rotation, and of the paths of the files with a match.
 
-    At most three times as many matches as the page has are in memory, with their context. If `max_files` is less than
-    `max_matches`, this limit applies to each file.
+    The number of matches in memory is at most three times that of the page; their context is also in memory. If
+    `max_files` is less than `max_matches`, this limit applies to each file.
     """
 
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:
@@ -58,7 +58,7 @@ class RoundRobinCollector(PageCollector):
         del self._named[self._max_named :]
 
     def _trim(self) -> None:
-        """Compute the maximum number of matches that each file can have on the page, and drop the records after it."""
+        """Compute the maximum number of matches that each file can have on the page, and drop further records."""
         counts = [block.matches for block in self._kept]
         if self._request.max_files < self._request.end:
             # If a file with an earlier path arrives later, it can push a file with many matches off the page; the other
@@ -74,7 +74,9 @@ class RoundRobinCollector(PageCollector):
 
 
 def shares(counts: Sequence[int], wanted: int) -> list[int]:
-    """Return the number of items to take from each file: the first of each, then the second, up to `wanted`.
+    """Return the number of items to take from each file, so that the total is at most `wanted`.
+
+    Items are taken in rotation: the first item of each file, then the second item of each file.
 
     Args:
         counts: Number of items of each file, in order.
@@ -101,7 +103,7 @@ def shares(counts: Sequence[int], wanted: int) -> list[int]:
 
 
 def _shorten(block: Block, matches: int, after: int) -> None:
-    """Keep the records of the first matches, and the context after the last of them."""
+    """Keep the records of the first `matches` matches, and `after` lines of context after the last of these matches."""
     left, behind = matches, after
     for place, (is_match, _) in enumerate(block.records):
         if left:

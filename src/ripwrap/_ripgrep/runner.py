@@ -57,7 +57,7 @@ class Collector(Protocol):
         ...
 
     def end_run(self, end: Exit) -> None:
-        """Process the end of a run that reached its end; raise an error if rg failed. Another run may follow."""
+        """Process the end of a run that was not stopped; raise an error if rg failed. Another run may follow."""
         ...
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
@@ -84,7 +84,7 @@ class Step(Generic[C]):
         collector: Function that makes the collector of the output. It is called again if rg is restarted.
         timeout: Seconds after which rg is stopped, not counting the wait for a slot; `None` is no limit.
         then: Further commands of the same search, for other paths.
-        metered: True if its output counts as progress of the call.
+        metered: True if the output counts as progress of the call.
     """
 
     command: Command
@@ -125,7 +125,8 @@ class Runner(Protocol):
         Args:
             work: Function to call. It ends early when `CANCELLED` is set.
             seconds: Time limit, including the wait for `lock`, after which `CANCELLED` is set; `None` is no limit.
-            lock: Function that returns the lock to hold during the call. Tasks that wait for it take no thread.
+            lock: Function that returns the lock to hold during the call; `None` is no lock. Tasks that wait for the
+                lock take no thread.
 
         Raises:
             TimeoutError: The time limit was reached.
@@ -146,7 +147,7 @@ class Runner(Protocol):
 
         Args:
             work: Function that makes the awaitable.
-            seconds: Time limit after which it is cancelled; `None` is no limit.
+            seconds: Time limit after which the awaitable is cancelled; `None` is no limit.
 
         Raises:
             TimeoutError: The time limit was reached.
@@ -196,14 +197,14 @@ class _RgRunner(ABC):
 
     @abstractmethod
     async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
-        """Run rg; `overlaid` changes its output."""
+        """Run rg; if `overlaid` is not `None`, it filters the output."""
 
 
 class AsyncRunner(_RgRunner):
     """Runner for tasks, on asyncio and trio; other tasks run between chunks."""
 
     def __init__(self, rg: Rg, *, meter: "Meter | None" = None) -> None:
-        """Set the rg to run, and the meter of its output."""
+        """Set the rg to run, and the meter that reports the progress; `None` reports no progress."""
         self._rg = rg
         self._meter = meter
 
@@ -250,7 +251,7 @@ class BlockingRunner(_RgRunner):
     """Runner for threads: its methods are coroutines that block the thread and never suspend."""
 
     def __init__(self, rg: Rg, *, timeout: float | None = None, meter: "Meter | None" = None) -> None:
-        """Set the rg to run, the seconds for installing rg (`None` is two minutes), and the meter of its output."""
+        """Set the rg to run, the seconds for installing it (`None` is two minutes), and the meter for the progress."""
         self._rg = rg
         self._install_timeout = timeout
         self._meter = meter
@@ -283,7 +284,7 @@ class BlockingRunner(_RgRunner):
         work: Callable[[], T],
         *,
         seconds: float | None = None,
-        lock: Lock | None = None,  # noqa: ARG002 - threads wait where they are
+        lock: Lock | None = None,  # noqa: ARG002 - a blocking call has a thread of its own
     ) -> T:
         """Call in this thread; see `Runner`."""
         return work() if seconds is None else _call_within(work, seconds)
@@ -294,7 +295,7 @@ class BlockingRunner(_RgRunner):
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
         """Await in a new event loop; see `Runner`."""
-        from anyio.from_thread import start_blocking_portal  # late: it takes three milliseconds
+        from anyio.from_thread import start_blocking_portal  # late: the import takes three milliseconds
 
         # The loop runs in another thread, because this thread may already have one. An exception in this thread, such
         # as Ctrl-C, cancels the work in that loop.
@@ -309,7 +310,7 @@ class DeadlineRunner:
     """Runner that wraps another runner, and limits the total time of all calls."""
 
     def __init__(self, runner: Runner, seconds: float | None, lock: Lock | None = None) -> None:
-        """Start to count the time.
+        """Start the time limit.
 
         Args:
             runner: Runner to wrap.
@@ -362,7 +363,7 @@ class DeadlineRunner:
         await self._runner.checkpoint()
 
     def _left(self) -> float | None:
-        """Return the seconds that are left, or `None` without a limit.
+        """Return the seconds until the time limit, or `None` without a limit.
 
         Raises:
             TimeoutError: No time is left.
@@ -378,7 +379,7 @@ class DeadlineRunner:
 
     @contextmanager
     def _named(self) -> Generator[None]:
-        """Replace a `TimeoutError` by one that names the limit of all calls together, if that limit was reached."""
+        """Replace a `TimeoutError` by an error that names the limit of all calls, if that limit was reached."""
         try:
             yield
         except TimeoutError as error:

@@ -2,8 +2,8 @@
 
 rg searches these files as a directory. So lines, encodings, binary files and limits for each file work as in any search
 of a directory, and no match can span two items. Passing all items to rg through its stdin would take as long, and would
-need new rules for each of these (docs/explanation/architecture.md). The name of a file is the number of its item,
-because an item may have any name, and two items may have the same name.
+need special rules for lines, encodings and limits (docs/explanation/architecture.md). The name of a file is the number
+of its item, because an item may have any name, and two items may have the same name.
 """
 
 import os
@@ -32,7 +32,7 @@ MAX_BATCH_ITEMS = 2048
 FIRST_BATCH_ITEMS = 64
 """Maximum number of items in the first batch, which is small so that the first matches come soon.
 
-It doubles for each further batch, up to `MAX_BATCH_ITEMS`.
+The maximum doubles for each further batch, up to `MAX_BATCH_ITEMS`.
 """
 
 SLOW_SECONDS = 0.1
@@ -50,11 +50,11 @@ _PENDING_ITEMS = 256
 
 @dataclass(slots=True)
 class Batch:
-    """Items that one rg searches.
+    """Items that one rg process searches.
 
     Attributes:
         path: Directory of the items' files.
-        first: Number of the first item.
+        first: Number of the first item, counted over all batches.
         names: Names of the items.
         size: Size of all items in bytes.
     """
@@ -65,7 +65,7 @@ class Batch:
     size: int = 0
 
     def name_of(self, path: str) -> str:
-        """Return the name of the item with this file."""
+        """Return the name of an item, given the path of its temporary file in the batch directory."""
         return self.names[int(path) - self.first]
 
 
@@ -78,7 +78,7 @@ class Spool:
     Attributes:
         path: Path of the directory.
         searched: True if rg was run on a batch.
-        last_exit: Exit of the last rg that was read to its end.
+        last_exit: Exit of the last rg process whose output was read to its end; `None` if there is none.
     """
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ class Spool:
         return self._closed
 
     def discard(self, batch: Batch) -> None:
-        """Mark a batch that is not needed any more, for `sweep()`."""
+        """Mark a batch for deletion by `sweep()`."""
         self._old.append(batch)
 
     def sweep(self) -> None:
@@ -161,12 +161,13 @@ class Spool:
 
 
 class Feed:
-    """Source of batches: it takes items from an iterable, only as many as the batches need.
+    """Reader of the items, which writes them into batches. It takes only as many items as the batches need.
 
     Attributes:
         ended: True if there are no more items.
         slow: True if the last batch was ended before it was full, because items arrive slowly.
-        error: Error that the iterable raised, or that an item caused. Items before it are still searched.
+        error: Error that the iterable raised, or that an item caused; `None` if there is none. Items before the error
+            are still searched.
     """
 
     def __init__(
@@ -178,7 +179,7 @@ class Feed:
             items: Items.
             spool: Directory for the batches.
             selects: Function that takes the name of an item and returns True if it is to be searched.
-            seconds: Time limit for taking items; then `error` is a `TimeoutError`. `None` is no limit.
+            seconds: Time limit for taking items. If it is reached, `error` is a `TimeoutError`. `None` is no limit.
         """
         self.ended: bool = False
         self.slow: bool = False
@@ -210,7 +211,7 @@ class Feed:
             self.error, self.ended = error, True
 
     async def fill_async(self, batch: Batch) -> None:
-        """Do what `fill()` does; await an async iterable, or read a blocking iterable in a worker thread."""
+        """Fill a batch as in `fill()`. Await an async iterable; read a blocking iterable in a worker thread."""
         if self._async is None:
             await in_thread(lambda: self.fill(batch))
             return
@@ -243,7 +244,7 @@ class Feed:
         return drawn
 
     def close(self) -> None:
-        """End the processes of a source, even while a thread still reads it; do not close other iterables."""
+        """End the processes of a `Source`, even while a thread still reads from it. Leave other iterables open."""
         if self._source is not None:
             self._source.close()
             with suppress(ValueError):  # another thread iterates; it will find that the source is closed
@@ -261,7 +262,9 @@ class Feed:
     def _is_full(self, batch: Batch, begun: float) -> bool:
         now = time.monotonic()
         if self._seconds is not None and now - self._begun >= self._seconds:
-            self.error = TimeoutError(f"timeout={self._seconds} seconds passed before all items were read")
+            self.error = TimeoutError(
+                f"timeout={self._seconds} seconds passed before all items were read; allow more time"
+            )
             self.ended = True
         if self.ended or self._spool.closed:
             return True
@@ -302,10 +305,11 @@ def _check_item(item: Any) -> tuple[str, bytes]:
 def _disk_error(error: OSError) -> SearchError:
     return SearchError(
         f"could not write items to a temporary file: {error.strerror or error}; set TMPDIR to a writable directory "
-        f"with enough room ({plural(MAX_BATCH_BYTES * (MAX_RUNNING + 1) >> 20, 'MiB', '')}, or more for larger items)"
+        "with enough free space "
+        f"({plural(MAX_BATCH_BYTES * (MAX_RUNNING + 1) >> 20, 'MiB', '')}, or more for larger items)"
     )
 
 
 def _delete(path: str, pid: int) -> None:
-    if os.getpid() == pid:  # a forked process ends, too
+    if os.getpid() == pid:  # a forked process must not delete it
         shutil.rmtree(path, ignore_errors=True)

@@ -55,14 +55,14 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
     (
         r"^error parsing glob",
         GlobError,
-        "Put a backslash before the special characters of a glob (* ? [ ] { } \\ and a leading !).",
+        "To match a special character of a glob (* ? [ ] { } \\ or a leading !) literally, put a backslash before it.",
     ),
     (
         r"^unrecognized file type",
         UnknownTypeError,
         HintedText(
-            (Hint(kind="call", target="file_types"), " lists the types that this rg knows; "),
-            (Hint("glob"), " takes any pattern."),
+            (Hint(kind="call", target="file_types"), " lists the types that this rg knows. "),
+            ("To select files by a pattern, pass ", Hint("glob"), "."),
         ),
     ),
     (
@@ -80,7 +80,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
     (
         r"^error: (look-around|backreferences)",
         PatternError,
-        HintedText(("Pass ", Hint("pcre2", True), ", on an rg that has PCRE2.")),
+        HintedText(("Pass ", Hint("pcre2", True), "; this needs an rg with PCRE2.")),
     ),
     (
         r"""^the literal '?"?\\n"?'? is not allowed""",
@@ -90,7 +90,9 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
     (
         r"^the literal .* is not allowed",
         PatternError,
-        HintedText(("With ", Hint("crlf", True), " a pattern cannot name the line terminator; leave one of them out.")),
+        HintedText(
+            ("With ", Hint("crlf", True), ", a pattern cannot contain a line terminator; leave one of the two out.")
+        ),
     ),
     (
         r"^pattern contains .* impossible to match",
@@ -101,7 +103,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         r"^[Cc]ompiled regex exceeds",
         PatternError,
         HintedText(
-            "Pass a smaller pattern", (", or a larger ", Hint("regex_size_limit"), " (in bytes, or as 100M)"), "."
+            "Pass a smaller pattern", (", or a larger ", Hint("regex_size_limit"), " (in bytes, or as '100M')"), "."
         ),
     ),
     (
@@ -134,7 +136,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         _NO_THREAD,
         SearchError,
         HintedText(
-            "The system allows no more threads (a container's limit on processes?)",
+            "The system allows no more threads, perhaps because of a container's limit on processes",
             ("; pass ", Hint("threads", 1)),
             ".",
         ),
@@ -142,7 +144,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
 )
 
 _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
-"""Advice of rg, two lines about its flags; it is removed, because the hint says the same for the caller's API."""
+"""Two lines of advice in which rg names its flags. They are removed: the hint names the caller's options."""
 
 _UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
 _PANIC = re.compile(_NO_THREAD.encode(), re.MULTILINE)
@@ -228,7 +230,7 @@ def path_errors(stderr: bytes) -> tuple[PathError, ...]:
 
 
 def without_paths(stderr: bytes, left_out: Callable[[str], bool]) -> bytes:
-    """Return stderr without the messages about paths for which `left_out` is true."""
+    """Return stderr without the messages about paths for which `left_out` returns True."""
     start = b"rg: " if _PREFIX.match(stderr) else b""
     lines = [line for line in _lines(stderr) if (path := _path_error(line).path) is None or not left_out(path)]
     return b"".join(start + line + b"\n" for line in lines)

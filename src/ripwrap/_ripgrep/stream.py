@@ -1,7 +1,7 @@
 """Run rg and yield its answer: one async and one blocking loop, which pass rg's output to an `Answer`.
 
-Each operation has its own `Answer`. Only this module, `runner` and `process` have separate code for async and blocking.
-Each has a loop of its own, which takes 1 µs per record; a bridge from one to the other would take 43 µs.
+An `Answer` converts the output to the items that an operation yields; each operation has its own class. A loop takes
+1 µs per record. With only one loop, a bridge between async and blocking code would take 43 µs per record.
 """
 
 import functools
@@ -41,13 +41,13 @@ class Answer(Protocol[T_co]):
 
     Attributes:
         full: True if the limit of items is reached.
-        ended: True if rg is known to have written its last message.
-        pending: Number of bytes of the unfinished record.
+        ended: True if the last message of rg was read.
+        pending: Number of bytes of the unfinished record so far.
     """
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record."""
+        """Number of bytes of the unfinished record so far."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class Answer(Protocol[T_co]):
 
     @property
     def ended(self) -> bool:
-        """True if rg is known to have written its last message."""
+        """True if the last message of rg was read."""
         ...
 
     def feed(self, chunk: bytes) -> Iterator[T_co]:
@@ -65,11 +65,14 @@ class Answer(Protocol[T_co]):
         ...
 
     def end_run(self, end: Exit) -> Iterator[T_co]:
-        """Yield the items that are known only at the end of a run; raise if rg failed. Another run may follow."""
+        """Yield the items that are complete only at the end of a run; raise an error if rg failed.
+
+        Another run may follow.
+        """
         ...
 
     def finish(self, end: Exit) -> Iterator[T_co]:
-        """Yield the items that are known only at the end of the last run; `end` joins the exits of all runs."""
+        """Yield the items that are complete only at the end of the last run; `end` joins the exits of all runs."""
         ...
 
 
@@ -205,7 +208,7 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
             raise with_suggestions_blocking(end, binary) from None
 
 
-# The modules below import this one, and are needed only with an overlay.
+# The next functions import modules late: those modules import this module, and only an overlay needs them.
 
 
 async def _prepare(command: Command, binary: RgBinary) -> "Overlaid":
@@ -221,11 +224,11 @@ def _prepare_blocking(command: Command, binary: RgBinary, timeout: float | None)
     try:
         return run_blocking(BlockingRunner(binary).overlaid(command, timeout))
     except OverlayTimeoutError:
-        raise TimeoutError(f"rg was stopped after timeout={timeout} seconds") from None
+        raise TimeoutError(f"rg was stopped after timeout={timeout} seconds; allow more time") from None
 
 
 def start_async(binary: RgBinary, pending: Sequence[Command], overlaid: "Overlaid | None") -> AsyncChild:
-    """Start the first pending command; with an overlay, its output is filtered by `overlaid`."""
+    """Start the first pending command for a task; with an overlay, `overlaid` filters rg's output."""
     if overlaid is None:
         return AsyncChild(binary, pending[0])
     from ripwrap._ripgrep.overlaid import async_child
@@ -236,7 +239,7 @@ def start_async(binary: RgBinary, pending: Sequence[Command], overlaid: "Overlai
 def start_blocking(
     binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: "Overlaid | None"
 ) -> BlockingChild:
-    """Do what `start_async()` does, blocking."""
+    """Start the first pending command for a thread; see `start_async()`."""
     if overlaid is None:
         return BlockingChild(binary, pending[0], timeout, begun)
     from ripwrap._ripgrep.overlaid import blocking_child
@@ -259,7 +262,7 @@ def _order_error(command: Command, lines: int) -> SearchError:
 
 
 def _last_items(answer: Answer[T], end: Exit, runs: Runs) -> Iterator[T]:
-    """Yield the items that are known only when a run has ended; raise an error if rg failed."""
+    """Yield the items that are complete only at the end of a run; raise an error if rg failed."""
     yield from answer.end_run(end)
     if not runs.pending:
         runs.end.check_paths()
@@ -318,7 +321,7 @@ def with_suggestions_blocking(end: Exit, binary: RgBinary) -> SearchError:
 
 
 async def known_types(command: Command, rg: Rg) -> FileTypes:
-    """Return the file types that rg knows; `command` lists them."""
+    """Return the file types that rg knows; `command` is the command that lists them."""
     async with AsyncChild(await resolve(rg), command) as child:
         chunks: list[bytes] = []
         while chunk := await child.read():

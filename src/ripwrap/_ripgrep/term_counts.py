@@ -1,4 +1,4 @@
-"""Count the words of each file in rg's output of matched text; no I/O."""
+"""Count the words in the texts that rg matched, for each file; no I/O."""
 
 import os
 import re
@@ -31,7 +31,7 @@ class TermCounts:
     first, then files with more matches. The result does not depend on the order in which rg finds the files.
 
     Attributes:
-        files: Number of matches of each word in each kept file.
+        files: Number of matches of each word, for each kept file.
         having: Number of files that contain each word, including files that are not kept.
         total: Number of files that contain any of the words.
         end: Exit of rg; `None` while it runs.
@@ -42,8 +42,8 @@ class TermCounts:
         """Set the words to count, and the limits.
 
         Args:
-            words: Function that takes a matched text and returns the words whose counts it adds to.
-            timeout: Time limit of rg in seconds; only for the text of the error.
+            words: Function that takes a matched text and returns the words to count for this text.
+            timeout: Time limit of rg in seconds; used only in the text of an error.
             max_files: Maximum number of files with the same word whose counts are kept.
         """
         self.files: dict[str, Mapping[str, int]] = {}
@@ -104,7 +104,7 @@ class TermCounts:
         end.check_listing()
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store how the run of rg ended.
+        """Store the exit of rg.
 
         Raises:
             TimeoutError: rg was stopped before its answer was complete.

@@ -78,7 +78,7 @@ def spawn(
 
 @contextmanager
 def defer_interrupts() -> Generator[None]:
-    """Delay Ctrl-C until the end of the `with` block. In the block, start a child and register what ends it.
+    """Delay Ctrl-C until the end of the `with` block. In the block, start a child and register its finalizer.
 
     `subprocess` loses a child if Ctrl-C comes after its start and before `Popen()` returns
     (docs/explanation/guarantees.md). Only the main thread receives Ctrl-C, and only if Python handles the signal.
@@ -116,8 +116,9 @@ def open_temporary_file() -> IO[bytes]:
 def reap(popen: Popen) -> int | None:
     """Reap a child that has ended and return its exit code; return `None` if the child still runs.
 
-    On POSIX, reaping frees the id of the process group, so the processes that the child started are killed first. On
-    systems without `os.waitid()`, `peek()` itself reaps the child, and those processes keep running.
+    On POSIX, reaping frees the id of the process group, so the processes that the child started are killed before. On
+    systems without `os.waitid()`, `peek()` itself reaps the child, and the processes that the child started keep
+    running.
     """
     if peek(popen) is None:
         return None

@@ -17,7 +17,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 MAX_PROCESSES = 4
-"""Maximum number of processes by default; more would wait for the process that has started them."""
+"""Default maximum number of processes; with more processes, the process that starts them would be the bottleneck."""
 
 _WAIT_SECONDS = 0.05
 
@@ -31,24 +31,24 @@ def usable_cpus() -> int:
 
 
 class WorkerPool:
-    """Processes that work on several requests at a time.
+    """Pool of worker processes that answer several requests at a time.
 
     Attributes:
-        workers: Processes; each is started when it is needed.
+        workers: Worker processes; each is started for its first request.
     """
 
     def __init__(self, code: str, count: int, seconds: float, idle: float) -> None:
         """Set the number of processes and their limits; see `WorkerProcess`."""
         self.workers = [WorkerProcess(code, seconds, idle) for _ in range(count)]
         for worker in self.workers:
-            weakref.finalize(self, worker.kill)  # called when the interpreter ends, too
+            weakref.finalize(self, worker.kill)  # the finalizer is also called when the interpreter ends
         self._ended = Cancellation()
         self._threads: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
         """End the processes and their threads at once."""
-        self._ended.set()  # ends the process of a request that is under way, even if it is being started
-        # Not in `map()` alone: the thread of a cancelled task may leave its iterator open.
+        self._ended.set()  # ends the process of a running request, even while that process starts
+        # `map()` also does this at its end, but the thread of a cancelled task may leave its iterator open.
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self.workers:
@@ -57,12 +57,13 @@ class WorkerPool:
     def map(
         self, work: Callable[[WorkerProcess, K], T], keys: Iterable[K], count: int | None = None
     ) -> Generator[tuple[K, T]]:
-        """Yield each key with its result, in order. The end of the iterator ends the processes, so call this once.
+        """Yield each key with its result, in the order of `keys`. Call this once: the processes end with the iterator.
 
         Args:
-            work: Function that is called in a thread, with a process that no other thread uses meanwhile.
-            keys: Keys of the work; some are taken from the iterator in advance.
-            count: Number of the processes to use; `None` is all.
+            work: Function that takes a process and a key, and returns the result. It is called in a thread; no other
+                thread uses the process meanwhile.
+            keys: Keys to call `work` with; some are taken in advance.
+            count: Maximum number of processes to use; `None` is all.
 
         Raises:
             TimeoutError: The task that waits for a result was cancelled.

@@ -18,7 +18,7 @@ KILLED_RETURNCODE = -signal.SIGKILL
 """Exit code of a child after `kill()`."""
 
 PIPE_BYTES = 256 * 1024
-"""Capacity in bytes to which a pipe is widened on Linux. All pipes of a user may have 64 MiB in total (pipe(7))."""
+"""Capacity of a pipe in bytes, on Linux. All pipes of a user together may have 64 MiB by default (pipe(7))."""
 
 
 def start(
@@ -54,7 +54,7 @@ def widen_pipe(pipe: IO[bytes]) -> None:
 
 
 def peek(popen: Popen) -> int | None:
-    """Return the exit code, or `None` for a running child; do not reap the child if the system allows that."""
+    """Return the exit code, or `None` for a running child; the child is reaped only without `os.waitid()`."""
     if popen.returncode is None and hasattr(os, "waitid"):  # on macOS from Python 3.13 on
         with suppress(ChildProcessError):
             ended = os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -90,5 +90,5 @@ def _poll(pipe: IO[bytes], seconds: float) -> int:
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
-    """Return the first bytes of a file that a child writes; do not change the offset, which the child uses, too."""
+    """Return the first `size` bytes of a file that a child writes; keep the offset, because the child uses it, too."""
     return os.pread(file.fileno(), size, 0)

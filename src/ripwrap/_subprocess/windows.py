@@ -1,4 +1,4 @@
-"""Processes on Windows: a child and all processes that it starts are in a job. Windows ends the job with this process.
+"""Processes on Windows: a child and all processes that it starts are in a job, which ends with this process.
 
 A job object (https://learn.microsoft.com/windows/win32/procthread/job-objects) is the counterpart of a process group.
 The child starts suspended and then joins the job. Otherwise, it could start a process before it joins, and that process
@@ -31,7 +31,7 @@ KILLED_RETURNCODE: Final = 0x52495057
 """Exit code of a child after `kill()`: a number that no program chooses (rg ends with 0, 1 or 2)."""
 
 PIPE_BYTES: Final = 256 * 1024
-"""Capacity of a pipe, in bytes. The default of Windows is 4 KiB: the writer would stop whenever the reader pauses.
+"""Capacity of a pipe in bytes. The default of Windows is 4 KiB, with which the writer would often wait for the reader.
 """
 
 _CREATE_SUSPENDED: Final = 0x4
@@ -113,7 +113,7 @@ class Job:
             raise error
 
     def add(self, process: int) -> None:
-        """Put a process into the job, by its handle.
+        """Put a process into the job, given the handle of the process.
 
         Raises:
             OSError: Windows reports an error.
@@ -137,7 +137,7 @@ class Job:
 
 
 def make_job(process: int) -> Job:
-    """Return a job with a process in it, by its handle.
+    """Return a new job that contains a process, given the handle of the process.
 
     Raises:
         OSError: Windows reports an error.
@@ -155,7 +155,7 @@ class Popen(subprocess.Popen[bytes]):
     """A child process.
 
     Attributes:
-        job: The job of the child; `None` if Windows refused one. Then only the child itself can be killed.
+        job: The job of the child; `None` if Windows refused to make it. Then only the child itself can be killed.
     """
 
     job: Job | None = None
@@ -174,7 +174,7 @@ def start(
     """Start a program without a window, in a job of its own, with a wide pipe for its output.
 
     Windows refuses to make a job for a process in a job that restricts the user interface. The program then runs
-    without a job: `kill()` ends the program, but not the processes that it started. This is logged.
+    without a job: `kill()` ends the program, but not the processes that the program started. A warning is logged.
 
     Raises:
         OSError: The program cannot be started.
@@ -223,7 +223,7 @@ def _put_into_job(popen: Popen, make_job: Callable[[int], Job]) -> None:
         try:
             popen.job = make_job(process)
         except OSError as error:
-            _warn_once(f"rg runs without a job object, so processes that it starts may outlive it: {error}")
+            _warn_once(f"rg runs without a job object, so processes that rg starts may outlive rg: {error}")
         if status := _NT.NtResumeProcess(process):
             raise OSError(f"could not resume {popen.args!r}: status {status & 0xFFFF_FFFF:#010x}")
     finally:
@@ -300,7 +300,7 @@ def _peek_pipe(pipe: IO[bytes]) -> int | None:
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
-    """Return the first bytes of a file that a child writes; do not change the offset, which the child uses, too."""
+    """Return the first `size` bytes of a file that a child writes; keep the offset, because the child uses it, too."""
     handle = _KERNEL.ReOpenFile(msvcrt.get_osfhandle(file.fileno()), _GENERIC_READ, _SHARE_ALL, 0)
     if handle in (None, _HANDLE(-1).value):
         raise _error()

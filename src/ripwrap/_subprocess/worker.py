@@ -1,4 +1,4 @@
-"""A worker process that runs code of this package: it answers requests, and ends with the process that started it.
+"""Worker process that runs code of this package. It answers requests, and ends when its parent process ends.
 
 The process is a new Python that imports one module. A process of `multiprocessing` would import the caller's main
 module again, and run a script without `if __name__ == "__main__"` twice.
@@ -20,11 +20,11 @@ from ripwrap._concurrency import CANCELLED
 from ripwrap._subprocess import Popen, defer_interrupts, kill, start
 
 MAX_MEMORY_BYTES = 2 << 30
-"""Address space of the process in bytes, on systems that can limit it."""
+"""Maximum size of the address space of the process in bytes, on systems that can limit it."""
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
-"""Seconds between the idle timeout and the alarm with which the process ends itself, if its parent has not ended it.
+"""Seconds between the idle timeout and the alarm with which the process ends itself, if its parent has not done so.
 
 The time is long, so that the alarm never ends a process while it works on a request.
 """
@@ -48,8 +48,8 @@ _INHERITED_VARIABLES = frozenset(
         ),  # to unpack grammars
     )
 )
-"""Environment variables that the process inherits. Other variables may hold keys. The process does not inherit them,
-because hostile source may take control of a parser.
+"""Environment variables that the process inherits. Other variables may hold secrets. The process does not inherit them,
+because hostile source code may take control of a parser.
 """
 
 
@@ -65,8 +65,8 @@ class WorkerProcess:
     the task that waits for an answer is cancelled (`CANCELLED`). A lock lets one thread use it at a time. After a fork,
     the forked child starts its own worker process.
 
-    The thread has a reference to this object, so the object is not garbage collected. Its owner must call `kill()` in a
-    finalizer.
+    The thread has a reference to this object, so the object is not garbage collected. The owner of the object must call
+    `kill()` in a finalizer.
     """
 
     def __init__(self, code: str, seconds: float, idle: float) -> None:
@@ -91,7 +91,7 @@ class WorkerProcess:
 
         Args:
             parts: The request.
-            seconds: Time limit for this answer, if it is less than usual.
+            seconds: Time limit for this answer; `None` is the usual limit.
 
         Raises:
             StartError: The process cannot be started.
@@ -104,7 +104,7 @@ class WorkerProcess:
                 if self._process is None:
                     self._start()
                 answer = self._exchange(parts, self._seconds if seconds is None else seconds)
-            except BaseException:  # after a Ctrl-C, the answer may still be in the pipe, so the process is not reused
+            except BaseException:  # after Ctrl-C, the answer may still be in the pipe, so do not reuse the process
                 self.close()
                 raise
             if answer is None:
@@ -163,7 +163,10 @@ class WorkerProcess:
                     self.close()
 
     def _exchange(self, request: Sequence[bytes] | None, seconds: float) -> list[bytes] | None:
-        """Send a request and return the answer; on a timeout or cancellation, kill the process and return None."""
+        """Send a request and return the answer; on a timeout or cancellation, kill the process and return `None`.
+
+        `request` is `None` right after the start: then only read the message that the process is ready.
+        """
         # Reads and writes of pipes block, and on Windows they cannot have a time limit. So a thread watches the clock
         # and kills the process, which ends them.
         process = self._process
@@ -220,7 +223,7 @@ def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: fl
     Args:
         answer: Function that returns the answer to a request.
         seconds: Time limit of the parent for an answer. If the parent was killed, it cannot end a hanging `answer`. So
-            on systems with alarms, this process ends itself after twice that time.
+            this process ends itself after twice that time, on systems with alarms.
         idle: Seconds without a request after which the parent ends this process. If the parent was killed, but a fork
             of the parent holds the pipe open, this process ends itself later, on systems with alarms.
     """
