@@ -157,7 +157,7 @@ class _Reader:
     def _continues(self, closed: Definition, header: str, index: int) -> bool:
         """Return True if a brace opens one more block of the definition `closed`.
 
-        So it is after a type in braces, as in `f(): Promise<{…}> {`, and after member initialisers of C++.
+        This is the case after a type in braces, as in `f(): Promise<{…}> {`, and after member initialisers of C++.
         """
         if self._language.initialisers and (not header or header.lstrip().startswith(",")):
             return True

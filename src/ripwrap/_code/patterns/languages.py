@@ -91,10 +91,10 @@ Language = Braced | Indented | Document
 
 
 def find_definition(definitions: DefinitionPatterns, header: str, *, functions: bool = True) -> NameSpan | None:
-    """Return the kind of the definition that follows a header, and the start and end of its name in the header.
+    """Return the kind of the definition with this header, and the start and end of its name in the header.
 
-    A header is the text before the body of a definition. Return None if no definition follows. If `functions` is False,
-    functions do not count.
+    The header of a definition is the text before its body. Return None if the text is not the header of a definition.
+    If `functions` is False, functions do not count.
     """
     for kind, pattern in definitions:
         if (functions or kind is not Kind.FUNCTION) and (match := pattern.search(header)) is not None:

@@ -159,7 +159,7 @@ def _explain(cause: str) -> str:
     if cause.startswith("Multiple AST nodes"):
         return "it has several statements or expressions; use a pattern with only one"
     if cause.startswith("No AST root"):
-        return "it is empty; use the code to search for"
+        return "it is empty; pass the code to search for"
     if cause.startswith("Standalone multi meta variable"):
         return "it is only a $$$ metavariable; use $NAME, or put it into a larger pattern"
     return cause
