@@ -336,9 +336,9 @@ class Selection:
 
 
 class NameSelection:
-    """Rules that select items which are not files, by their names. Names are matched as if they were paths of files.
+    """Rules that select items by name, for searches of items that are not files.
 
-    Ignore files and limits of the file size have no effect.
+    A name is matched as if it were the path of a file. Ignore files and limits of the file size have no effect.
     """
 
     def __init__(

@@ -133,7 +133,7 @@ def best_rows(
     # BM25 is computed for the whole table. Then `locate` leaves out rows of files that are not searched, and positions
     # decide the order of rows with equal scores. So search for the `wanted` best rows first. Rows that were not found
     # may have the same score as the last row. If fewer than POOL_SIZE of the remaining rows have a better score than
-    # that, search again for four times as many rows.
+    # the last row, search again for four times as many rows.
     while True:
         rows = search(wanted)
         scores: dict[int, float] = dict(rows)

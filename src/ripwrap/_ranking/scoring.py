@@ -355,7 +355,7 @@ class _Proximity:
         self._roots = re.compile(f"(?={any_root})" if any(map(is_unspaced, roots)) else any_root)
 
     def of(self, text: str) -> tuple[float, list[str]]:
-        """Return the proximity of the words in a text, from 0 to 1, and the reasons for it as sentences."""
+        """Return the proximity of the words in a text, from 0 to 1, and the reasons for it as texts."""
         if not self._pairs:
             return 0.0, []
         text = to_nfc(text)

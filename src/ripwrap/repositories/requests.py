@@ -100,7 +100,7 @@ class SearchRequest:
     page_matches: int = PAGE_MATCHES
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[Match]:
-        """Search to the end, and return a page in path order; only then the pages of two searches fit together."""
+        """Search to the end, and return a page in path order; in other orders, pages of two searches may overlap."""
         left = self.page_matches if self.limit is None else min(self.page_matches, self.limit - offset)
         options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
         request = grep_request(self.patterns, cwd, (), left, None, offset, None, options, explain=False)
