@@ -206,5 +206,5 @@ def test_names_of_languages_are_found_and_similar_ones_named() -> None:
     assert find_language("TS") == find_language("typescript") == LANGUAGES["typescript"]
     with pytest.raises(ValueError, match="unknown language 'pyton'; did you mean python"):
         find_language("pyton")
-    with pytest.raises(ValueError, match="known are bash, c,"):
+    with pytest.raises(ValueError, match="known languages are bash, c,"):
         find_language("")

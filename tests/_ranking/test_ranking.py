@@ -114,9 +114,11 @@ def test_too_long_query_words_are_left_out_and_counted() -> None:
     assert (query.words, query.symbols, query.left_out) == (("cookie",), (), 2)
     assert len(query.match) < 100
     assert parse_query("x" * MAX_WORD_CHARS).words == ("x" * MAX_WORD_CHARS,)
-    with pytest.raises(ValueError, match=r"^no word of the query 'x{100}…' has 200 characters or less; ask with"):
+    with pytest.raises(
+        ValueError, match=r"^each word of the query 'x{100}…' has more than 200 characters; use shorter"
+    ):
         parse_query("x" * 100_000)
-    with pytest.raises(ValueError, match=r"^there is no word in the query '[?]{100}…'; ask with"):
+    with pytest.raises(ValueError, match=r"^there is no word in the query '[?]{100}…'; use words"):
         parse_query("?" * 1_000_000)
 
 

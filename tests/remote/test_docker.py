@@ -406,7 +406,7 @@ class TestCommandLine:
              "be combined with --on; leave it out")),
             (["install", "--on", "docker:box", "--dest", "x"], ("--dest is a directory of this machine, and cannot be "
              "combined with --on; leave it out")),
-            (["files", "--on", "docker:gone"], ("docker:gone: docker ended with exit code 1, without an answer of rg: "
+            (["files", "--on", "docker:gone"], ("docker:gone: docker ended with exit code 1, without a result from rg: "
              "Error response from daemon: No such container: gone")),
             (["files", "--on", "docker:box:~/x"], ("--on docker:box:~/x: cwd '~/x' begins with ~, which is not "
              "expanded; leave out '~/', or write './~' for a file name")),

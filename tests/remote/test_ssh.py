@@ -130,7 +130,7 @@ def test_lost_connection_is_an_error(stuck: Path, box: SshHost, there: str, runn
     [rg] = running_in(stuck)
     session = next(one for one in rg.parents() if one.name().startswith("sshd"))
     session.kill()
-    with pytest.raises(RemoteError, match="ssh:box: ssh ended with exit code 255, without an answer of rg"):
+    with pytest.raises(RemoteError, match="ssh:box: ssh ended with exit code 255, without a result from rg"):
         list(found)
     until_blocking(lambda: not running_in(stuck))
 

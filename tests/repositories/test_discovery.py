@@ -56,7 +56,7 @@ def test_only_and_exclude_match_names_and_paths(tree: Path) -> None:
     assert names(f"{tree}/*/*", only="a/*", exclude=str(tree / "b" / "*")) == [native("a/x")]
     assert names(f"{tree}/a/*", exclude=["y"]) == ["x"]
     assert names(f"{tree}/a/*", only=[f"{tree}/a/y"]) == ["y"]
-    with pytest.raises(ValueError, match=r"no root is left of 2 after only=\['z'\] and exclude=\[\]; change"):
+    with pytest.raises(ValueError, match=r"no root of 2 is left after only=\['z'\] and exclude=\[\]; change"):
         Repositories(f"{tree}/a/*", only="z")
 
 

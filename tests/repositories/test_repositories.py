@@ -143,7 +143,7 @@ def test_grep_takes_matches_round_robin(make: Callable[..., Driver], roots: Path
         ("bank", 1, str(roots / "bank")),
         ("shop", 3, str(roots / "shop")),
     ]
-    assert whole.message == "4 matches in 3 files of 2 roots, of 3 roots searched."
+    assert whole.message == "4 matches in 3 files of 2 roots (3 roots searched)."
     page = make().grep("TODO", limit=3, context=0)
     assert [len(one) for one in page] == [1, 2]
     assert page.truncated and page.exact and page.total_matches == 4
@@ -151,7 +151,7 @@ def test_grep_takes_matches_round_robin(make: Callable[..., Driver], roots: Path
         "bank/account.py:3:        return 2  # TODO: interest\n"
         "shop/cart.py:1:# TODO: taxes\n"
         "shop/cart.py:3:    def total(self):  # TODO: discounts\n"
-        "3 of 4 matches in 3 files of 2 roots, of 3 roots searched."
+        "3 of 4 matches in 3 files of 2 roots (3 roots searched)."
     )
     assert [len(one) for one in make().grep("TODO", per_root=1)] == [1, 1]
     none = make().grep("nothing")
@@ -211,8 +211,8 @@ def test_failed_root_is_data_and_the_others_go_on(make: Callable[..., Driver], r
     assert [error.root for error in result.errors] == ["gone", "file"]
     assert result.total_matches == 3 and not result.exact and result.truncated
     assert result.message == (
-        "At least 3 matches in 2 files of 1 root, of 1 root searched. "
-        "2 roots failed or are incomplete, the first: gone: the directory does not exist."
+        "At least 3 matches in 2 files of 1 root (1 root searched). "
+        "2 roots failed completely or in part. First error: gone: the directory does not exist."
     )
     assert [error.root for error in make(*given).rank("cart").errors] == ["gone", "file"]
     assert [type(one) for one in make(*given).count("TODO", order="root")] == [RootError, RootError, RootCount]

@@ -1,4 +1,4 @@
-"""Choose the lines to show around a match in a file: its definition, its block, or a part of these; no I/O."""
+"""Choose the lines to show with a match: the definition or block around the match, or a part of it; no I/O."""
 
 import re
 from bisect import bisect
@@ -12,9 +12,10 @@ from ripwrap._code.patterns.scanner import DIRECTIVE, scan_lines
 
 _HEAD_COST = 2
 _TAIL_COST = 4
-"""Weights for the distance of a line to the first line of a span and to its last line; the distance to the match has
-weight 1. The cost of a line is the smallest of the three weighted distances. `kept_lines()` keeps the lines with the
-lowest cost.
+"""Weights of the distance from a line to the first line (`_HEAD_COST`) and to the last line (`_TAIL_COST`) of a span.
+
+The distance to the match has weight 1. The cost of a line is the smallest of the three weighted distances.
+`kept_lines()` keeps the lines with the lowest cost.
 """
 
 _FUNCTION_WORDS = r"def(?:p|macro)?|fn|fun|func|function|sub|subroutine|proc|procedure"
@@ -66,16 +67,16 @@ class LineSpan(NamedTuple):
 
 
 def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> tuple[Section, LineSpan] | None:
-    """Return the definition that encloses a span, and the lines of the definition with its decorators.
+    """Return the definition around a span, and the lines of the definition with its decorators.
 
-    Return None if the span is at the top level. If several definitions have lines of the span, return the innermost
-    definition at the first line of the span that is in a definition.
+    Return None if no line of the span is in a definition. Otherwise take the first line of the span that is in a
+    definition, and return the innermost definition around this line.
 
     Args:
-        outline: Outline of the file, which knows its definitions.
-        span: Lines to find the definition of.
-        name: Name of the preferred definition. If a definition of this name encloses a line of the span, it is
-            returned.
+        outline: Outline of the file, which finds the definition around a line.
+        span: Lines whose definition is returned.
+        name: Name of the preferred definition. If the innermost definition around a line of the span has this name,
+            return that definition.
     """
     found: Section | None = None
     for number in range(span.first, span.last + 1):
@@ -118,13 +119,13 @@ def definition_kind(path: str, section: Section) -> str:
 def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
     """Return the innermost block around some lines, with the line that opens it and the line that closes it.
 
-    A block is a group of lines indented below a line, or lines in a pair of brackets. The line that opens a block
-    belongs to it. Outside of blocks, return the lines between the blank lines above and below.
+    A block is a line with the deeper indented lines below it, or a pair of brackets with the lines between them.
+    Outside of blocks, return the lines between the nearest blank lines above and below.
 
     Args:
-        path: Path of the file; its name tells the language, whose comments and strings are skipped.
+        path: Path of the file. The file name tells the language, so that comments and strings can be skipped.
         lines: Lines of the file, with or without their ends.
-        span: The lines to look around.
+        span: Lines whose block is returned.
     """
     from ripwrap._code.patterns.languages import Indented, language_patterns  # late: patterns of all languages
 
@@ -140,9 +141,9 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
 def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
     """Choose at most `max_lines` lines of a span to show, and return their numbers.
 
-    The matching lines (`place`) are chosen first, at least one of them. Then lines are chosen at three places: around
-    the match, at the start of the span, and at its end. The start gets half as many lines as each side of the match,
-    and the end a quarter.
+    The matching lines (`place`) are chosen first; one of them is returned even if `max_lines` is 0. Then lines are
+    chosen around the match, at the start of the span, and at the end of the span. The start gets half as many lines as
+    each side of the match. The end gets a quarter as many.
     """
     count = span.last - span.first + 1
     if count <= max_lines:
@@ -154,7 +155,7 @@ def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
         away = min(abs(number - place.first), abs(number - place.last))
         return min(away, (number - span.first) * _HEAD_COST, (span.last - number) * _TAIL_COST), number
 
-    # Only these lines can be chosen: there are at most `max_lines`, and lines further away cost more.
+    # No other line can be chosen: at most `max_lines` lines are chosen, and lines outside of these ranges cost more.
     near = {
         *range(max(place.first - max_lines, span.first), min(place.last + max_lines, span.last) + 1),
         *range(span.first, min(span.first + max_lines, span.last) + 1),
@@ -184,7 +185,7 @@ def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list
         places: Spans of matching lines, in order; they do not overlap.
         windows: Lines to show for each match, with the match itself; in the same order.
     """
-    # Windows are joined first, because a window may also include the places before and after its own.
+    # Windows are joined first, because the window of one match may include the matches before and after it.
     runs: list[LineSpan] = []
     for window in sorted(windows):
         if runs and window.first <= runs[-1].last + 1:
@@ -213,7 +214,7 @@ class _Blocks:
         """Return the first and last line of the smallest block around some lines, or None outside of blocks."""
         indented = self._by_indentation(first, last)
         if indented is not None and indented[0] == first:
-            return indented  # the brackets of a signature would be a smaller block, but are not wanted
+            return indented  # the first line opens this block; the brackets of its signature are not the block to show
         found = [block for block in (indented, self._by_brackets(first, last)) if block]
         return min(found, key=lambda block: block[1] - block[0], default=None)
 
@@ -232,9 +233,8 @@ class _Blocks:
         start = first
         while start > 0 and not self._is_code(start) and not self._source.is_comment(start):
             start -= 1  # the line is blank, or in a string
-        if self._source.is_comment(
-            start
-        ):  # a comment belongs to the code below it, unless the comment is indented deeper
+        if self._source.is_comment(start):
+            # A comment belongs to the code below it, unless the comment is indented deeper.
             indent = max(indentation(self._source.lines[start]), self._indent(self._next(start)))
             header = self._above(start, indent)
         elif self._indent(self._next(start)) > self._indent(start):
@@ -254,7 +254,7 @@ class _Blocks:
         return next((at for at in above if self._is_code(at) and self._indent(at) < indent), -1)
 
     def _whole(self, header: int) -> tuple[int, int]:
-        """Return the first and the last line of the block that a line opens, if the next lines are indented deeper."""
+        """Return the first and the last line of the block that the line `header` opens, according to indentation."""
         begin, indent = header, self._indent(header)
         while _SIGNATURE_END.match(self._code[begin]) or _OPENER_ONLY.match(self._code[begin]):
             above = (at for at in range(begin - 1, -1, -1) if self._is_code(at) and self._indent(at) <= indent)
@@ -291,7 +291,10 @@ class _Blocks:
         return None
 
     def _with_header(self, index: int) -> int:
-        """Return the first line of a block: the line above if the line `index` has only an opening bracket."""
+        """Return the first line of the block that a bracket in line `index` opens.
+
+        If the bracket is alone in its line, the block begins in the line above, if that is code.
+        """
         above = index - 1
         if index and _OPENER_ONLY.match(self._code[index]) and self._is_code(above):
             return above

@@ -21,9 +21,9 @@ class Section(Model, frozen=True):
     Attributes:
         name: Name, qualified by the names of the definitions around it, as in `Shop.add`; or the text of a heading. It
             is empty for a definition without a name.
-        line: Number of the line that defines it, from 1.
-        text: That line without white space at its ends, cut at 200 characters.
-        end_line: Number of its last line.
+        line: Number of the line that defines the section, from 1.
+        text: Text of that line without white space at its ends, cut to 200 characters.
+        end_line: Number of the last line of the section.
     """
 
     name: str

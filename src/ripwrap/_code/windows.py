@@ -11,7 +11,7 @@ MAX_CHUNK_CHARS = 800
 """Maximum number of characters of a chunk; a longer line is a chunk by itself.
 
 Ten results of this size fit into 2,000 tokens of 4 characters. In measurements with sizes from 700 to 1,200, the
-NDCG@10 of a search differs by at most .007.
+quality of the ranking (NDCG@10) differs by at most .007.
 """
 
 _MIN_CHUNK_CHARS = 300
@@ -34,7 +34,7 @@ class Chunk(NamedTuple):
         end: Offset after its last character.
         start_line: Number of its first line, from 1.
         end_line: Number of its last line.
-        symbol: Name of the definition that has these lines; None outside of definitions, or if the file was not parsed.
+        symbol: Name of the definition that contains the lines; None outside of definitions, or without a parser.
     """
 
     start: int
@@ -47,8 +47,8 @@ class Chunk(NamedTuple):
 def window_chunks(text: str) -> Iterator[Chunk]:
     """Split text into chunks, so that each line is in one chunk; empty text has no chunks.
 
-    Each chunk takes as many lines as fit. It is then cut after the last blank line that is followed by a definition, or
-    else after the last blank line, if at least 300 characters remain.
+    Each chunk takes as many lines as fit. The chunk is then cut after a blank line, if at least 300 characters remain:
+    after the last blank line that is followed by a definition, or else after the last blank line.
     """
     newline = "\n\r\n" if "\n\r\n" in text[:MAX_CHUNK_CHARS] else "\n\n"
     start, line, size = 0, 1, len(text)

@@ -24,7 +24,7 @@ class Gaps:
         self._next: int | None = None
 
     def before(self, message: Message) -> bool:
-        """Return whether lines are missing between the message of the last call and `message`."""
+        """Return True if lines of the file are missing between the message of the last call and `message`."""
         if isinstance(message, Begin):
             self._next = None
         if not isinstance(message, (Match, Context)) or message.line_number is None:

@@ -1,11 +1,11 @@
-"""Find git's global ignore file, as rg finds it."""
+"""Find git's global ignore file in the same way as rg."""
 
 import os
 import re
 from collections.abc import Mapping
 
-# The regular expression of ripgrep (`parse_excludes_file()` in `crates/ignore/src/gitignore.rs`), which ignores
-# sections.
+# The regular expression of ripgrep (`parse_excludes_file()` in `crates/ignore/src/gitignore.rs`). It finds the setting
+# in any section of git's configuration.
 _EXCLUDES_FILE = re.compile(rb'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
 
 
@@ -23,14 +23,14 @@ def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
 
 
 def global_ignore_files(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths of files that some version of rg uses as git's global ignore file; that of rg 15.2 first."""
+    """Return the paths that some version of rg uses as git's global ignore file; the path of rg 15.2 comes first."""
     home, settings = _folders(environment)
     named = (_named_in(path, home) for path in config_files(environment))
     return [*filter(None, named), os.path.join(settings, "git", "ignore")]
 
 
 def config_files(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths of git's settings that may name a global ignore file, in the order of `global_ignore_file()`."""
+    """Return the paths of git's configuration files, in the order in which `global_ignore_file()` reads them."""
     variables = os.environ if environment is None else environment
     home, settings = _folders(environment)
     first = variables.get("GIT_CONFIG_GLOBAL")
@@ -50,7 +50,7 @@ def _folders(environment: Mapping[str, str] | None) -> tuple[str, str]:
 
 
 def _named_in(path: str, home: str) -> str | None:
-    """Return the global ignore file that git's settings name, or `None` if they name no file."""
+    """Return the global ignore file that a configuration file of git names; `None` if it names no file."""
     try:
         with open(path, "rb") as file:
             found = _EXCLUDES_FILE.search(file.read())

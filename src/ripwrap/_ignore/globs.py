@@ -4,8 +4,8 @@ The package `pathspec` has the classes of patterns, but translates globs as git 
 points, which `tests/workspace/test_walk.py` compares with rg:
 
 - `{a,b}` are alternatives, and may be nested. They cannot be expanded into several patterns of git, because sixteen
-groups in a row would give 65,536 patterns.
-- `?` and a class match one byte, not one character, and a class may match a slash.
+  groups in a row would give 65,536 patterns.
+- `?` and a class (`[a-z]`) match one byte, not one character, and a class may match a slash.
 - A pattern that matches a directory does not match the files in it. So another rule may include these files.
 - A glob that does not parse is an error with rg's message; git skips it.
 - globset uses an automaton. A regular expression for `*a*a*a*b` can take years, so `SteppingPattern` matches such globs
@@ -32,7 +32,9 @@ _REPEATS = frozenset((_STAR, _PREFIX, _BETWEEN, _SUFFIX))
 
 _SEPARATORS = ("/",) if os.sep == "/" else ("/", os.sep)
 MAX_REGEX_CHOICES = 3
+"""Maximum number of tokens of a regex that can match in more than one way; `SteppingPattern` matches other globs."""
 MAX_NESTED_GROUPS = 50
+"""Maximum depth of nested `{…}` groups."""
 
 
 class SteppingPattern(Pattern):
@@ -87,7 +89,7 @@ def token_regex(tokens: Tokens) -> str:
 
 
 class _Parser:
-    """Parser that takes the same steps as that of globset (`crates/globset/src/glob.rs`), also for unusual globs."""
+    """Parser that takes the same steps as globset's parser (`crates/globset/src/glob.rs`), also for unusual globs."""
 
     def __init__(self, glob: str, *, allow_unclosed: bool) -> None:
         self.glob = glob

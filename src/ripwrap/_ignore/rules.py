@@ -136,7 +136,8 @@ class IgnoreStack:
     """Ignore files from a root down to a directory.
 
     Attributes:
-        levels: Rules of the files of each kind, the deepest file first, each with the length of its directory's path.
+        levels: Rules of the files of each kind, in the order of `KINDS`. The deepest file comes first. With each file
+            comes the length of the path of its directory.
         kinds: Kinds of files that are read.
         ignore_case: True if the case of ASCII letters is ignored.
         require_git: True if git's ignore files apply only inside the repository that has them.

@@ -110,7 +110,7 @@ class Selection:
         """Return the directory of a searched path. The ignore files above it apply, unless an option turns them off.
 
         Args:
-            path: Path.
+            path: Searched path.
             is_new: True if the directory may be missing.
         """
         path = "" if path == os.curdir else path
@@ -142,7 +142,7 @@ class Selection:
         return Folder(path, real, folder.depth + 1, stack, folder.device, above)
 
     def check(self, folder: Folder, name: str) -> tuple[bool, Cause | None]:
-        """Return True if an entry is a directory, and the reason why rg excludes it (`None` if rg searches it)."""
+        """Return a pair: True for a directory, and the reason why rg excludes the entry (`None` if rg searches it)."""
         path = folder.join(name)
         try:
             info = os.lstat(os.path.join(self.cwd, path))
@@ -188,7 +188,7 @@ class Selection:
         return None, None
 
     def allows_new(self, searched: str, parts: Sequence[str]) -> bool:
-        """Return whether a search would read a file if it existed; directories above it may exist.
+        """Return True if a search would read a file that does not exist yet; directories above the file may exist.
 
         Args:
             searched: Path of a directory that is searched; it may be missing.
@@ -215,7 +215,7 @@ class Selection:
         return True
 
     def allows_name(self, path: str, depth: int, *, is_folder: bool) -> bool:
-        """Return whether globs, types, depth and options about hidden files allow a path; ignore files have no effect.
+        """Return True if globs, types, depth and options about hidden files allow a path; ignore files do not count.
 
         Args:
             path: Path with `/` between its names; it need not exist.
@@ -277,7 +277,10 @@ class Selection:
         return None if stat.S_ISREG(info.st_mode) else Cause("special")
 
     def _ignoring(self, folder: Folder, name: str, text: str, *, is_folder: bool) -> Rule | None:
-        """Return the ignore rule that decides. Rules of ignore files outside of the tree are matched with `text`."""
+        """Return the rule of an ignore file that decides about an entry, or `None`.
+
+        Rules of git's global ignore file and of `ignore_file` are matched with `text`, the relative path.
+        """
         stack = folder.stack
         rule = stack.match(match_text(os.path.join(folder.real, name)), is_folder=is_folder)
         if rule is None and stack.git_counts:
@@ -333,7 +336,10 @@ class Selection:
 
 
 class NameSelection:
-    """Rules that select items by their names, as if they were paths of files. There are no ignore files and sizes."""
+    """Rules that select items by name, for searches of items that are not files.
+
+    A name is matched as if it were the path of a file. Ignore files and limits of the file size have no effect.
+    """
 
     def __init__(
         self, options: Mapping[str, Any], types: Mapping[str, Sequence[str]], roots: Sequence[str] = ()
@@ -343,14 +349,14 @@ class NameSelection:
         Args:
             options: See `Selection`.
             types: See `Selection`.
-            roots: Directories that are searched even if a rule excludes them; empty is the top directory.
+            roots: Directories that are searched even if a rule excludes them. The top directory is always searched.
         """
         self._selection = Selection("", {**options, "no_ignore": True}, types)
         self._roots = {"/".join(_parts(root)): True for root in roots}
         self._folders = {"": True, **self._roots}
 
     def selects(self, name: str) -> bool:
-        """Return whether a search of files reads the file of this path."""
+        """Return True if a search of files would read a file with the path `name`."""
         parts = _parts(name)
         above = (len(_parts(root)) for root in self._roots if name.startswith(f"{root}/"))
         return self._selects(parts, max(above, default=0), is_folder=False)
@@ -464,7 +470,7 @@ def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
 
 
 def is_link(info: os.stat_result) -> bool:
-    """Return whether an entry is a link, or a junction of Windows."""
+    """Return True if an entry is a link, or a junction of Windows."""
     if sys.platform == "win32" and info.st_reparse_tag & NAME_SURROGATE_TAG:
         return True
     return stat.S_ISLNK(info.st_mode)

@@ -1,7 +1,7 @@
-"""Rank chunks of files for a query, in the same way with and without an index; no I/O except SQLite.
+"""Rank chunks (parts of files) for a query, in the same way with and without an index; no I/O except SQLite.
 
 - `query` parses a query into words and symbols, and splits text of files into words for FTS5.
-- `selection` chooses the files to read if there is no index, by the number of matches of each word.
+- `selection` chooses the files to read if there is no index, by the number of matches of each word in each file.
 - `document` decodes the bytes of a file, and converts a ranked chunk to a result.
 - `fts` stores chunks in SQLite's FTS5, and returns the best chunks by BM25 (the pool).
 - `scoring` ranks the chunks of the pool.

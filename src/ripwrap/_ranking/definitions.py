@@ -81,7 +81,7 @@ def has_definition(text: str, symbol: str) -> bool:
 
 
 def definition_lines(text: str, symbol: str) -> Iterator[int]:
-    """Yield the index of each line with a definition of a name."""
+    """Yield the index, from 0, of each line with a definition of a name."""
     text = "\n" + to_nfc(text)
     if symbol in text:
         behind = 0
@@ -92,7 +92,7 @@ def definition_lines(text: str, symbol: str) -> Iterator[int]:
 
 
 def _definitions(text: str) -> Iterator[Definition]:
-    """Yield the definitions in a text, kind by kind; the caller must put a line end before the text."""
+    """Yield the definitions in a text, one kind after another. The text must begin with an additional line end."""
     yield from _declarations(text)
     for found in _MACRO.finditer(text):
         yield Definition(found.start(), found.end(), found[1])

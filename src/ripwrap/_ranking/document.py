@@ -24,9 +24,9 @@ class SourceText:
 
     Attributes:
         path: Path, as rg prints it.
-        text: Text; bytes that are not UTF-8 are lone surrogates.
-        exact: True if the file is UTF-8.
-        marked: True if the file has a byte order mark. If False, the bytes of the file are its text in UTF-8.
+        text: Text. A byte that is not UTF-8 is a lone surrogate.
+        exact: True if the text has no lone surrogates.
+        marked: True if the file has a byte order mark. If False, the file contains `text` in UTF-8.
     """
 
     path: str
@@ -42,17 +42,17 @@ class SourceText:
         return NearbyOutline(self.path, self.text.split("\n"))
 
     def name_at(self, line: int) -> str:
-        """Return the name of the definition around a line, from 1; empty at the top level."""
+        """Return the name of the definition around a line (counted from 1); empty at the top level."""
         section = self.sections.enclosing(line)
         return "" if section is None else section.name
 
     def readable(self, piece: str) -> str:
-        """Return a part of the text without lone surrogates."""
+        """Return a part of the text, with replacement characters for lone surrogates."""
         return piece if self.exact else text_of(raw_bytes(piece))
 
 
 def cut_to_limit(raw: bytes) -> bytes:
-    """Cut bytes of a file to `MAX_FILE_BYTES`, at the end of a line if there is one."""
+    """Cut the bytes of a file to `MAX_FILE_BYTES`, at the end of a line if possible."""
     if len(raw) <= MAX_FILE_BYTES:
         return raw
     cut = raw.rfind(b"\n", 0, MAX_FILE_BYTES) + 1 or MAX_FILE_BYTES
@@ -83,7 +83,7 @@ def to_ranked_chunk(
     symbol: str | None = None,
     name_at: Callable[[int], str] | None = None,
 ) -> RankedChunk:
-    """Return a result, with the name of the definition around the most relevant line of the chunk.
+    """Convert a ranked chunk to a result, with the name of the definition around the most relevant line of the chunk.
 
     Args:
         query: Query.

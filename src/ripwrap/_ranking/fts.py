@@ -1,4 +1,4 @@
-"""Store chunks in SQLite's full-text search, and select a pool of the best chunks for a query."""
+"""Store chunks in SQLite's full-text search, and select the best chunks for a query, called the pool."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,10 @@ need it (https://www.sqlite.org/fts5.html#the_detail_option).
 """
 
 LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int]]]"
-"""Function that maps row ids to (file key, position), and drops rows outside of the view; positions can be sorted."""
+"""Function that maps ids of rows to pairs (key of the file, position in the file), which can be sorted.
+
+It leaves out rows of files that the caller does not search.
+"""
 
 T = TypeVar("T")
 
@@ -42,7 +45,7 @@ SELECT_BM25 = f"SELECT rowid, -bm25(fts, {PATH_WEIGHT}, 1.0) AS score FROM fts W
 
 
 def open_memory_database() -> "Connection":
-    """Open a database in memory with the table, for one thread.
+    """Open a database in memory with the table `fts`, for use in one thread.
 
     Raises:
         RipwrapError: This Python has no SQLite, or one without FTS5.
@@ -87,7 +90,7 @@ def bm25_pool(
     Args:
         database: Database with the table.
         query: Query.
-        locate: Function that says where rows are; rows that it drops do not count.
+        locate: Function that returns the files and positions of rows; rows that it leaves out do not count.
         depth: Number of best rows in which further files are looked for, as a multiple of `POOL_SIZE`.
     """
     statement = SELECT_BM25 + " ORDER BY score DESC, rowid LIMIT ?"
@@ -120,16 +123,17 @@ def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], in
 def best_rows(
     search: Callable[[int], list[tuple[int, float]]], locate: LocateRows, wanted: int = POOL_DEPTH * POOL_SIZE
 ) -> list[tuple[int, float]]:
-    """Return the best rows, and the best row of each further file.
+    """Return the `POOL_SIZE` best rows, and then the best row of each further file.
 
     Args:
         search: Function that takes a number, and returns that many rows with their BM25, the best row first.
-        locate: Function that says where rows are; rows that it drops do not count.
-        wanted: Number of best rows to return; more are searched if needed.
+        locate: Function that returns the files and positions of rows; rows that it leaves out do not count.
+        wanted: Number of rows to search for at first. More rows are searched for if needed.
     """
-    # BM25 is computed for the whole table; then `locate` drops rows of other views and sorts rows with equal scores. So
-    # search for the `wanted` best rows first. Search again for four times as many as long as further rows may have the
-    # same score as the last row, and fewer than POOL_SIZE rows of the view have a better score.
+    # BM25 is computed for the whole table. Then `locate` leaves out rows of files that are not searched, and positions
+    # decide the order of rows with equal scores. So search for the `wanted` best rows first. Rows that were not found
+    # may have the same score as the last row. If fewer than POOL_SIZE of the remaining rows have a better score than
+    # the last row, search again for four times as many rows.
     while True:
         rows = search(wanted)
         scores: dict[int, float] = dict(rows)

@@ -1,4 +1,4 @@
-"""Find words of a query in a path, and weigh down kinds of files that queries rarely ask for, such as tests; no I/O."""
+"""Find words of a query in a path, and lower the scores of files that queries rarely ask for (tests, for example)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -99,11 +99,11 @@ class PathWords(NamedTuple):
 
 
 def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
-    """Return the factor for the score that chooses files to read; below 1 for kinds that queries rarely ask for.
+    """Return the factor for the score that chooses files to read; below 1 for files that queries rarely ask for.
 
     Args:
         path: Path of the file.
-        query: Query; kinds that it asks for keep the factor 1.
+        query: Query. Kinds of files that the query asks for keep the factor 1.
         defining: True if the file defines a symbol of the query; a package's `__init__` then keeps the factor 1.
     """
     weight = 1.0
@@ -119,7 +119,7 @@ def path_penalty(path: str, query: Query, *, defining: bool = False) -> tuple[fl
 
     Args:
         path: Path of the file.
-        query: Query; kinds that it asks for have no penalty.
+        query: Query. Kinds of files that the query asks for have no penalty.
         defining: True if the file defines a symbol of the query; a package's `__init__` then has no penalty.
     """
     kinds = _kinds(path, query, defining=defining)
@@ -164,7 +164,7 @@ def match_path(path: str, words: tuple[str, ...]) -> PathWords:
 
 
 def _alike(words: tuple[str, ...], names: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return those of the words that occur, in any form, in any of the names."""
+    """Return the words that occur, in any form, in any of the names."""
     found = set(chain.from_iterable(_alike_one(words, name) for name in names))
     return [word for word in words if word in found]
 

@@ -27,7 +27,7 @@ _MIN_STEM_CHARS = 3
 
 _CAMEL_CASE = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")
 _KINDS = bytes.maketrans(f"{ascii_letters}{digits}".encode(), b"a" * 26 + b"A" * 26 + b"0" * 10)
-"""Table for `bytes.translate()`: `A` for a capital letter, `a` for a small one, `0` for a digit."""
+"""Table for `bytes.translate()`: `A` for an uppercase letter, `a` for a lowercase letter, `0` for a digit."""
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?P<call>\(\))?")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")
@@ -131,9 +131,9 @@ def parse_query(text: str) -> Query:
         said = repr(text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "…")
         if every:
             raise ValueError(
-                f"no word of the query {said} has {MAX_WORD_CHARS} characters or less; ask with shorter ones"
+                f"each word of the query {said} has more than {MAX_WORD_CHARS} characters; use shorter words"
             )
-        raise ValueError(f"there is no word in the query {said}; ask with words or names that may be in the text")
+        raise ValueError(f"there is no word in the query {said}; use words or names that may be in the files")
     names = _unique(_SEPARATOR.split(symbol.removesuffix("()"))[-1] for symbol in symbols)
     short = tuple(name for name in names if len(name) <= MAX_WORD_CHARS)[:MAX_QUERY_WORDS]
     kept = _most_telling(telling, short)
@@ -203,7 +203,7 @@ def _after_space(found: re.Match[str]) -> str:
 
 
 def _may_have_camel_case(text: str) -> bool:
-    """Return False if a text cannot have identifiers in camel case, as most of C; five times as fast as the pattern."""
+    """Return False if a text has no identifiers in camel case; True if it may have some. Faster than the pattern."""
     if not text.isascii():
         return True
     kinds = text.encode().translate(_KINDS)
@@ -235,7 +235,8 @@ def _script_runs(part: str) -> Iterator[str]:
 def rough_stem(word: str) -> str:
     """Return the beginning that all forms of a word have in common, such as `pars` for `parse` and `parsing`.
 
-    The result may be too short. It is less exact than the Porter stems of FTS5, which suffices to choose files to rank.
+    The result may be too short: it is less exact than the Porter stems of FTS5. To choose the files to rank, it is
+    exact enough.
     """
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS:

@@ -68,7 +68,7 @@ _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
 _LEAST_WORTH = 0.1
 """Weight of a word that every file has; it is above 0, so that the word still counts in names."""
 _VECTOR_RANKS = 50
-"""Number of files that get a similarity above 0: those that are most similar to the query."""
+"""Number of files that get a similarity above 0: the files that are most similar to the query."""
 _REPEAT_FACTOR = 0.25
 """Factor of a chunk's score for each better chunk of its file."""
 
@@ -156,7 +156,7 @@ class _File:
         defined: Map from a chunk to the symbol of the query that the chunk defines.
         named: True if the file is named like the symbol that it defines.
         words: Words of the query in its path.
-        kinds: Kinds to which the file belongs, and which the query does not ask for.
+        kinds: Kinds of the file, such as test code, that the query does not ask for.
         near: Proximity of words in each of its best chunks, with the pairs of words that are near each other.
     """
 
@@ -196,8 +196,8 @@ def rank_candidates(
     Args:
         query: Query.
         pool: Chunks to choose from.
-        limit: Maximum number of chunks.
-        worths: Weight of each word of the query, see `word_worths()`; `None` is 1 for each.
+        limit: Maximum number of chunks; `None` is no limit.
+        worths: Weight of each word of the query, see `word_worths()`; `None` means 1 for each word.
         vector_weight: Weight of embeddings, from 0 to 1. The weight of BM25 is 1 for values up to 0.5, and then falls
             to 0.
     """
@@ -255,7 +255,7 @@ def _file_key(file: _File) -> tuple[float, str]:
 
 
 def _group(query: Query, pool: Sequence[Candidate]) -> list[_File]:
-    """Return the files of a pool."""
+    """Group the chunks of a pool by file."""
     chunks: dict[str, list[Candidate]] = defaultdict(list)
     for candidate in sorted(pool, key=lambda chunk: (-chunk.bm25, -(chunk.cosine or 0.0), chunk.start_line)):
         chunks[candidate.path].append(candidate)
@@ -273,7 +273,7 @@ def _add_definitions(file: _File, query: Query) -> None:
 
 
 def _asks_for_definition(query: Query) -> bool:
-    """Return True if a query is a name and not a topic; False for a lowercase word such as `response`, if unclear."""
+    """Return True if a query is a name and not a topic. A lowercase word such as `response` counts as a topic."""
     text = query.text.strip()
     return query.symbolic and not (text.isalpha() and text.islower())
 
@@ -355,7 +355,7 @@ class _Proximity:
         self._roots = re.compile(f"(?={any_root})" if any(map(is_unspaced, roots)) else any_root)
 
     def of(self, text: str) -> tuple[float, list[str]]:
-        """Return the proximity in a text, from 0 to 1, and its reasons."""
+        """Return the proximity of the words in a text, from 0 to 1, and the reasons for it as texts."""
         if not self._pairs:
             return 0.0, []
         text = to_nfc(text)
@@ -456,6 +456,6 @@ def count_words(query: Query, texts: Iterable[str]) -> list[int]:
 
 
 def _count_words(query: Query, prepared: Iterable[str]) -> list[int]:
-    """Do what `count_words()` does, for texts in lower case without camel case."""
+    """Return the number of words of the query for each text; texts must be in lower case, with camel case split."""
     roots = [rough_stem(word) for word in query.words]
     return [[root in text for root in roots].count(True) for text in prepared]

@@ -1,4 +1,4 @@
-"""Choose the files to read, by the number of matches of each word of a query in them; no I/O."""
+"""Choose the files to read, by the number of matches of each word of a query in each file; no I/O."""
 
 import math
 import re
@@ -46,12 +46,13 @@ def choose_files(
         limit: Maximum number of files.
     """
     # BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), with bytes for the
-    # length of a document, and log(1 + N/n) for the inverse document frequency, which is positive for every word:
+    # length of a document, and worth = log(1 + N/n) for the inverse document frequency, which is positive for every
+    # word:
     #
-    #     worth(word) * hits / (hits + k1 * (1 - b + b * size / mean size))
+    #     worth * matches / (matches + k1 * (1 - b + b * size / mean size))
     #
-    # A word in text and path adds at most 2 * worth(word). So adding `most` puts files with a possible definition
-    # first.
+    # A word that is in the text and in the path adds at most 2 * worth. So adding `most` puts files with a possible
+    # definition first.
     worth = {stem: math.log(1 + total / number) for stem, number in files_with.items() if stem != DEFINITION_TERM}
     most = 2 * sum(worth.values())
     mean = sum(sizes.values()) / max(len(sizes), 1) or 1.0

@@ -32,7 +32,7 @@ def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, 
         cwd: Directory on the host.
         code: Exit code of the local program.
         stderr: Its stderr.
-        advice: What to do; empty if the stderr says it.
+        advice: Step that the caller can take; empty if `stderr` says enough.
     """
     if code in _CWD_ERRORS:
         kind, number, wrong = _CWD_ERRORS[code]
@@ -40,13 +40,13 @@ def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, 
     shown = _end_of(stderr)
     if watchdog.returncode(code) in NOT_STARTED:
         return BinaryNotFoundError(
-            f"rg cannot be run on {host} any more: {shown}. The next search looks for another rg on that host"
+            f"rg cannot be run on {host} any more: {shown}. Search again, to look for another rg on that host"
         )
     if code in INSTALL_ERRORS:
         text = f"{INSTALL_ERRORS[code]} on {host}: {shown}".removesuffix(": ")
         return RemoteError(text, argv=argv, returncode=code, stderr=stderr)
     ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    text = f"{host}: {os.path.basename(argv[0])} {ended}, without an answer of rg"
+    text = f"{host}: {os.path.basename(argv[0])} {ended}, without a result from rg"
     message = f"{text}: {shown}" if shown else text
     return RemoteError(message, argv=argv, returncode=code, stderr=stderr, hint=advice)
 

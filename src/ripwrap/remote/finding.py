@@ -77,10 +77,10 @@ class RemoteRg(RgBinary):
 
 @dataclass(frozen=True, slots=True)
 class RemoteCandidate:
-    """An rg on a host, which may be too old, or another program.
+    """A program on a host that may be a usable rg; it may be too old, or another program.
 
     Attributes:
-        source: Step that found it.
+        source: Place where it was found: `cache`, `PATH` or `argument`.
         path: Absolute path on the host.
         about: Output of `--version`.
     """
@@ -125,7 +125,7 @@ def choose(answer: Answer, named: str | None, host: str) -> RemoteRg:
 
     Args:
         answer: Platform and rgs of the host.
-        named: Path or name that the caller gave; `None` if there is none.
+        named: Path or name of the rg that the caller passed; `None` if the caller passed no rg.
         host: Name of the host, for errors.
 
     Raises:
@@ -143,7 +143,9 @@ def choose(answer: Answer, named: str | None, host: str) -> RemoteRg:
         reasons.append(f"  {candidate.path}: {wrong}")
     if named is not None:
         seen = "\n".join(reasons) or f"  {named}: no such program"
-        raise BinaryError(f"the given rg cannot be used on {host}:\n{seen}\nPass another rg, or none to look for one.")
+        raise BinaryError(
+            f"the given rg cannot be used on {host}:\n{seen}\nPass another rg, or pass no rg to look for one."
+        )
     seen = "\n".join(reasons) or "  no rg in its PATH, and none that ripwrap has installed"
     raise BinaryNotFoundError(
         HintedText(

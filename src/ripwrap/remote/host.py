@@ -1,4 +1,4 @@
-"""Base class of hosts: find, run and install rg on a host, and tell which failures are those of the connection."""
+"""Base class of hosts: find, run and install rg on a host, and distinguish failures of rg and of the connection."""
 
 import functools
 import os
@@ -159,7 +159,7 @@ class Host(ABC):
         Raises:
             RemoteError: The host cannot be reached, or cannot store the file.
             BinaryError: rg does not run on the host, or `source` cannot be read.
-            UnsupportedPlatformError: This version has no release for the host.
+            UnsupportedPlatformError: This version of rg has no release for the platform of the host.
             DownloadFailedError: See `ripwrap.binary.install()`.
             TimeoutError: The call took more than `timeout` seconds.
         """
@@ -186,7 +186,7 @@ class Host(ABC):
         timeout: float = INSTALL_SECONDS,
         progress: Progress | None = None,
     ) -> RemoteRg:
-        """Do what `install()` does, blocking."""
+        """Install rg on the host, like `install()`, but blocking. The arguments and errors are the same."""
         check_timeout(timeout)
         give_up = time.monotonic() + timeout
         there = self._ask(None, timeout if timeout <= FIND_SECONDS else None).platform

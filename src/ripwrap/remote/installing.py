@@ -16,7 +16,7 @@ NO_HOME, NOT_STORED, CUT_OFF, WRONG_HASH, DOES_NOT_RUN, NOT_RG = 50, 51, 52, 53,
 INSTALL_ERRORS = {
     NO_HOME: "rg was not installed, because the user has no home directory",
     NOT_STORED: "rg could not be stored",
-    CUT_OFF: "rg was not installed, because the connection ended too early,",
+    CUT_OFF: "rg was not installed, because the connection ended too early",
     WRONG_HASH: "rg was not installed, because it arrived with another SHA-256",
     DOES_NOT_RUN: "rg was not installed, because it does not run",
     NOT_RG: "the program was not installed, because it is not ripgrep: --version gave another text",
@@ -82,7 +82,9 @@ class Source:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
                 return cls(os.fspath(path), file.tell(), digest)
         except OSError as error:
-            raise BinaryError(f"source {os.fspath(path)} cannot be read: {error.strerror}; pass a program") from error
+            raise BinaryError(
+                f"source {os.fspath(path)} cannot be read: {error.strerror}; pass a program file"
+            ) from error
 
     def open(self) -> IO[bytes]:
         """Open the file for the stdin of a child process."""

@@ -34,15 +34,15 @@ _CONTAINER = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
-_NO_KEY = "Load a key into ssh-agent, or set IdentityFile in the configuration of ssh; no password is asked for."
+_NO_KEY = "Load a key into ssh-agent, or set IdentityFile in the configuration of ssh; ssh must not ask for a password."
 _SSH_ADVICE = (
     ("Permission denied (", _NO_KEY),
-    ("Host key verification failed", "Connect once with ssh by hand and check the key of the host."),
+    ("Host key verification failed", "Connect once with ssh in a terminal, and check the key of the host."),
     ("Could not resolve hostname", "Check the name of the host."),
 )
 """Error messages of ssh, each with advice."""
 
-_NO_SHELL = "The shell of the login must be like sh, e.g. bash, zsh or fish, on a POSIX system."
+_NO_SHELL = "The host must be a POSIX system, and the login shell must be like sh, e.g. bash, zsh or fish."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class SshHost(Host):
     Attributes:
         host: Host name, alias of the configuration of ssh, or `user@host`.
         options: Options of ssh, as `-o` takes them, in the order of their names.
-        config: Configuration file of ssh; empty is the user's.
+        config: Configuration file of ssh; empty is the configuration of the user.
         program: The ssh to run.
     """
 
@@ -83,7 +83,7 @@ class SshHost(Host):
         return len(quote(os.fsencode(argument))) + 1
 
     def advice(self, code: int, stderr: str) -> str:
-        """Return advice about an ssh that failed."""
+        """Return advice about a failure of ssh; empty if the message of ssh says enough."""
         if code != 255:
             return "" if code < 0 else _NO_SHELL
         return next((advice for text, advice in _SSH_ADVICE if text in stderr), "")
@@ -95,7 +95,7 @@ class Container(Host):
 
     Attributes:
         container: Name or id.
-        user: User to run rg as, e.g. `1000:1000`; empty is that of the container.
+        user: User that runs rg, e.g. `1000:1000`; empty is the default user of the container.
         program: The docker or podman to run.
     """
 
@@ -118,7 +118,7 @@ class Container(Host):
         return len(os.fsencode(argument)) + 1
 
     def advice(self, code: int, stderr: str) -> str:  # noqa: ARG002 - for ssh
-        """Return advice about a docker that failed."""
+        """Return advice about a failure of docker; empty if the message of docker says enough."""
         return "The container needs a POSIX shell, sh, in its PATH." if code in (126, 127) else ""
 
 
@@ -142,7 +142,7 @@ def ssh(
         options: Options of ssh (ssh_config(5)), e.g. `{"Port": 2222}`. They override the options of ripwrap:
             `BatchMode=yes`, `ConnectTimeout=10`, `ServerAliveInterval=15`, `LogLevel=ERROR` and no forwardings. Pass
             only options that you trust, because some of them start programs.
-        config: Configuration file of ssh; `None` is the user's.
+        config: Configuration file of ssh; `None` is the configuration of the user.
         program: The ssh to run, a path or a name in PATH.
 
     Raises:
@@ -176,7 +176,7 @@ def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = 
         name: Name or id of the container.
         cwd: Directory in the container; searches are relative to it. A relative path starts at the working directory of
             the container. `~` is not expanded.
-        user: User to run rg as, e.g. `1000:1000`; empty is that of the container.
+        user: User that runs rg, e.g. `1000:1000`; empty is the default user of the container.
         program: The program to run, a path or a name in PATH, such as `podman`.
 
     Raises:
@@ -185,7 +185,7 @@ def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = 
     """
     check_system()
     if not _CONTAINER.fullmatch(name):
-        raise ValueError(f"the name of a container has letters, digits, '_', '.' and '-', got {name!r}")
+        raise ValueError(f"the name of a container may have only letters, digits, '_', '.' and '-', got {name!r}")
     if user and not re.fullmatch(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]*(:[a-zA-Z0-9_.-]+)?", user):
         raise ValueError(f"user must be like 1000, 1000:1000 or name, got {user!r}")
     return Container(container=name, cwd=check_directory(os.fspath(cwd)), user=user, program=os.fspath(program))

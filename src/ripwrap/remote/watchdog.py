@@ -16,18 +16,25 @@ NAME = "ripwrap"
 """Name of the scripts in messages of the shell (`$0`)."""
 
 CWD_MISSING, CWD_NO_DIRECTORY, CWD_DENIED = 40, 41, 42
+"""Exit codes of the script if the directory is missing, is not a directory, or cannot be entered."""
+
 ENDED = 160
 """Exit code of the script if rg exited with 0; the next numbers are for the exit codes 1 to 30 of rg."""
 
 MAX_CODE = 30
+"""Highest exit code of rg that is mapped in this way."""
+
 SIGNALLED = 72
 """Number that the script adds to the shell's exit code (129 and more) if a signal killed rg."""
 
 MAX_SIGNALLED = 180
+"""Highest exit code of the shell to which `SIGNALLED` is added."""
+
 OTHERS = {101: 198, 126: 196, 127: 197}
 """Exit codes of the script for a panic of rg, and for a shell that cannot run or find rg."""
 
 UNKNOWN = 199
+"""Exit code of the script for any other exit code of rg."""
 
 _CASES = " ".join(f"{code}) exit {other} ;;" for code, other in OTHERS.items())
 

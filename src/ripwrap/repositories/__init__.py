@@ -1,4 +1,4 @@
-"""Many directories that are searched with one call, here or on other machines: `Repositories` and its results."""
+"""Search many directories with one call, on this machine or on others: `Repositories` and the models of its results."""
 
 from ripwrap.repositories.core import Repositories
 from ripwrap.repositories.models import (

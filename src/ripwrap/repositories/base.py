@@ -78,7 +78,8 @@ class BaseRepositories:
             concurrency: Maximum number of roots that are searched at a time. `None` is the limit of
                 `limit_processes()`. With an executor, `None` is 32, because the executor limits its workers itself.
             retries: Number of times that a root is sent to the executor again after its worker was lost.
-            rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one, on each worker.
+            rg: The rg to run: a path, or a bare name to find in PATH. `None` finds an rg, with an executor on each
+                worker.
             lease_folder: Directory for a small file that exists as long as an operation with an executor runs. When the
                 file is removed, workers that can see its directory end their rg. `None` is the directory for temporary
                 files, which only workers on this machine can see.
@@ -105,7 +106,7 @@ class BaseRepositories:
 
     @classmethod
     def below(cls, directory: StrPath, *, max_depth: int | None = None, **settings: Any) -> Self:
-        """Find the git repositories in a directory, without repositories inside of another one.
+        """Find the git repositories in a directory, without repositories inside of another repository.
 
         A repository is a directory with an entry `.git`. Its name is its path in `directory`. Links are not followed.
         Directories that cannot be read are logged as warnings.
@@ -309,7 +310,7 @@ class TermsQuestion:
     options: FileOptions
 
     def read_tasks(self, chosen: Sequence[str]) -> list[Task[tuple[str, bytes]]]:
-        """Return the tasks that read the chosen files, one for each root that has any."""
+        """Return the tasks that read the chosen files: one task for each root with a chosen file."""
         files: dict[str, list[str]] = {}
         for key in chosen:
             root, path = self.terms.place(key)

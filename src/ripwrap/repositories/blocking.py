@@ -50,7 +50,7 @@ class Repositories(BaseRepositories):
 
     ```text
     demo/shop/cart.py:5:    # TODO: taxes
-    1 of 2 matches in 2 files of 1 root, of 1 root searched.
+    1 of 2 matches in 2 files of 1 root (1 root searched).
     ```
 
     Memory is bounded: a new root starts only when another root ends, and roots wait until the caller takes their
@@ -107,7 +107,7 @@ class Repositories(BaseRepositories):
     ) -> Generator[RootFile | RootError]:
         """List the files of all roots. The files of one root are yielded one after another, in path order.
 
-        Args and errors are those of `search()`.
+        The arguments and errors are the same as for `search()`.
         """
         return self._stream(self._files_question(per_root, limit, order, timeout, on_progress, options))
 
@@ -120,9 +120,9 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Generator[RootCount | RootError]:
-        """Count the matching lines of all roots, and yield a number for each root, even if it is 0.
+        """Count the matching lines of all roots, and yield a number for each root, even if the number is 0.
 
-        Args and errors are those of `search()`.
+        The arguments and errors are the same as for `search()`.
         """
         return self._stream(self._count_question(pattern, order, timeout, on_progress, options))
 
@@ -146,15 +146,15 @@ class Repositories(BaseRepositories):
             pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
             per_root: Maximum number of matches of a root on the page; `None` is no limit.
             limit: Maximum number of matches on the page; `None` returns all and holds them in memory.
-            timeout: Seconds for each root, or shard; `None` is no limit. Matches that were found before the limit are
-                returned.
-            shards: Number of parts into which each root is split and which are searched separately, for roots that take
-                long on one machine. The split is by the sizes of the files; files of one directory stay together. The
-                result does not depend on it.
+            timeout: Seconds for each root, or for each shard; `None` is no limit. Matches that were found before the
+                limit are returned.
+            shards: Number of parts (shards) of each root. The parts are searched separately, so that a large root can
+                be searched by several workers. Roots are split by the sizes of the files, and the files of a directory
+                stay together. The number of shards does not change the result.
             on_progress: Function that is called with the number of roots that have ended, and the number of all roots.
             **options: rg's flags; see `SearchOptions`. The default context is 2 lines.
 
-        Raises what `search()` raises.
+        Raises the same errors as `search()`.
         """
         question = self._page_question(pattern, per_root, limit, timeout, shards, options)
         if shards > 1:
@@ -192,7 +192,7 @@ class Repositories(BaseRepositories):
             **options: rg's flags; see `FileOptions`. Hidden files are searched only with `hidden=True`, and links are
                 followed only with `follow=True`.
 
-        Raises what `ripwrap.rank()` raises. Errors of a single root are not raised; they are in `errors`.
+        Raises the same errors as `ripwrap.rank()`. Errors of a single root are not raised; they are in `errors`.
         """
         question = self._terms_question(query, limit, timeout, options)
         errors: dict[str, list[RootError]] = {}
@@ -235,7 +235,7 @@ class Repositories(BaseRepositories):
         Args:
             **settings: Settings of all indexes: `chunker`, `embedder`, `hybrid_weight`, `workers`; see `Index`.
 
-        Raises what `Index()` raises.
+        Raises the same errors as `Index()`.
         """
         from ripwrap.index.blocking import Index
 

@@ -44,7 +44,7 @@ class Progress:
         self._report = report
 
     def end(self, number: int) -> bool:
-        """Process the end of a task; return True if it was the last one of its root."""
+        """Process the end of a task; return True if it was the last task of its root."""
         name = self._roots[number]
         self._left[name] -= 1
         if self._left[name]:
@@ -152,14 +152,16 @@ class MatchesCollector:
         if self._matches:
             least = "" if self._exact else "at least "
             numbers = f"{least}{plural(self._matches, 'match', 'es')} in {plural(self._files, 'file')}"
-            numbers += f" of {plural(self._matched, 'root')}, of {searched} searched"
+            numbers += f" of {plural(self._matched, 'root')} ({searched} searched)"
             shown = f"{self._held} of " if self._matches > self._held else ""
             text = f"{shown}{numbers}"
         else:
             text = f"no matches in {searched}"
         sentences = [text[0].upper() + text[1:] + "."]
         if errors:
-            sentences.append(f"{plural(len(self.errors), 'root')} failed or are incomplete, the first: {errors[0]}.")
+            sentences.append(
+                f"{plural(len(self.errors), 'root')} failed completely or in part. First error: {errors[0]}."
+            )
         return " ".join(sentences)
 
 

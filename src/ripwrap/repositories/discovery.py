@@ -1,4 +1,4 @@
-"""Find the roots to search, and name them."""
+"""Find the roots to search, and give them names."""
 
 import glob
 import logging
@@ -48,12 +48,12 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
     kept = [root for root in roots if (not only or _matches(root, only)) and not _matches(root, exclude)]
     if not kept:
         given = f"only={list(only)!r} and exclude={list(exclude)!r}"
-        raise ValueError(f"no root is left of {len(roots)} after {given}; change one of them")
+        raise ValueError(f"no root of {len(roots)} is left after {given}; change one of these globs")
     return kept
 
 
 def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterator[str]:
-    """Yield the git repositories in a directory, in path order; skip repositories inside of another one.
+    """Yield the git repositories in a directory, in path order; skip repositories inside of another repository.
 
     A directory with an entry `.git` is a repository. The entry may be a file (in a worktree or submodule). Links are
     not followed. Directories that cannot be read are logged as warnings.
@@ -108,7 +108,7 @@ def _expand(place: StrPath) -> list[str]:
         return [path]
     found = sorted(os.path.abspath(match) for match in glob.iglob(path, recursive=True) if os.path.isdir(match))
     if not found:
-        raise FileNotFoundError(f"no directory matches {os.fspath(place)!r}")
+        raise FileNotFoundError(f"no directory matches {os.fspath(place)!r}; correct the glob")
     return found
 
 

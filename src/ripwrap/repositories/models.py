@@ -99,7 +99,7 @@ class RootCount(Model, frozen=True):
         root: Name of the root.
         count: Number of matching lines.
         files: Number of files with a matching line.
-        worker: Process that has counted; `None` without an executor.
+        worker: Process that counted the lines; `None` without an executor.
     """
 
     type: Literal["count"] = "count"
@@ -170,7 +170,7 @@ class RepositoriesResult(Model, frozen=True):
         return sum(map(len, self.roots))
 
     def __bool__(self) -> bool:
-        """Return whether there is a match, on this page or not."""
+        """Return True if there is a match, on this page or not."""
         return self.total_matches > 0
 
     # See `GrepResult.__iter__()`.

@@ -46,7 +46,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[T_co]):
-    """Part of an answer.
+    """Part of the answer to a request.
 
     Attributes:
         items: Results.
@@ -63,7 +63,7 @@ class Request(Protocol[T_co]):
     """Question about one root."""
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T_co]:
-        """Return one or more results from `offset` on; none only if there are no more."""
+        """Return the part of the answer after `offset` results; it has no results only if there are no more."""
         ...
 
     def stream(self, cwd: str, rg: Rg) -> "AsyncGenerator[Found[T_co]]":
@@ -100,7 +100,7 @@ class SearchRequest:
     page_matches: int = PAGE_MATCHES
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[Match]:
-        """Search to the end, and return a page in path order: in other orders, pages of two searches may not fit."""
+        """Search to the end, and return a page in path order; in other orders, pages of two searches may overlap."""
         left = self.page_matches if self.limit is None else min(self.page_matches, self.limit - offset)
         options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
         request = grep_request(self.patterns, cwd, (), left, None, offset, None, options, explain=False)
@@ -251,7 +251,7 @@ class TermsRequest(_Whole[FileTerms]):
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest(_Whole["tuple[str, bytes]"]):
-    """Request for the contents of files of a root, each cut to the size that is ranked.
+    """Request for the contents of files of a root, each cut to the size that ranking reads.
 
     Attributes:
         files: Paths.
@@ -312,12 +312,12 @@ class Task(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T_co]):
-    """Answer of a worker.
+    """Answer of a worker to a task; a long answer has several pages.
 
     Attributes:
         items: Results.
         error: Failure of the root; if its kind is `incomplete`, there may be results, too.
-        next_offset: Number of results before the next page; `None` if this is the last one.
+        next_offset: Number of results before the next page; `None` if this is the last page.
         worker: Process that answered.
     """
 
@@ -328,7 +328,7 @@ class Page(Generic[T_co]):
 
 
 def run_task(task: Task[Any]) -> Page[Any]:
-    """Answer a task, in a worker. The rg of the task ends when the call of its lease ends.
+    """Answer a task, in a worker. The rg of the task ends when the call that owns the lease ends.
 
     Raises:
         PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.

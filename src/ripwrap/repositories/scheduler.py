@@ -205,7 +205,7 @@ class _Run(Generic[T]):
                     async for found in parts:
                         begun = anyio.current_time()
                         await _send(output, number, Page(found.items, incomplete_error(name, found.errors)))
-                        scope.deadline += anyio.current_time() - begun  # do not count the time that rg waits
+                        scope.deadline += anyio.current_time() - begun  # do not count waiting for the consumer
         except (*QUESTION_ERRORS, BinaryError, CapabilityError):  # no root can be searched
             raise
         except ROOT_ERRORS as error:
@@ -271,7 +271,7 @@ async def _send(output: _Output[T], number: int, page: Page[T]) -> None:
 def _lost(root: str, error: _LostError) -> RootError:
     cause = error.args[0]
     what = str(cause) or "no reason given"
-    broken = "; pass a function that makes an executor, which is called again" * isinstance(cause, BrokenExecutor)
+    broken = "; pass a function that makes an executor, to replace a broken one" * isinstance(cause, BrokenExecutor)
     message = f"the worker was lost: {what}{broken}"
     return RootError(root=root, kind="lost", error=type(cause).__name__, message=message)
 
@@ -344,7 +344,7 @@ async def arrivals(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> AsyncG
     Raises:
         PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.
         BinaryError, CapabilityError: There is no rg, or it does not support an option; raised only without an executor.
-        OSError: The file of the call cannot be made.
+        OSError: The file of the call's lease cannot be made.
     """
     inbox: _Inbox[T] = _Inbox(tasks, plan, order)
     try:
@@ -357,7 +357,7 @@ async def arrivals(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> AsyncG
 
 
 def arrivals_blocking(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> Generator[Arrival[T]]:
-    """Do what `arrivals()` does, blocking."""
+    """Run tasks and yield the same messages as `arrivals()`, blocking."""
     inbox: _Inbox[T] = _Inbox(tasks, plan, order)
     try:
         while arrived := inbox.take():

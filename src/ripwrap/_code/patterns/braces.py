@@ -1,6 +1,7 @@
 """Find definitions whose block is in braces; no I/O.
 
-The text before the opening brace tells the kind of a definition; its end is found by counting braces.
+The text before an opening brace tells the kind of the definition. The end of the definition is found by counting
+braces.
 """
 
 import re
@@ -11,11 +12,11 @@ from ripwrap._code.patterns.languages import Braced, Kind, find_definition
 from ripwrap._code.patterns.scanner import DIRECTIVE
 
 Pieces = list[tuple[str, int]]
-"""Pieces of the text before a brace, each with its line; contents of parentheses are left out."""
+"""Pieces of the text before a brace, each with the index of its line; contents of parentheses are left out."""
 
 _PIECE = re.compile(r"[{}()\[\];]|[^{}()\[\];]+")
 _GROUP = re.compile(r"\([^(){}\[\];]*\)")
-_PLAIN_GROUP = "\x01"  # Placeholder for parentheses without braces or brackets in them, which need no frame.
+_PLAIN_GROUP = "\x01"  # Placeholder for parentheses without brackets in them. Such parentheses need no `_Frame`.
 _MARKS = frozenset("{}()[];")
 _GROUPS = frozenset("([")
 _OPENERS = {")": "(", "]": "["}
@@ -37,15 +38,15 @@ class _Frame:
     """A block or parentheses that have not ended yet, or the whole file.
 
     Attributes:
-        opener: Character that opened it; empty for the file.
+        opener: Character that opened the block or parentheses; empty for the file.
         header: Text after the last statement in the frame.
-        definition: Definition whose block it is.
+        definition: Definition whose body is this block; None if there is none.
         inside: True if the frame is in the body of a function.
         indent: Indentation of the line with its header, if indentation ends blocks; -1 otherwise.
         flat: True if the contents may have the same indentation as the opening line, as in a namespace.
-        soft: True if the last line ended after the header. The statement then ends there unless the next line continues
-            it.
-        closed: Definition whose block ended last in the frame, if no statement followed.
+        soft: True if a line ended after the text in `header`. The statement then ends there, unless the next line
+            continues the statement.
+        closed: Definition whose block has ended in the frame; None again after the next statement.
     """
 
     opener: str
@@ -61,7 +62,7 @@ class _Frame:
 def braced_definitions(source: ScannedFile, language: Braced) -> list[Definition]:
     """Find the definitions of a file.
 
-    If the braces of the file do not balance, it is read again, and indentation also ends blocks.
+    If the braces do not balance, the file is read a second time. In this second reading, indentation also ends blocks.
     """
     reader = _Reader(source, language, strict=True)
     if not reader.read():
@@ -79,8 +80,11 @@ class _Reader:
         self._frames = [_Frame("", [])]
         self._balanced = True
         self._code = 0
+        """Index of the last line of code."""
         self._first = 0
+        """Index of the current line; -1 if the line begins in a string, or after a brace in it has closed a block."""
         self._lead = (-1, -1)
+        """First line of the last definition, and the first comment line directly above it."""
 
     def read(self) -> bool:
         """Read the file and return True if its braces balance."""
@@ -89,7 +93,7 @@ class _Reader:
                 depth = len(self._frames)
                 self._line(index, code)
                 if index in self._source.clipped:
-                    self._pop(depth, index)  # closing brackets may follow after the cut
+                    self._pop(depth, index)  # the part that was cut off may have the closing brackets
                 self._code = index
                 if len(self._frames) > _MAX_DEPTH or not (self._balanced or not self._strict):
                     break
@@ -146,14 +150,14 @@ class _Reader:
         elif top.closed is not None and self._continues(top.closed, header, index):
             frame.definition, frame.inside = top.closed, True
         elif "new" in header and _ANONYMOUS.search(header):
-            frame.inside = False
+            frame.inside = False  # the body of an anonymous class, as in Java; its methods are definitions
         top.header, top.soft = [], False
         self._frames.append(frame)
 
     def _continues(self, closed: Definition, header: str, index: int) -> bool:
-        """Return True if a brace continues the definition `closed`.
+        """Return True if a brace opens one more block of the definition `closed`.
 
-        That is so after a type in braces, and after member initialisers of C++.
+        This is the case after a type in braces, as in `f(): Promise<{…}> {`, and after member initialisers of C++.
         """
         if self._language.initialisers and (not header or header.lstrip().startswith(",")):
             return True

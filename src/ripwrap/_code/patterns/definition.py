@@ -1,4 +1,4 @@
-"""Types for the readers of all languages: a file without its comments, and a definition found in a file; no I/O."""
+"""Types that are used for all languages: a definition in a file, and a file with its comments removed; no I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Definition:
-    """Definition in a file; lines are given by their indexes, from 0. The end is set when the reader finds it.
+    """Definition in a file. Lines are given by their indexes, from 0. `end` is set when the end is found.
 
     Attributes:
         name: Name, without the names of the definitions around it.
         line: Line with the name.
-        start: First line of its decorators, attributes or leading comments.
+        start: First line of the decorators, attributes or comments above the definition; `line` if there are none.
         end: Last line; -1 until it is known.
-        indent: Column of its first character.
+        indent: Column of the first character of the definition, from 0.
         signature_end: Last line of its signature.
         flat: True if the body may have the same indentation as the definition. Then only a closing line ends the body.
-        outdent: Line before the first line of the block that is not indented deeper than the definition, and does not
-            close it; -1 if there is none.
+        outdent: Line before the first line that is not indented deeper than the definition and does not close it; -1
+            if there is no such line. The definition ends at `outdent` if no closing line follows.
     """
 
     name: str
@@ -35,7 +35,7 @@ class ScannedFile:
     """Lines of a file, with and without comments and strings.
 
     Attributes:
-        lines: Lines, each cut at the maximum number of characters that are read.
+        lines: Lines, each cut to `MAX_LINE_CHARS` characters.
         code: The same lines without comments; each string is replaced by a quotation mark.
         continued: Indexes of the lines that begin inside a string.
         clipped: Indexes of the lines that were cut.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ripwrap._code.patterns.definition import Definition, ScannedFile, indentation
 
 Heading = tuple[int, int, int, str]
-"""Heading of a section: its first line, the line of its text, its level and its name."""
+"""Heading of a section: index of its first line, index of the line with its text, its level and its text."""
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:\s+(.*))?$")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
@@ -40,7 +40,7 @@ def document_sections(source: ScannedFile, form: str) -> list[Definition]:
 
 
 def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Definition]:
-    """Return a section for each heading; it ends before the next heading of the same or a higher level."""
+    """Return a section for each heading. A section ends before the next heading of the same or a higher level."""
     definitions: list[Definition] = []
     open_: list[tuple[int, Definition]] = []
     texts = _texts(lines)
@@ -57,7 +57,7 @@ def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Definiti
 
 
 def _texts(lines: Sequence[str]) -> list[int]:
-    """For each line, and for the end of the file, return the index of the last line above that is not blank."""
+    """Return, for each line and for the end of the file, the index of the last line above that is not blank."""
     texts = [-1]
     for index, line in enumerate(lines):
         texts.append(index if line.strip() else texts[-1])
@@ -106,7 +106,7 @@ def _rst(source: ScannedFile) -> Iterator[Heading]:
 
 
 def _rule(line: str) -> str:
-    """Return the character that the line consists of, at least three times; empty if the line has other text."""
+    """Return the character of which a line consists, as in `====`; empty if it has other text or is too short."""
     text = line.rstrip()
     repeated = len(text) > 2 and not (text[0].isalnum() or text[0].isspace()) and text == text[0] * len(text)
     return text[0] if repeated else ""
@@ -150,7 +150,7 @@ def _keys(source: ScannedFile) -> list[Definition]:
         if text.startswith("#"):
             continue
         literal = -1
-        # The items of a list may be no deeper than its key.
+        # The items of a list may have the same indentation as the key of the list.
         while open_ and open_[-1].indent >= indent + bool(_DASH.match(line)):
             definition = open_.pop()
             definition.end = max(last, definition.line)

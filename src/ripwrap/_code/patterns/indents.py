@@ -100,7 +100,11 @@ class _Reader:
         self._follow(index, code)
 
     def _lead_at(self, index: int, indent: int) -> int:
-        """Return the first line of the decorators above a line, or of the comments above with the same indentation."""
+        """Return the first line of the decorators above a line, or else of the comments above it.
+
+        Comments count only if they are directly above the line and have the same indentation. If there are neither
+        decorators nor comments, return the line itself.
+        """
         if self._lead >= 0:
             return self._lead
         for line, column in reversed(self._comments):
@@ -131,7 +135,7 @@ class _Reader:
         return False
 
     def _stays(self, definition: Definition, *, defines: bool) -> bool:
-        """Return True if a block continues at a line that is not indented deeper than its definition."""
+        """Return True if a definition goes on, although the current line is not indented deeper than the definition."""
         if definition.flat:
             return True
         if definition.outdent < 0:
@@ -139,7 +143,7 @@ class _Reader:
             if opens is None or not opens.search(self._source.code[definition.signature_end]):
                 return False
             definition.flat = definition.signature_end == self._last
-            definition.outdent = self._last  # the line is text over several lines, or the block has no closing line
+            definition.outdent = self._last  # the line continues a text, or the block has no closing line
         return definition.flat or not defines
 
 

@@ -8,6 +8,7 @@ from enum import Enum
 from ripwrap._code.languages import language_name
 
 NameSpan = tuple["Kind", int, int]
+"""Kind of a definition, and the start and end of its name, as offsets in a header."""
 
 
 class Kind(Enum):
@@ -28,11 +29,12 @@ class Braced:
 
     Attributes:
         opener: Pattern for the beginning of comments and literals; see `scan_lines()`.
-        definitions: Patterns for the text before a brace; the last group of each is the name.
+        definitions: Patterns for the text before a brace (the header); the last group that matches is the name.
         short: Patterns for definitions that are a statement without braces.
         newlines: True if the end of a line may end a statement.
         nested: True if functions with a name may be defined in functions.
-        receiver: Pattern that finds, in the line of a function, the type that the function belongs to.
+        receiver: Pattern for the beginning of a method, whose group is the type that has the method (Go); None if
+            methods do not name their type.
         initialisers: True if braces may stand between a signature and its body, as in C++.
     """
 
@@ -56,8 +58,8 @@ class Indented:
         brackets: Brackets in which a statement continues on the next line.
         closer: Pattern for a line that ends a block and has the indentation of its definition.
         joins: Pattern for a line that continues a block and has the indentation of its definition.
-        opens: Pattern for a signature whose block ends only at a `closer` line; the indentation of its other lines does
-            not count.
+        opens: Pattern for a signature whose block ends only at a `closer` line. The indentation of all other lines in
+            the block does not count.
         prose: True if `definition_start` may match prose. Then a line counts as a definition only if it has a block or
             looks like code.
     """
@@ -89,7 +91,11 @@ Language = Braced | Indented | Document
 
 
 def find_definition(definitions: DefinitionPatterns, header: str, *, functions: bool = True) -> NameSpan | None:
-    """Return the kind of the definition that a header begins, and the span of its name; None if it is no definition."""
+    """Return the kind of the definition with this header, and the start and end of its name in the header.
+
+    The header of a definition is the text before its body. Return None if the text is not the header of a definition.
+    If `functions` is False, functions do not count.
+    """
     for kind, pattern in definitions:
         if (functions or kind is not Kind.FUNCTION) and (match := pattern.search(header)) is not None:
             return kind, match.start(match.lastindex or 0), match.end(match.lastindex or 0)
@@ -99,7 +105,7 @@ def find_definition(definitions: DefinitionPatterns, header: str, *, functions: 
 def language_patterns(path: str, lines: Sequence[str]) -> Language | None:
     """Return the patterns for a file's language.
 
-    Return generic patterns if the language is unknown, and None if it has no definitions.
+    Return generic patterns if the language is unknown. Return None if the language has no definitions, such as JSON.
 
     Args:
         path: Path of the file.
@@ -139,7 +145,7 @@ _NO_CALL = (  # Words that may precede parentheses and a block without defining 
 _C_NAME = r"(?<![\w.@:~])" + _NO_CALL + r"(\w+\s*::[\w:~]+|[\w~][\w:~]*)\s*\(\)"
 _C_BEFORE = r"^(?![^=]*\bnew\b)(?:\s*(?:public|private|protected)\s*:(?!:))?"
 # The function name is the last name before parentheses that is not a macro, as in `EXPORT(int) name(…) GUARDED(…)`. If
-# all are macros, it is a macro.
+# all names are macros (in capital letters), the function name is the first of them.
 _C_FUNCTIONS = (
     _function(_C_BEFORE + r"(?:[^=:]|::)*(?![A-Z_0-9]+\s*\()" + _C_NAME),
     _function(_C_BEFORE + r"[^=:]*?" + _C_NAME),

@@ -1,6 +1,6 @@
-"""Definitions of a file, found by regular expressions: `PatternOutline` reads all of it, `NearbyOutline` some lines.
+"""Find the definitions of a file with regular expressions. `PatternOutline` reads all lines, `NearbyOutline` a part.
 
-No parser is used, so a definition in unusual code may be missed, or get another end. The time to read a file is in
+No parser is used, so a definition in unusual code may be missed, or get a wrong end. The time to read a file is in
 proportion to its size, whatever its content.
 """
 
@@ -38,7 +38,7 @@ class PatternOutline:
 
         Args:
             path: Path of the file; only its name is used, to tell the language.
-            lines: Lines of the file, with or without their ends; 2,000 characters of each are read.
+            lines: Lines of the file, with or without their ends. The first 2,000 characters of each line are read.
         """
         language = language_patterns(path, lines)
         self._lines = lines
@@ -49,7 +49,7 @@ class PatternOutline:
         self._sections: dict[int, Section] = {}
 
     def enclosing(self, line: int) -> Section | None:
-        """Return the innermost section around a line, from 1, or None at the top level."""
+        """Return the innermost section around a line (counted from 1), or None at the top level."""
         if not 1 <= line <= len(self._owners) or (owner := self._owners[line - 1]) < 0:
             return None
         if owner not in self._sections:
@@ -63,7 +63,7 @@ class PatternOutline:
         return Section(name=name, line=definition.line + 1, text=text, end_line=definition.end + 1)
 
     def _qualified_name(self, owner: int) -> str:
-        """Return a name qualified by the names around it (`Shop.add`), or the name alone if that is too long."""
+        """Return a qualified name (`Shop.add`), or only the last part if the qualified name is too long."""
         name = full = self._definitions[owner].name[:MAX_NAME_CHARS]
         for _ in range(MAX_NAME_CHARS):
             owner = self._parents[owner]
@@ -102,13 +102,17 @@ class NearbyOutline:
 
     Ranking asks for one line of each result. Reading the whole files would take longer than the ranking itself.
 
-    In a language with indentation, reading starts at the last definition at the left margin above the line, and stops a
-    little below the line. In Python, only indentation ends a block. There, reading starts at the last definition above
-    the line, and the definitions around it are added. In other languages, the whole file is read.
+    The part that is read for a line depends on the language:
+
+    - Python, where only indentation ends a block: from the last definition above the line to a few lines below the
+      line; also the first lines of the definitions around it.
+    - Other languages with indentation: from the last definition at the left margin above the line to a few lines below
+      the line.
+    - Other languages: the whole file.
     """
 
     def __init__(self, path: str, lines: Sequence[str]) -> None:
-        """Set the file; it is read when a line is asked for. The arguments are those of `PatternOutline`."""
+        """Set the file; `enclosing()` reads it. The arguments are the same as for `PatternOutline`."""
         self._path = path
         self._lines = lines
         self._language = language_patterns(path, lines)
@@ -125,7 +129,7 @@ class NearbyOutline:
         if isinstance(language, Indented) and language.plain and self._nearest_definition(language, line) < 0:
             below = self._lines[line : line + _LOOKAHEAD_LINES]
             if not any(map(language.definition_start.match, below)):
-                return None  # no definition is near, so that an outline of these lines would be empty
+                return None  # no definition is near, so an outline of these lines would be empty
         *around, first = chain = self._reading_start(line)
         end, outline = self._outlines.get(chain, (0, None))
         if outline is None or end < line:
@@ -145,7 +149,7 @@ class NearbyOutline:
         return around[number - 1] + 1 if number <= len(around) else number - len(around) + first
 
     def _reading_start(self, line: int) -> tuple[int, ...]:
-        """Return the index of the line to read from; before it, the indexes of the definitions around `line`."""
+        """Return indexes of lines: first of the definitions around `line`, and last of the line to read from."""
         language = self._language
         if not isinstance(language, Indented):
             return (0,)
@@ -201,9 +205,9 @@ class NearbyOutline:
         If there is no definition above the line, return the beginning of the line's paragraph, because a definition may
         begin there.
         """
-        # Walk up from the line. Each definition that is less indented than the last one found is around it. Any other
-        # line with less indentation ends the block, unless it opens one (`if`, `for`), and then only the whole file
-        # tells what is around the line.
+        # Walk up from the line. A definition that is less indented than the last definition found is around the line. A
+        # less indented line that opens a block (`if`, `for`) is passed over. Any other less indented line ends the
+        # block; then this method finds nothing, and reading starts at the left margin.
         chain: list[int] = []
         least = 0
         last = min(line, len(self._lines)) - 1
@@ -226,7 +230,7 @@ class NearbyOutline:
         return tuple(reversed(chain))
 
     def _is_quoted(self, index: int) -> bool:
-        """Count quotes, and return True if a line is in a string over several lines; always False in a large file."""
+        """Return True if the number of quotes shows that a line is in a long string; always False in a large file."""
         count = len(self._lines)
         return count <= _MAX_QUOTED_FILE_LINES and self._in_string(0, index) and not self._in_string(0, count)
 

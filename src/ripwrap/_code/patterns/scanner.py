@@ -13,12 +13,13 @@ DIRECTIVE = "#"
 """Replacement for a line with a preprocessor directive."""
 
 _STRING = '"'
-"""Replacement for a string, and for a line inside one."""
+"""Replacement for a string, and for a line inside a string."""
 _MAX_CLOSERS = 100
 """Maximum number of different closers to search for; a closer is a text that ends a literal. Each search reads the
 whole file.
 """
 _BEFORE_REGEX = frozenset("=(,:;!&|?+{}[<>~^%*-")
+"""Characters after which a slash begins a regular expression of JavaScript; otherwise the slash is a division."""
 
 _CLOSERS: dict[str, Callable[[str], str]] = {
     "block": lambda token: {"/*": "*/", "<!--": "-->", "=begin": "=end"}.get(token) or _lua(token) or "=cut",
@@ -26,6 +27,7 @@ _CLOSERS: dict[str, Callable[[str], str]] = {
     "long": lambda token: token,
     "short": lambda token: token,
 }
+"""Functions that return the closer of a comment or string from its opener, by kind (see `scan_lines()`)."""
 
 
 def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedFile:
@@ -37,12 +39,12 @@ def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedF
             that matches is the kind:
 
         - `cut`: a comment to the end of the line
-        - `block`: a comment over lines
+        - `block`: a comment that may go over several lines
         - `directive`: a preprocessor directive
         - `whole`: a literal that the pattern matches to its end
         - `short`: a string on one line
-        - `long`: a string over lines
-        - `bare`: a string over lines without escapes
+        - `long`: a string that may go over several lines
+        - `bare`: a string that may go over several lines and has no escapes
         - `heredoc`: a here document
         - `regex`: a regular expression of JavaScript
     """
@@ -63,9 +65,12 @@ class _Scanner:
         self._clipped = clipped
         self._kind = self._closer = self._word = ""
         self._dead: set[str] = set()
+        """Openers without a closer; they are ordinary text in the current line."""
         self._last: dict[str, int] = {}
+        """Index of the last line with a closer, by closer; -1 if no line has it."""
         self._text: str | None = None
         self._words: dict[str, int] | None = None
+        """Index of the last line that consists of a word, by word; such a line may end a here document."""
 
     def strip(self, index: int, line: str) -> str:
         """Return the next line without its comments, and with placeholders for its strings."""
@@ -84,7 +89,7 @@ class _Scanner:
             at = self._enter(index, line, found, parts)
         parts.append(line[at:])
         if index in self._clipped and not inside:
-            self._kind = self._word = ""  # its end may follow after the cut
+            self._kind = self._word = ""  # the closer may be in the part that was cut off
         return "".join(parts)
 
     def _in_heredoc(self, index: int, line: str) -> str:
@@ -161,6 +166,7 @@ class _Scanner:
         return at
 
     def _here(self, index: int, token: str) -> str:
+        """Return the word that ends a here document; empty if no line below has it, so that there is no document."""
         word = _word_of(token.lstrip("<~- \t\\"))
         if self._words is None:
             self._words = {_word_of(line): number for number, line in enumerate(self._lines)}
@@ -200,6 +206,7 @@ def _word_of(line: str) -> str:
 
 
 def _lua(token: str) -> str:
+    """Return the text that closes a long string or comment of Lua, `]==]` for `[==[`; empty for another opener."""
     equals = token.lstrip("-")
     return equals.replace("[", "]") if equals.startswith("[") else ""
 

@@ -17,7 +17,7 @@ from ripwrap.models import Model
 _IDLE_SECONDS = 60.0
 _CODE = "from ripwrap._code.structure.worker import serve; serve({seconds!r}, {idle!r})"
 _FILES_FOR_ANOTHER = 16
-"""Number of files for which a further process is started; searching them takes as long as starting it."""
+"""Number of files for each further process: searching so many files takes as long as starting a process."""
 
 
 class UnsearchedError(Exception):
@@ -33,10 +33,10 @@ class UnsearchedError(Exception):
 
 
 class Replacement(NamedTuple):
-    """Edit of a match.
+    """Replacement for a match.
 
     Attributes:
-        end: End of the replaced text, in bytes; the replaced text begins where the match begins.
+        end: End of the replaced text, in bytes. The replaced text begins where the match begins.
         text: New text.
     """
 
@@ -50,8 +50,8 @@ class Hit(NamedTuple):
     Attributes:
         start: Start of the match.
         end: End of the match.
-        spans: Start and end of what each metavariable has captured.
-        edit: Replacement; `None` without a fix, or if the end of the replaced text is unknown.
+        spans: Start and end of the text that each metavariable has captured, by name.
+        edit: Replacement; `None` if the search has no fix, or if the end of the replaced text is unknown.
     """
 
     start: int
@@ -65,7 +65,7 @@ class Answer(Model, frozen=True):
 
     Attributes:
         hits: Matches, as ast-grep finds them: by their start, outer ones first.
-        error_line: Number of the first line that does not parse; `None` if all parse.
+        error_line: Number of the first line that does not parse, from 1; `None` if all lines parse.
     """
 
     hits: list[Hit]
@@ -79,14 +79,21 @@ class _Checked(Model, frozen=True):
 
 
 class CodeWorkers:
-    """Processes that search for a pattern.
+    """Worker processes that search texts for one pattern.
 
     Attributes:
-        pool: Processes.
+        pool: Pool of the processes.
     """
 
     def __init__(self, pattern: str, language: Language, fix: str | None, seconds: float) -> None:
-        """Set what to search for, and the time limit of a text; processes are started when they are needed."""
+        """Set the pattern and the limit; processes are started when they are needed.
+
+        Args:
+            pattern: Pattern of ast-grep.
+            language: Language of the texts.
+            fix: Template of the replacements; `None` searches only.
+            seconds: Time limit for each text.
+        """
         self._pattern = pattern
         self._language = language
         self._head = json.dumps([pattern, language.name, fix]).encode()
@@ -95,23 +102,23 @@ class CodeWorkers:
         self.pool = WorkerPool(code, usable_cpus(), seconds, _IDLE_SECONDS)
 
     def count(self, files: int) -> int:
-        """Return the number of processes to use for a number of files."""
+        """Return the number of processes to use for `files` files."""
         return min(len(self.pool.workers), 1 + files // _FILES_FOR_ANOTHER)
 
     def check(self) -> tuple[str, ...]:
-        """Return texts that each match contains, the longest first.
+        """Check the pattern and the fix, and return the texts that each match contains; see `Pattern.literals`.
 
         Raises:
             PatternError: ast-grep does not accept the pattern.
             ValueError: The fix names a metavariable that the pattern does not capture.
-            RipwrapError: The process cannot be started.
+            RipwrapError: The worker process cannot be started.
             TimeoutError: The call was cancelled.
         """
         try:
             answer = self._request(self.pool.workers[0], None)
             found = _Checked.model_validate_json(answer)
         except (UnsearchedError, ValidationError):
-            found = _Checked(pattern_error="ast-grep crashes on it, or takes too long")
+            found = _Checked(pattern_error="ast-grep crashes on it, or takes too long; use a simpler pattern")
         if found.pattern_error is not None:
             error = PatternError(f"the pattern {self._pattern!r} cannot be used: {found.pattern_error}")
             error.pattern = self._pattern
@@ -121,11 +128,11 @@ class CodeWorkers:
         return found.literals
 
     def search(self, worker: WorkerProcess, text: bytes) -> Answer:
-        """Return the matches in a text in UTF-8.
+        """Return the matches in a text, which is encoded as UTF-8.
 
         Raises:
-            UnsearchedError: It took too long, or the process crashed.
-            RipwrapError: The process cannot be started.
+            UnsearchedError: The search took too long, or the worker process crashed.
+            RipwrapError: The worker process cannot be started.
             TimeoutError: The call was cancelled.
         """
         try:
@@ -147,7 +154,7 @@ class CodeWorkers:
 
 
 def check_installed() -> None:
-    """Raise `RipwrapError` if ast-grep-py is not there."""
+    """Raise `RipwrapError` if ast-grep-py is not installed."""
     if find_spec("ast_grep_py") is None:
         raise RipwrapError(
             HintedText("search by syntax needs ast-grep-py: ", Hint(kind="install", target="ripwrap[structure]"))

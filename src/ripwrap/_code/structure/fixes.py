@@ -1,10 +1,10 @@
 """Make the text that replaces a match, and find where the replaced text ends.
 
-The text is that of `ast-grep run --rewrite` (`crates/core/src/replacer` of ast-grep): lines keep their indentation
-relative to their first line. The replaced text ends with the last node that the pattern names, as in
+The new text is the same as with `ast-grep run --rewrite` (`crates/core/src/replacer` of ast-grep): lines keep their
+indentation relative to their first line. The replaced text ends with the last node that the pattern names, as in
 `match_end_non_recursive()` of `crates/core/src/match_tree`. So a fix for `if ($A) { $$$B }` keeps the `else` after it,
-and a fix for `const $A = $B` keeps the semicolon. The program ast-grep 0.51 and its binding for Python replace the
-whole node, so both are lost.
+and a fix for `const $A = $B` keeps the semicolon. In contrast, the program ast-grep 0.51 and its binding for Python
+replace the whole node, and so remove the `else` and the semicolon.
 """
 
 import re
@@ -26,14 +26,14 @@ class Fix:
 
     Attributes:
         texts: Texts before, between and after the metavariables.
-        variables: Metavariables, each with its indentation in the template.
+        variables: Metavariables, each with the indentation of its line in the template, in spaces.
     """
 
     texts: tuple[str, ...]
     variables: tuple[tuple[Variable, int], ...]
 
     def render(self, match: SgNode, source: str) -> str:
-        """Return the text that replaces a match in a source."""
+        """Return the text that replaces a match in the text `source`."""
         parts = [self.texts[0]]
         for (variable, indent), text in zip(self.variables, self.texts[1:], strict=True):
             start, end = span_of(match, variable)
@@ -43,10 +43,10 @@ class Fix:
 
 
 def read_fix(template: str, pattern: Pattern) -> Fix:
-    """Return a template.
+    """Parse the template of a replacement.
 
     Raises:
-        BadPatternError: It names a metavariable that the pattern does not capture.
+        BadPatternError: The template names a metavariable that the pattern does not capture.
     """
     texts: list[str] = []
     variables: list[tuple[Variable, int]] = []
@@ -55,7 +55,7 @@ def read_fix(template: str, pattern: Pattern) -> Fix:
         variable = known.get((found[2], len(found[1]) == 3))
         if variable is None:
             captured = ", ".join(map(_spelled, known.values())) or "nothing"
-            raise BadPatternError(f"the fix names {found[0]}, but the pattern captures {captured}")
+            raise BadPatternError(f"the fix names {found[0]}, but the pattern captures {captured}; correct one of them")
         texts.append(template[done : found.start()])
         variables.append((variable, _indent_at(template, found.start())))
         done = found.end()
@@ -67,14 +67,14 @@ def _spelled(variable: Variable) -> str:
 
 
 def span_of(match: SgNode, variable: Variable) -> tuple[int, int]:
-    """Return the start and end of the captured text of a metavariable, in characters; both are 0 if there is none."""
+    """Return the start and end of the text that a metavariable captures, in characters; both are 0 without a text."""
     one = None if variable.multiple else match.get_match(variable.name)
     nodes = match.get_multiple_matches(variable.name) if variable.multiple else [] if one is None else [one]
     return (nodes[0].range().start.index, nodes[-1].range().end.index) if nodes else (0, 0)
 
 
 def _indent_at(text: str, offset: int) -> int:
-    """Return the number of spaces at the beginning of a line; 0 if the line begins too far before `offset`."""
+    """Return the number of spaces at the beginning of the line with `offset`; 0 if the line begins too far before."""
     start = text.rfind("\n", max(0, offset - _LOOK_BACK), offset) + 1
     if not start and offset > _LOOK_BACK:
         return 0
@@ -83,7 +83,7 @@ def _indent_at(text: str, offset: int) -> int:
 
 
 def _indented(text: str, before: int, after: int) -> str:
-    """Return a text with another indentation; the first line stays."""
+    """Return a text whose lines are indented by `after` instead of `before` spaces; the first line is not indented."""
     if before == after or "\n" not in text:
         return text
     first, *others = text.split("\n")
@@ -93,9 +93,9 @@ def _indented(text: str, before: int, after: int) -> str:
 
 
 def end_of(pattern: Pattern, match: SgNode) -> int | None:
-    """Return the end of the text to replace, in characters: the last node that the pattern names.
+    """Return the end of the text to replace, in characters: the end of the last node that the pattern names.
 
-    Nodes of the match after it, such as a semicolon or an `else`, stay. Return `None` if the end is unknown.
+    Later nodes of the match, such as a semicolon or an `else`, are not replaced. Return `None` if the end is unknown.
     """
     single = [variable.name for variable in pattern.variables if not variable.multiple]
     captured = {name: node.text() for name in single if (node := match.get_match(name)) is not None}
@@ -103,7 +103,7 @@ def end_of(pattern: Pattern, match: SgNode) -> int | None:
 
 
 def _end(goal: Goal, node: SgNode, captured: Mapping[str, str]) -> int | None:
-    """Return the end of what a node of the pattern matches in a node; `None` if it does not match."""
+    """Return the end of the text that `goal`, a node of the pattern, matches in `node`; `None` if it does not match."""
     if goal.variable is not None:
         text = captured.get(goal.variable.name)
         same = text is None or text.split() == node.text().split()
@@ -146,9 +146,10 @@ def _end_of_children(goals: Sequence[Goal], nodes: Sequence[SgNode], captured: M
 def _ends(
     goal: Goal, nodes: Sequence[SgNode], captured: Mapping[str, str], *, skips_all: bool
 ) -> Iterator[tuple[int, int]]:
-    """Yield the number of nodes that are skipped before a match, and its end.
+    """Yield, for each match of `goal`, the number of nodes that are skipped before the match, and the end of the match.
 
-    Comments and tokens without a name are skipped, and after a list all nodes.
+    Only comments and tokens without a name are skipped. With `skips_all`, which is for a list (`$$$`), any node is
+    skipped.
     """
     for number, node in enumerate(nodes):
         end = _end(goal, node, captured)

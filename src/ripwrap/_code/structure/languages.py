@@ -13,8 +13,8 @@ class Language(NamedTuple):
     Attributes:
         name: Name.
         extensions: Extensions of its files, without the dot.
-        expando: Character that ast-grep puts in place of the `$` of a metavariable; `$` if names in this language may
-            have it.
+        expando: Character that ast-grep puts in place of the `$` of a metavariable. It is `$` if names in this language
+            may contain `$`.
     """
 
     name: str
@@ -66,12 +66,12 @@ def find_language(name: str) -> Language:
     """Return the language with a name or alias, in upper or lower case.
 
     Raises:
-        ValueError: There is none; the message names similar ones.
+        ValueError: No language has this name or alias; the message suggests similar names.
     """
     lower = name.lower()
     found = LANGUAGES.get(_ALIASES.get(lower, lower))
     if found is None:
         similar = get_close_matches(lower, [*LANGUAGES, *_ALIASES], 3)
-        hint = f"did you mean {' or '.join(similar)}?" if similar else f"known are {', '.join(LANGUAGES)}"
+        hint = f"did you mean {' or '.join(similar)}?" if similar else f"known languages are {', '.join(LANGUAGES)}"
         raise ValueError(f"unknown language {name!r}; {hint}")
     return found

@@ -1,8 +1,8 @@
-"""Read a pattern of ast-grep: check it, list its metavariables, and the texts that each match must contain.
+"""Parse a pattern of ast-grep: check it, and find its metavariables and the texts that each match contains.
 
-Texts follow from how ast-grep matches (`crates/core/src/match_tree` of ast-grep, strictness `smart`): a named node of
-the pattern without children matches only a node with the same text. Tokens without a name, such as commas and keywords,
-are compared by their kind, which is their text in the grammar. Tokens after a list (`$$$`) are not compared at all.
+The texts follow from the rules of ast-grep (`crates/core/src/match_tree` of ast-grep, strictness `smart`). A named node
+of the pattern without children matches only a node with the same text. Tokens without a name, such as commas and
+keywords, are compared by their kind, which is their text in the grammar. Tokens after a list (`$$$`) are not compared.
 """
 
 import re
@@ -20,10 +20,10 @@ _NAME = r"[A-Z0-9_]*"
 _WORD = re.compile("[A-Za-z]{2,}")
 
 _EXACT_KEYWORDS = frozenset(["c", "cpp", "go", "java", "javascript", "lua", "python", "rust", "tsx", "typescript"])
-"""Languages whose keywords have one spelling; in PHP, for example, case does not count."""
+"""Languages whose keywords have one spelling. In PHP, in contrast, `IF` and `if` are the same keyword."""
 
 _COMMON = frozenset(("None", "True", "False", "self", "cls", "this", "null", "true", "false", "nil", "super"))
-"""Names that nearly all files have."""
+"""Names that nearly all files contain."""
 
 
 class BadPatternError(Exception):
@@ -46,11 +46,11 @@ class Variable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Node of a pattern.
+    """Node in the syntax tree of a pattern, which is compared with nodes of a text.
 
     Attributes:
-        kind: Kind of the node.
-        text: Text of a node without children.
+        kind: Kind of the node in the grammar.
+        text: Text of the node; empty if the node has children.
         named: True for a named node of the grammar.
         variable: The metavariable, if the node is one; otherwise `None`.
         children: Children, without empty ones.
@@ -84,9 +84,9 @@ class Pattern:
     """Pattern that ast-grep accepts.
 
     Attributes:
-        source: Pattern.
-        language: Language.
-        root: Node that a match is compared with.
+        source: Text of the pattern.
+        language: Language of the pattern.
+        root: Outermost node of the pattern.
     """
 
     source: str
@@ -101,7 +101,7 @@ class Pattern:
 
     @property
     def by_name(self) -> Mapping[str, Variable]:
-        """Metavariables by name; if the pattern has both `$NAME` and `$$$NAME`, the first of them."""
+        """Metavariables by name; if the pattern has both `$NAME` and `$$$NAME`, only `$NAME`."""
         known: dict[str, Variable] = {}
         for one in self.variables:
             if one.name not in known or not one.multiple:
@@ -110,7 +110,10 @@ class Pattern:
 
     @property
     def literals(self) -> tuple[str, ...]:
-        """Texts that each match contains: names and strings, then keywords. In both groups, long texts come first."""
+        """Texts that each match contains, such as names and keywords.
+
+        Keywords and names that nearly all files contain come last. Otherwise, longer texts come first.
+        """
         leaves = list(_compared(self.root))
         texts = {line.strip() for leaf in leaves if leaf.named for line in leaf.text.splitlines()} - {""}
         tokens = (leaf.kind for leaf in leaves if not leaf.named and leaf.kind == leaf.text)
@@ -131,10 +134,10 @@ def _compared(goal: Goal) -> Iterator[Goal]:
 
 
 def read_pattern(source: str, language: Language) -> Pattern:
-    """Return a pattern.
+    """Parse a pattern.
 
     Raises:
-        BadPatternError: ast-grep does not accept it, or cannot parse it as a whole.
+        BadPatternError: ast-grep does not accept the pattern, or can parse only a part of it.
     """
     try:
         SgRoot("", language.name).root().find(pattern=source)
@@ -152,11 +155,11 @@ def read_pattern(source: str, language: Language) -> Pattern:
 
 
 def _explain(cause: str) -> str:
-    """Return the reason that ast-grep gives, as a part of a sentence."""
+    """Return the reason for ast-grep's error, to complete the sentence 'the pattern cannot be used: …'."""
     if cause.startswith("Multiple AST nodes"):
-        return "it has several statements or expressions; a pattern must be one node of the syntax tree"
+        return "it has several statements or expressions; use a pattern with only one"
     if cause.startswith("No AST root"):
-        return "it is empty"
+        return "it is empty; pass the code to search for"
     if cause.startswith("Standalone multi meta variable"):
         return "it is only a $$$ metavariable; use $NAME, or put it into a larger pattern"
     return cause
@@ -193,7 +196,7 @@ def _goal(node: SgNode, expando: str) -> Goal:
 
 
 def _variable(text: str, expando: str) -> Variable | None:
-    """Return the metavariable if a text is one, with another character for `$`."""
+    """Return the metavariable that a text is, or `None`. In the text, `expando` stands for `$`."""
     sigil = re.escape(expando)
     if found := re.fullmatch(f"{sigil}{{3}}({_NAME})", text):
         return Variable("" if found[1].startswith("_") else found[1], multiple=True)

@@ -1,4 +1,4 @@
-"""Search texts with ast-grep, in a worker process: only it imports this module, and with it `ast_grep_py`."""
+"""Search texts with ast-grep. Only worker processes import this module, because it imports `ast_grep_py`."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ FoundHit: TypeAlias = tuple[int, int, dict[str, tuple[int, int]], tuple[int, str
 
 
 def serve(seconds: float, idle: float) -> None:
-    """Answer requests on stdin until it ends: the worker's side of `ripwrap._code.structure.client.CodeWorkers`."""
+    """Answer the requests of a `CodeWorkers` on stdin until stdin ends; this runs in the worker process."""
 
     def answer(request: list[bytes]) -> list[bytes]:
         source, language, fix = json.loads(request[0])
@@ -49,8 +49,8 @@ def _check(source: str, language: str, fix: str | None) -> dict[str, Any]:
 def search(source: str, language: str, fix: str | None, content: bytes) -> dict[str, Any]:
     """Return the matches in a text, with offsets in bytes, and the first line that does not parse.
 
-    A match is its start, its end, the span of each metavariable, and with `fix` its edit: the end of what is replaced,
-    and the new text. The edit is `None` if the end is not known.
+    A match is a tuple of its start, its end, the span of each metavariable, and its edit. An edit has the end of the
+    replaced text, and the new text. The edit is `None` without `fix`, or if the end of the replaced text is unknown.
     """
     pattern, template = _read(source, language, fix)
     text = content.decode()

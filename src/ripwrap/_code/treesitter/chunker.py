@@ -26,7 +26,7 @@ def chunker_version() -> str:
 
 
 def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> list[Chunk]:
-    """Split a file at its definitions, or into windows if its language is unknown or `syntax` is not installed.
+    """Split a file at its definitions, or into windows if that is not possible.
 
     The chunks have all lines of the file, in order. A function, class, method, table, key or section of up to 2,000
     characters is one chunk. The comments, decorators and attributes directly above it belong to this chunk. A larger
@@ -36,9 +36,11 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
     definition of up to three lines and 200 characters.
 
     These files are split into windows of lines: files of an unknown language, files of over a million characters or
-    with a line of over 10,000 characters, and files that take the parser longer than `timeout`. Source with syntax
-    errors is parsed as far as possible. Hostile source may make a parser crash: use `worker.SyntaxChunker` for files
-    that you do not trust.
+    with a line of over 10,000 characters, and files that take the parser longer than `timeout`. If the extra `syntax`
+    is not installed, all files are split in this way.
+
+    Source with syntax errors is parsed as far as possible. Hostile source may make a parser crash: use
+    `worker.SyntaxChunker` for files that you do not trust.
 
     Args:
         path: Path of the file; only its name is used, to tell the language.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 NameRule = Callable[["Node"], str | None]
-"""Function that returns the name of a definition's node; empty if it has none, None if it is not a definition."""
+"""Function that returns the name of a node: empty for a definition without a name, None if it is not a definition."""
 
 _NO_TYPES: frozenset[str] = frozenset()
 _MAX_DECLARATORS = 20
@@ -29,13 +29,14 @@ class Grammar:
             a file.
         containers: Types of other nodes that are searched for definitions.
         large_containers: Types of nodes that are searched if they are too large for a chunk.
-        wrappers: Types of nodes around a definition that belong to it.
-        constants: Types of nodes that are definitions at the top level if they have several lines.
+        wrappers: Types of nodes around a single definition, such as `export`; the definition then has all their lines.
+        constants: Types of nodes that are definitions at the top level if they have several lines, with the rules for
+            their names.
         attributes: Types of nodes that belong to the definition below them, as comments do.
         hash_comments: True if comment lines with `#` above a definition belong to it, even if the syntax tree has them
             elsewhere.
         headings: True for Markdown, which has sections instead of definitions.
-        qualified: True if names are qualified by those of the definitions around them.
+        qualified: True if names are qualified by the names of the definitions around them.
         generics: True if nested angle brackets take the parser quadratic time or more.
     """
 
@@ -54,11 +55,11 @@ class Grammar:
 
 
 def find_grammar(path: str, text: str) -> Grammar | None:
-    """Return the grammar of a file's language, or None if there is none.
+    """Return the grammar of a file's language, or None if the language has no grammar.
 
     Args:
         path: Path of the file.
-        text: Text of the file, which tells a C++ header from one of C.
+        text: Text of the file; it shows if a header (`.h`) is C++ or C.
     """
     name = language_name(path, text)
     if name == "c header":
@@ -89,7 +90,7 @@ def _words(words: str) -> frozenset[str]:
 def _field(*names: str, needs: str = "") -> NameRule:
     """Return a rule that takes a definition's name from a field of its node: the first of `names` that exists.
 
-    If a node does not have the field `needs`, it is not a definition: it only mentions a name.
+    A node without the field `needs` is not a definition: it only mentions a name.
     """
 
     def name(node: "Node") -> str | None:
@@ -104,7 +105,7 @@ def _field(*names: str, needs: str = "") -> NameRule:
 
 
 def _fixed_name(text: str, *fields: str) -> NameRule:
-    """Return a rule for definitions without a name: it returns the first of the fields that exists, or else `text`."""
+    """Return a rule that takes the name from the first of `fields` that exists; without any, the name is `text`."""
 
     def name(node: "Node") -> str | None:
         for one in fields:
@@ -116,7 +117,10 @@ def _fixed_name(text: str, *fields: str) -> NameRule:
 
 
 def _named_if_value(key: str, value: str, types: frozenset[str]) -> NameRule:
-    """Return a rule that takes the name from the field `key` if the field `value` has one of these types."""
+    """Return a rule that takes the name from the field `key`, as in `key = function…`.
+
+    A node is a definition only if its field `value` is of one of the types.
+    """
 
     def name(node: "Node") -> str | None:
         made = node.child_by_field_name(value)
@@ -265,7 +269,7 @@ _CPP: dict[str, NameRule] = {
     "alias_declaration": _name_field,
 }
 
-# --- The rest
+# --- Other languages
 
 _GO_RECEIVER = re.compile(r"(\w+)(?:\[[^\]]*\])?\s*\)$")
 

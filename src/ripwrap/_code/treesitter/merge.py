@@ -18,7 +18,7 @@ _MAX_OVERLAP_CHARS = 300
 """Maximum number of characters of the repeated lines."""
 _SMALL_DEFINITION_CHARS = 200
 _SMALL_DEFINITION_LINES = 3
-"""Limits of a small definition, which is joined with its neighbours."""
+"""Maximum size of a small definition. Small definitions are joined with their neighbours."""
 _CLOSING_LINE = re.compile(r"[\W_]*|\s*end\b.*|\s*[\])};]+[\s\0]*(?://|/\*|#).*|\s*#\s*endif\b.*")
 
 
@@ -28,7 +28,7 @@ class Segment(NamedTuple):
     Attributes:
         first: Index of the first line.
         last: Index of the last line.
-        symbol: Name of the definition that has these lines; None at the top level.
+        symbol: Name of the definition that contains the lines; None at the top level.
         outer: Name of the definition around the lines. Small segments are joined only if their `outer` is equal.
         definitions: Number of definitions in the lines: 0 for lines between definitions, 1 for a definition, more after
             segments were joined.
@@ -140,8 +140,8 @@ def _is_small(lines: Lines, segment: Segment) -> bool:
 
 def _split(lines: Lines, segment: Segment) -> Iterator[Chunk]:
     """Split a large segment into overlapping parts of about the same size, at blank lines where possible."""
-    # A part is `first`..`last`, and `fresh` is its first line that is not in the previous part. The overlap before
-    # `fresh` shrinks until it has at most _MAX_OVERLAP_CHARS and leaves room for a fresh line.
+    # A part has the lines `first` to `last`. Its first line that is not in the previous part is `fresh`. The repeated
+    # lines before `fresh` are reduced until they have at most _MAX_OVERLAP_CHARS and line `fresh` fits into the part.
     first, fresh = segment.first, segment.first
     while lines.size(first, segment.last) > MAX_DEFINITION_CHARS:
         last = _part_end(lines, first, fresh, segment.last)
@@ -158,9 +158,9 @@ def _split(lines: Lines, segment: Segment) -> Iterator[Chunk]:
 
 
 def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
-    """Return the last line of the part that begins in line `first`.
+    """Return the index of the last line of the part that begins in line `first`.
 
-    `fresh` is its first line that the previous part does not have, and `stop` the last line of the segment.
+    `fresh` is the first line of the part that is not in the previous part. `stop` is the last line of the segment.
     """
     # Divide the remaining lines into as few parts as possible of about the same size, so that the last part is not
     # small. Then move the end of the part back to a blank line, but by at most half of the part.

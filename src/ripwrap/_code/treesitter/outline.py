@@ -17,7 +17,7 @@ _MIN_CONSTANT_LINES = 4
 """Minimum number of lines of a constant that is treated as a definition."""
 _NO_RULES: Mapping[str, NameRule] = {}
 _MAX_WRAPPERS = 8
-"""Maximum number of nested wrappers around a definition, and of nodes in each, that are searched."""
+"""Maximum number of nested wrappers (such as `export`) around a definition, and of searched nodes in each wrapper."""
 
 
 class Definition(NamedTuple):
@@ -26,7 +26,7 @@ class Definition(NamedTuple):
     Attributes:
         first: Index of its first line, including the comments and decorators above it.
         last: Index of its last line.
-        name: Name, without the names around it; empty if it has none.
+        name: Name, without the names of the definitions around it; empty for a definition without a name.
         is_namespace: True if its contents are split into definitions even if it is small.
         node: Node whose children are the contents of the definition; None if it has no contents.
     """
@@ -45,7 +45,7 @@ class SyntaxOutline:
     Attributes:
         grammar: Grammar of the file's language.
         lines: Lines of the file.
-        root: Root of its syntax tree.
+        root: Root of the file's syntax tree.
         max_container_bytes: Size in bytes above which a node of the grammar's `large_containers` is searched for
             definitions.
     """
@@ -56,7 +56,7 @@ class SyntaxOutline:
     max_container_bytes: int = 0
 
     def enclosing(self, line: int) -> Section | None:
-        """Return the innermost section around a line, from 1, or None at the top level."""
+        """Return the innermost section around a line (counted from 1), or None at the top level."""
         row, node, name = line - 1, self.root, None
         section: Section | None = None
         for depth in range(MAX_DEPTH):
@@ -78,7 +78,7 @@ class SyntaxOutline:
 
         Args:
             node: Root of the tree, or node of a definition.
-            top: True for the root.
+            top: True if `node` is the root.
         """
         if self.grammar.headings:
             return self._markdown_sections(node)
@@ -86,7 +86,7 @@ class SyntaxOutline:
         return self._with_hash_comments(found) if self.grammar.hash_comments else found
 
     def qualified_name(self, outer: str | None, name: str) -> str | None:
-        """Return a name qualified by the name around it (`Shop.add`), or the name alone if that is too long."""
+        """Return a qualified name (`Shop.add`), or only the last part if the qualified name is too long."""
         name = name[:MAX_NAME_CHARS]
         if not outer or not self.grammar.qualified:
             return name or outer
@@ -94,7 +94,10 @@ class SyntaxOutline:
         return full if len(full) <= MAX_NAME_CHARS else name
 
     def _definition_row(self, definition: Definition) -> int:
-        """Return the index of the first line of code in a definition that has the definition's name."""
+        """Return the index of the first line of code of a definition that contains its name.
+
+        If no line contains the name, return the first line of code.
+        """
         start = definition.first if definition.node is None else max(definition.node.start_point.row, definition.first)
         words = definition.name.replace(".", " ").split()
         if not words:
@@ -134,7 +137,7 @@ class SyntaxOutline:
         return node.type in self.grammar.large_containers and node.end_byte - node.start_byte > self.max_container_bytes
 
     def _unwrap(self, node: "Node") -> "_NamedNode | None":
-        """Return the definition in a wrapper, or None if it has none or several."""
+        """Return the definition in a wrapper, or None if the wrapper has no definition or several."""
         grammar = self.grammar
         only: _NamedNode | None = None
         left = [(node, 0)]
@@ -151,7 +154,7 @@ class SyntaxOutline:
         return only
 
     def _with_hash_comments(self, found: Iterator[Definition]) -> Iterator[Definition]:
-        """Add the comment lines above each definition to it; the tree may have them in the previous definition."""
+        """Move comment lines above a definition into it; in the tree, they may be part of the previous definition."""
         before: Definition | None = None
         for definition in found:
             first, least = definition.first, before.first + 1 if before else 0
@@ -191,8 +194,8 @@ class SyntaxOutline:
 def _section_contents(node: "Node") -> Iterator["Node"]:
     """Find the contents of a section below its heading.
 
-    The grammar also makes a section of text before the first heading; its contents count as contents of the outer
-    section.
+    The grammar also makes a section of the text before the first heading. The contents of such a section count as
+    contents of the outer section.
     """
     for number, child in enumerate(node.named_children):
         first = next(iter(child.named_children), None) if child.type == "section" else None

@@ -32,8 +32,7 @@ PARSE_TIMEOUT = 5.0
 """Seconds of processor time for a file; a megabyte of ordinary source takes at most one second."""
 
 _READ_BYTES = 512
-"""Number of bytes that the parser gets at a time. It also asks for the bytes of a node when it reads the node's text.
-"""
+"""Number of bytes that tree-sitter gets at a time, to parse the source or to read the text of a node."""
 _MIN_TREE_SITTER = (0, 26, 1)
 """Oldest version of tree-sitter whose `progress_callback` can stop a parser; older versions crash."""
 _MAX_ANGLE_BRACKETS = 1_000
@@ -57,7 +56,9 @@ def is_supported(path: str, text: str) -> bool:
 def parse_outline(
     path: str, text: str, max_container_bytes: int = 0, *, timeout: float = PARSE_TIMEOUT
 ) -> SyntaxOutline | None:
-    """Parse a file; return None if its language is unknown, or parsing it would take too long.
+    """Parse a file.
+
+    Return None if its language is unknown, its grammar cannot be loaded, or parsing would take too long.
 
     Args:
         path: Path of the file.
@@ -73,7 +74,7 @@ def parse_outline(
 
 
 def _parse(grammar: Grammar, text: str, lines: Sequence[str], timeout: float) -> "Node | None":
-    """Return the root of a file's syntax tree, or None if it would take too long."""
+    """Return the root of a file's syntax tree; None if parsing would take too long, or the grammar cannot be loaded."""
     if len(max(lines, key=len)) > MAX_LINE_CHARS or (grammar.generics and _has_nested_angle_brackets(text)):
         return None
     if (language := _load_language(grammar.name)) is None:
@@ -130,6 +131,8 @@ def _load_language(name: str) -> "Language | None":
         RuntimeError,  # there is no home directory to unpack grammars to
         ValueError,  # the grammar needs another version of tree-sitter
     ) as error:
-        _LOGGER.warning("could not load the grammar of %s, so its files are split into windows: %s", name, error)
+        _LOGGER.warning(
+            "could not load the grammar of %s, so files in this language are split by lines: %s", name, error
+        )
         return None
     return language
