@@ -16,10 +16,10 @@ COMMON_DIRECTORIES = frozenset(
         *("__pycache__", "venv", ".venv", ".git", ".hg", ".svn", ".idea", ".vscode", ".tox", ".nox", ".cache"),
     }
 )
-"""Directories that `ls` and `tree` name but do not list. They list them if an ignore file exists."""
+"""Directories that `ls` and `tree` name without their content. With an ignore file, their content is listed, too."""
 
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
-"""Files that `ls` and `tree` count but do not name. They name them if an ignore file exists."""
+"""Files that `ls` and `tree` count but do not name. With an ignore file, these files are named, too."""
 
 
 class TreeCollector(BaseListingCollector[str]):
@@ -80,7 +80,7 @@ class TreeCollector(BaseListingCollector[str]):
             self._progress(self.total)
 
     def add(self, path: str) -> None:
-        """Add a path, relative to the directory that rg runs in. A path of a directory ends in a separator."""
+        """Add a path, relative to the directory that rg runs in. The path of a directory ends in a separator."""
         if self._scope.allowed is not None and not self._scope.allowed(path):
             return
         start, (*parents, name) = self._parts(path)
@@ -124,9 +124,9 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parts[:-1], parts[-1])
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
-        """Return the searched path that contains a path, and the names below it.
+        """Return the searched path that contains a path, and the names of the parts below the searched path.
 
-        With several roots, the first name is that of the root.
+        With several roots, the first name is the name of the root.
         """
         location = self._scope.location
         if location.several:
@@ -141,7 +141,7 @@ class TreeCollector(BaseListingCollector[str]):
 
 def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptions) -> TreeCollector:
     """Return the tree of a location, listed without rg; blocking, for at most the scope's time limit."""
-    from ripwrap.workspace.walk import ScopeWalk  # pathspec, only now
+    from ripwrap.workspace.walk import ScopeWalk  # late: it imports pathspec
 
     tree, walk = new(), ScopeWalk(scope, options)
     for path in walk.paths():
@@ -151,7 +151,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
 
 
 def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
-    """Add the directories in which rg lists no file; blocking, like `walk_tree()`."""
+    """Add the directories in which rg lists no file; blocking, for at most the scope's time limit."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)
