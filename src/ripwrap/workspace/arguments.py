@@ -1,8 +1,8 @@
 """Arguments of the tools: a Pydantic model for each tool, and functions that parse what a language model sends; no I/O.
 
 Each `…Arguments` model holds the types, defaults and bounds of one tool. The methods of `Workspace` repeat types and
-defaults, because frameworks read signatures; a test compares the two. The descriptions are only in the docstrings of
-these methods, from which `describe_tools()` and `schemas()` read them.
+defaults, because frameworks read signatures; a test compares models and methods. The descriptions are only in the
+docstrings of these methods; `describe_tools()` and `schemas()` read the descriptions from there.
 
 Language models do not always send the declared arguments. They use the names of rg's flags, argument names of tools
 that they were trained on, numbers as strings, and `null`. `parse_arguments()` accepts all of these. For anything else,

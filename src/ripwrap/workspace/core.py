@@ -85,11 +85,11 @@ Tool: TypeAlias = Callable[..., Awaitable[str]]
 class Workspace:
     """Tools with which agents search and list files in some directories.
 
-    There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each returns a
-    text for a language model. The text has a maximum length and a fixed order, and says what is left out. For wrong
-    arguments of a model, a tool does not raise an error. It returns a text that begins with `Error: ` and says what to
-    do. Each tool has a twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()` is the text,
-    and raises errors.
+    There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each tool
+    returns a text for a language model. The text has a maximum length and a fixed order, and says what is left out. If
+    a model sends wrong arguments, the tool does not raise an error. It returns a text that begins with `Error: ` and
+    says what to do. Each tool has a twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()`
+    is the text, and raises errors.
 
     With `index` there are three more tools: `index_codebase`, `index_status` and `index_health_check`. After
     `index_codebase` has made the index, `codebase_search` refreshes the index and searches in it. `grep_content` then
@@ -140,8 +140,8 @@ class Workspace:
         """Set the directories that the tools may use, and the limits of their answers.
 
         Args:
-            *roots: One or more directories. With one root, paths in answers are relative to it; with several, they are
-                absolute.
+            *roots: One or more directories. With one root, paths in answers are relative to that root; with several
+                roots, paths are absolute.
             follow: Follow symbolic links. rg may then read files outside of the roots, but no answer shows them.
             outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
             guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
@@ -657,7 +657,7 @@ class Workspace:
         return await self._tools.required_indexes("index_codebase").index_codebase(self._tools.runner)
 
     async def index_status(self) -> str:
-        """Show whether there is an index, its size, and the time of its last change, without a refresh of the index."""
+        """Show whether there is an index, its size, and the time of its last change; the index is not refreshed."""
         try:
             return self.text(await self.index_status_result())
         except TOOL_ERRORS as error:
@@ -694,9 +694,7 @@ class Workspace:
     async def call_result(
         self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
     ) -> ToolResult:
-        """Call a tool as `call()` does, and return its answer as a model; raise the same errors as the tool's twin.
-
-        The twin is the method whose name ends in `_result`, such as `grep_content_result()`.
+        """Call a tool as `call()` does, and return its answer as a model; raise the errors of its `…_result` method.
 
         Args:
             name: See `call()`.

@@ -92,7 +92,7 @@ class MergedCollector(RoundRobinMatchCollector):
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records of each file or item that were dropped because they are too long."""
+        """Number of records (lines of rg's output) of each file or item that were dropped because they are too long."""
         files: Mapping[str, int] = {} if self._files is None else self._files.dropped
         return {**files, **{str(self._items.names[path]): n for path, n in self._items.collector.dropped.items()}}
 

@@ -169,7 +169,7 @@ class Indexes:
         """Return the best results of the indexes, or `None` if the files must be searched without them.
 
         The files must be searched if an index is not built. They must also be searched if the path is a subdirectory
-        with too few results: it may be hidden, ignored or too deep, and is then not in an index.
+        with too few results: the subdirectory may be hidden, ignored or too deep, so that no index has its files.
 
         Args:
             run: Runner of the calls.

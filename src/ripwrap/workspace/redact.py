@@ -141,7 +141,7 @@ class Mask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """Text in which secrets are masked.
+    """Result of masking the secrets in a text.
 
     Attributes:
         text: Text in which secrets are masked.
@@ -198,7 +198,7 @@ def redact(
         text: Whole lines; a secret that is cut is not recognised.
         first: Number of the first line in its file.
         keys: Lines of private keys in that file.
-        check: Function that is called before each line and may raise an error, for example at a deadline. To mask a
+        check: Function that is called before each line and may raise an error, for example at a deadline. Masking one
             megabyte may take 2 seconds.
     """
     scanner = KeyScanner()

@@ -1,4 +1,4 @@
-"""Tool `replace_content`: show what a replacement would change in files, and write it if the caller asks for that."""
+"""Tool `replace_content`: show what a replacement would change in files, and write the changes if the caller asks."""
 
 import os
 import re
@@ -28,7 +28,7 @@ _HUNK = re.compile(r"@@ -([0-9]+)")
 async def run_replace_content(
     run: Runner, settings: Settings, arguments: ReplaceContentArguments
 ) -> ReplaceContentResult:
-    """Find what would change, and write it if the arguments ask for that.
+    """Find what would change, and write the changes if the arguments ask for that.
 
     Raises:
         ValueError: The workspace may not write, the pattern is empty, or the replacement refers to a group that does

@@ -35,7 +35,7 @@ class ToolResult(Model, ABC, frozen=True):
         path: File or directory that was searched or listed.
         truncated: True if there is more than the answer shows.
         next_offset: Value of `offset` for the next page (for `read_file()`, value of `start_line`); `None` if there is
-            no next page, or if no offset gives it.
+            no next page, or if `offset` cannot reach it.
         message: Summary of what was found and what was left out, and how to get the rest.
         notes: Further sentences, for example about time limits and about paths that could not be read.
         engine: Program that did the work: `rg` or `python`. It is `python` if there is no rg, or if directories were
@@ -206,7 +206,7 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
 def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
     """Return the line above the lines of a definition.
 
-    It has the qualified name of the definition if the definition's own line does not contain it.
+    The line has the qualified name of the definition if the first line of the definition does not contain that name.
 
     Args:
         section: The definition.
@@ -456,7 +456,7 @@ class ReplaceContentResult(ToolResult, frozen=True):
     """Result of `replace_content()`.
 
     Attributes:
-        query: Pattern that was replaced.
+        query: Pattern that was searched.
         replacement: Text in place of each match, as in the argument `replacement`.
         applied: True if the files were changed.
         diff: Lines of a unified diff; long lines are cut, and secrets are masked if the workspace masks them.

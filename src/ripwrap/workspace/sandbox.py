@@ -1,6 +1,6 @@
 """Sandbox of the tools: a tool may use a path only if its real path is below a root, and no glob denies it.
 
-This module opens no file; it uses `lstat`, `readlink` and `stat`. Its answers are valid only at the time of the call:
+This module opens no file; it uses `lstat`, `readlink` and `stat`. Its results are valid only at the time of the call:
 another program may replace a directory by a link while a tool runs.
 """
 

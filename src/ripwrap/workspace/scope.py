@@ -98,7 +98,7 @@ class FileFilter:
     """Files that the caller asks for.
 
     Attributes:
-        options: Options of rg that select them.
+        options: Options of rg that select these files.
         overrides: True if these options also include ignored files. The paths that rg prints must then be filtered with
             `visible_paths()`.
         names: Names of the arguments that choose the files; empty if the caller asks for all files.
@@ -124,7 +124,7 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     scope = Scope(location, options, settings.timeout)
     denied = settings.sandbox.denied_paths(location)
     if denied is not None:
-        # The options already exclude denied paths. The filter is a second check, in case rg lists one anyway.
+        # The options already exclude denied paths. The filter is a second check, in case rg lists a denied path anyway.
         options["iglob"] = denied.iglobs()
         scope = replace(scope, denied=denied, allowed=denied.allows)
     if settings.follow:
@@ -230,7 +230,7 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 
 
 def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
-    """Split a pattern into globs. Return the globs to match, and options that exclude paths for the globs with `!`.
+    """Split a pattern into globs. Return the globs to match, and options that exclude what the globs with `!` match.
 
     The globs are relative to the directory that rg runs in. A glob without a slash matches names at any depth, and a
     glob that ends in a slash matches only directories. An empty list matches everything.

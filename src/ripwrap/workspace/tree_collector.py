@@ -51,7 +51,7 @@ class TreeCollector(BaseListingCollector[str]):
             max_depth: Maximum number of levels; 0 is no limit.
             exclude: Names to leave out.
             progress: Function that is called with `total` after every chunk.
-            common: Paths of the location in which common directories and files are not listed.
+            common: Paths of the location in which `COMMON_DIRECTORIES` and `COMMON_FILES` are not listed.
         """
         super().__init__(PathDecoder())
         self.root: Directory = {}
@@ -108,7 +108,7 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parents, name)
 
     def add_denied(self, path: str) -> None:
-        """Add the name of a denied path, unless it is too deep, in a closed directory, or excluded.
+        """Add the name of a denied path; ignore a path that is too deep, in a closed directory, or excluded.
 
         The path of a directory ends in a separator.
         """

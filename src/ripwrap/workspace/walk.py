@@ -19,7 +19,7 @@ from ripwrap.workspace.scope import Scope, escaped
 
 
 class ScopeWalk:
-    """Walk through a scope.
+    """Walk through the files of a scope, without rg.
 
     Attributes:
         errors: Paths that could not be read, with rg's messages.
