@@ -312,8 +312,8 @@ TARGETS = (
         sources={"ripwrap.workspace.core": ["Tool", "Workspace"]},
         timeout=False,  # a workspace has one for all its tools
         words={
-            "It waits until no other task uses an index, even if it is cancelled.": (
-                "It waits until no other thread uses an index."
+            "The method waits until no other task uses an index; a cancellation does not end the wait.": (
+                "The method waits until no other thread uses an index."
             )
         },
         bodies={"aclose": "self._tools.close()"},

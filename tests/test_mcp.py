@@ -1147,7 +1147,7 @@ def test_signal_ends_an_idle_command(number: signal.Signals, folder: Path) -> No
     [
         (["--root", "gone"], "gone"),
         (["--http"], "--root DIR"),
-        (["--deny", "!x"], "deny cannot include files again"),
+        (["--deny", "!x"], "deny cannot allow files again"),
         (["--show-denied", "all"], "--show-denied must be hide, count or name, got all"),
         (["--http", "--root", ".", "--port", "65536"], "65535"),
         (["--http", "--root", ".", "--host", "192.0.2.1"], "192.0.2.1"),

@@ -150,14 +150,16 @@ def test_moved_gone_and_ambiguous_lines_are_told_apart(plant: Plant) -> None:
     assert (found.state, found.line, found.others) == ("moved", 7, (8,))
     assert found.message == (
         f"Line 6 moved, but 2 lines have the hash {anchor.hash}: 7, 8. "
-        "Line 7 is the nearest; read around it to be sure."
+        "Line 7 is the nearest; read the lines around it to be sure."
     )
     (root / "a.py").write_text(CODE.replace("return amount", "pass"))
     found = resolved(root, anchor)
     assert (found.state, found.line, found.text, found.others) == ("gone", None, "", ())
-    assert str(found) == (f"Line 6 changed or is gone: no line of 6 lines has the hash {anchor.hash}. Search again.")
+    assert str(found) == (
+        f"Line 6 changed or is gone: the file has 6 lines, none of them with the hash {anchor.hash}. Search again."
+    )
     (root / "a.py").write_text("")
-    assert resolved(root, anchor).message.startswith("Line 6 is gone: no line of 0 lines")
+    assert resolved(root, anchor).message.startswith("Line 6 is gone: the file has 0 lines")
 
 
 @pytest.mark.slow
@@ -260,9 +262,12 @@ def test_resolve_result_raises(plant: Plant) -> None:
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({"start_line": "5·k7q"}, "start_line must be a number; resolve gives the current number of the line, got"),
-        ({"end_line": "5·k7q:"}, "end_line must be a number; resolve gives the current number of the line, got"),
-        ({"ranges": "4·abc-5·k7q"}, 'ranges must be like "10-40,80-95"; resolve gives the numbers of anchors, got'),
+        ({"start_line": "5·k7q"}, "start_line must be a number (resolve gives the line number of an anchor), got"),
+        ({"end_line": "5·k7q:"}, "end_line must be a number (resolve gives the line number of an anchor), got"),
+        (
+            {"ranges": "4·abc-5·k7q"},
+            'ranges must be like "10-40,80-95" (resolve gives the line number of an anchor), got',
+        ),
     ],
 )
 def test_anchor_in_place_of_a_number_is_refused(plant: Plant, given: dict[str, Any], error: str) -> None:

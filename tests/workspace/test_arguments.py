@@ -96,12 +96,12 @@ def test_comma_in_braces_does_not_split_a_list() -> None:
         ({"pattern": ["x"]}, "pattern must be a string"),
         ({"pattern": "x", "patern": "y"}, "unknown argument 'patern'; did you mean pattern?"),
         ({"pattern": "x", "frobnicate": 1}, "unknown argument 'frobnicate'; allowed are pattern, path,"),
-        ({"pattern": "x", "query": "y"}, "pattern and query are the same argument"),
+        ({"pattern": "x", "query": "y"}, "pattern and query name the same argument"),
         ("[" * 200_000, "nested too deeply"),
         ({"pattern": "x", "offset": float("inf")}, "offset must be a whole number, got inf"),
         ("[]", "must be a JSON object, got list"),
-        ("{", "not JSON"),
-        ("nonsense" * 1000, "not JSON"),
+        ("{", "not valid JSON"),
+        ("nonsense" * 1000, "not valid JSON"),
     ],
 )
 def test_invalid_argument_raises_one_line_that_says_what_is_allowed(sent: Any, says: str) -> None:

@@ -229,7 +229,7 @@ def test_slow_refresh_is_noted_and_files_are_ranked(api: str, shop: Path, home: 
     assert (found.ranking, found.places[0].file) == ("files", "src/biscuits.py")
     (note,) = found.notes
     assert note.startswith(f"The index could not be refreshed within {timeout:g} seconds, so it was not used; ")
-    assert note.endswith("; index_codebase has no time limit.")
+    assert note.endswith("; index_codebase refreshes it without a time limit.")
     assert asked.index_codebase_result().roots[0].added == 1
 
 
@@ -351,7 +351,7 @@ def test_index_tools_exist_only_with_index(shop: Path, home: Path) -> None:
         assert names == [*without, "index_codebase", "index_status", "index_health_check"]
     for name in ("index_codebase", "index_status", "index_health_check"):
         assert sync.Workspace(shop).call(name) == (
-            f"Error: {name} needs an index, which this workspace does not have; make it with index=True"
+            f"Error: {name} needs an index, but this workspace has none; make the workspace with index=True"
         )
         assert getattr(sync.Workspace, name).__doc__ == getattr(Workspace, name).__doc__
         assert list(inspect.signature(getattr(sync.Workspace, name)).parameters) == ["self"]
@@ -499,14 +499,14 @@ def test_index_status_tells_of_an_index_of_another_version(shop: Path, home: Pat
     """Issue 19, line 11: the tool said 'not built', without a reason."""
     workspace = sync.Workspace(shop, index=home)
     workspace.index_codebase()
-    assert workspace.index_status().endswith("\n(codebase_search refreshes the index first.)")
+    assert workspace.index_status().endswith("\n(codebase_search refreshes the index before it searches.)")
     with sqlite3.connect(home / NAME) as database:
         database.execute("UPDATE meta SET value = 'other 1' WHERE key = 'chunker'")
     database.close()
     text = workspace.index_status()
     assert ": 3 files, " in text and "\n  Its chunker was other 1, and is now " in text
     assert ": the next index_codebase rebuilds it.\n" in text
-    assert text.endswith("\n(index_codebase builds what is not built or is outdated.)")
+    assert text.endswith("\n(index_codebase builds the indexes that are not built or are outdated.)")
     assert workspace.codebase_search_result("cookie").ranking == "files"
 
 

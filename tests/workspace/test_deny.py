@@ -69,7 +69,7 @@ def test_globs_have_the_rules_of_gitignore_and_ignore_case(glob: str, denied: li
         ("", "'' in deny is empty; leave it out"),
         ("  ", "'  ' in deny is empty"),
         ("/", "'/' in deny is empty"),
-        ("!x", "'!x' begins with !, but deny cannot include files again"),
+        ("!x", "'!x' begins with !, but deny cannot allow files again"),
         ("~/.ssh", r"write it as \*\*/.ssh"),
         ("a/../b", "'a/../b' in deny leads out of the roots"),
         ("[a", r"'\[a' in deny does not parse: unclosed character class"),
@@ -107,7 +107,7 @@ def test_unknown_way_to_show_denied_files_is_an_error(tree: Path) -> None:
 @pytest.mark.parametrize("path", [".env", "./.env", "sub/.ENV", ".Env", "missing/.env", "sub/../.env", ".env/below"])
 def test_named_path_is_denied_whether_it_exists_or_not(api: str, tree: Path, path: str) -> None:
     asked = Asked(api, tree, deny=["**/.env*"])
-    text = f'Error: {path} is denied by "**/.env*"'
+    text = f'Error: {path} is denied by "**/.env*"; pass another path'
     assert asked.grep_content("needle", path) == text
     assert asked.read_file(path) == text
     for tool in (asked.ls, asked.tree):
@@ -148,7 +148,7 @@ def test_link_to_a_denied_file_or_with_a_denied_name_is_denied(tree: Path, name:
 def test_link_on_the_way_is_denied_although_the_file_is_not(tree: Path) -> None:
     (tree / "way.pem").symlink_to("sub")
     workspace = sync.Workspace(tree, deny="*.pem")
-    assert workspace.read_file("way.pem/ok.py") == 'Error: way.pem/ok.py is denied by "*.pem"'
+    assert workspace.read_file("way.pem/ok.py") == 'Error: way.pem/ok.py is denied by "*.pem"; pass another path'
     assert "needle" in workspace.read_file("sub/ok.py")
 
 
@@ -208,7 +208,7 @@ def test_roots_have_the_globs_each(tmp_path: Path) -> None:
     assert {file.path for file in workspace.grep_content_result("needle").files} == expected
     assert set(workspace.find_files_result().files) == expected
     assert {place.file for place in workspace.codebase_search_result("needle").places} == expected
-    assert workspace.read_file("top/a") == 'Error: top/a is denied by "/top"'
+    assert workspace.read_file("top/a") == 'Error: top/a is denied by "/top"; pass another path'
 
 
 @pytest.mark.slow

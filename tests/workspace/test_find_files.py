@@ -145,11 +145,11 @@ def test_empty_answer_names_a_directory_that_was_looked_for(
 ) -> None:
     """Issue 19, line 7: the empty answer said nothing about a directory of that name."""
     text = sync.Workspace(nested, rg=rg).find_files(pattern, **arguments)
-    assert text.startswith("No files found, hidden and ignored ones included.")
+    assert text.startswith("No files found, not even hidden or ignored files.")
     said = (
         f" {native(name or '')} is a directory: pass it as path to list its files, or entry_type=directory to find it."
     )
-    assert text.endswith(said if name else "included.")
+    assert text.endswith(said if name else "ignored files.")
 
 
 @pytest.mark.slow

@@ -243,12 +243,12 @@ async def test_async_tools_search_revisions_and_archives(repository: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"rev": "HEAD", "inside": "zip"}, "inside does not apply to rev"),
+        ({"rev": "HEAD", "inside": "zip"}, "inside cannot be combined with rev"),
         ({"rev": "--output=x"}, "rev must be a revision of git"),
         ({"rev": "nope"}, "rev is not a revision"),
         ({"inside": "rar"}, "inside must be 'zip'"),
-        ({"inside": "zip", "sections": True}, "sections does not apply to inside"),
-        ({"rev": "HEAD", "expand": "definition"}, "expand does not apply to rev"),
+        ({"inside": "zip", "sections": True}, "sections cannot be combined with inside"),
+        ({"rev": "HEAD", "expand": "definition"}, "expand cannot be combined with rev"),
         ({"rev": "HEAD", "file_type": "nope"}, "nope"),
         ({"inside": "zip", "file_pattern": "[z"}, "[z"),
     ],

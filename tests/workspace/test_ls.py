@@ -259,8 +259,8 @@ def test_every_listing_names_what_could_not_be_read(rg: RgBinary, folder: Path, 
     one, part, two, shut = (str(folder / name) for name in ("one", "one/part", "two", "shut"))
     denied = "could not be read, the first: {}: Permission denied (os error 13)."
     blocked = (
-        "Error: {} cannot be read: Permission denied; change its permissions or those of the directories above it, or "
-        "pass another path"
+        "Error: {} cannot be read: Permission denied; change the permissions of the path or of the directories "
+        "above it, or pass another path"
     )
     says = {
         ".": f"(1 file. 2 paths {denied.format('part/hidden')}",

@@ -78,7 +78,7 @@ def test_nothing_outside_of_the_roots_is_read(plant: Plant, method: str, path: s
     ("method", "path", "error", "message"),
     [
         ("read_bytes", "d", IsADirectoryError, r"d is a directory; list_directory\(\) lists its entries"),
-        ("list_directory", "a", NotADirectoryError, "a is a file; pass the directory that it is in"),
+        ("list_directory", "a", NotADirectoryError, "a is a file; pass the directory that contains it"),
     ],
 )
 def test_wrong_kind_of_path_says_what_to_do(

@@ -104,15 +104,19 @@ def test_utf16_big_endian_has_its_mark(plant: Plant) -> None:
     ("path", "given", "error"),
     [
         ("src", {}, "src is a directory; ls lists its files"),
-        ("src/a.py", {"start_line": 9, "end_line": 3}, "start_line, 9, is after end_line, 3; swap them"),
-        ("src/a.py", {"ranges": "9-3"}, "the start of a range, 9, is after its end, 3; swap them"),
+        ("src/a.py", {"start_line": 9, "end_line": 3}, "start_line (9) is after end_line (3); swap the two numbers"),
+        ("src/a.py", {"ranges": "9-3"}, "the start of a range (9) is after its end (3); swap the two numbers"),
         ("src/a.py", {"ranges": "1-2;5"}, """ranges must be like "10-40,80-95", got '1-2;5'"""),
         (
             "src/a.py",
             {"ranges": "1", "end_line": 3},
-            "ranges cannot be combined with start_line or end_line; pass one or the other",
+            "ranges cannot be combined with start_line or end_line; pass ranges or the other two",
         ),
-        ("src/a.py", {"start_line": 101}, "src/a.py has 100 lines, so there is no line 101; the file may have changed"),
+        (
+            "src/a.py",
+            {"start_line": 101},
+            "src/a.py has 100 lines, so there is no line 101 (the file may have changed)",
+        ),
         ("src/a.py", {"start_line": -1}, "start_line must be 0 or more, got -1"),
         ("binary", {}, "binary is binary (3 bytes); read_file shows text only"),
         ("nothing.py", {}, "nothing.py does not exist in "),

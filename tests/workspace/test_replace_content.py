@@ -95,7 +95,7 @@ def test_long_diff_is_cut(plant: Plant) -> None:
     assert (result.truncated, result.total_replacements, len(result.files)) == (True, 2500, 50)
     said = str(result)
     assert len(said) <= 1000
-    assert "The diff was cut." in said
+    assert "The diff was cut, because it is too long for one answer." in said
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_errors_say_what_to_do(plant: Plant) -> None:
         ("foo", "$1", "Error: the replacement refers to ${1}"),
         ("(", "x", "regex parse error"),
         ("zebra", "x", "Nothing to replace; no file was changed."),
-        ("foo", "x", "1 file left out; b: left out: it is binary"),
+        ("foo", "x", "1 file left out, e.g. b: left out: it is binary"),
     ):
         assert says in asked.replace_content(pattern, replacement), pattern
 

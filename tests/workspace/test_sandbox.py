@@ -162,7 +162,7 @@ def test_replaced_root_raises_file_not_found(yard: Path, tmp_path: Path, how: st
 
 
 def test_invalid_root_is_refused_at_once(yard: Path) -> None:
-    with pytest.raises(ValueError, match="a root is an empty text"):
+    with pytest.raises(ValueError, match="a root is an empty string"):
         Sandbox([""])
     with pytest.raises(ValueError, match="no root given"):
         Sandbox([])

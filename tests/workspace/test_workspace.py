@@ -69,7 +69,7 @@ def test_grep_content_result_has_its_fields_and_survives_json(rg: RgBinary, shop
     ]
     assert (told["total_matches"], told["truncated"], told["next_offset"]) == (2, True, 1)
     assert told["message"] == (
-        "Showing 1 of 2 matching files, 1 of 2 matches. offset=1 gives the next. "
+        "Showing 1 of 2 matching files, 1 of 2 matches. offset=1 gives the next page. "
         "Use file_pattern or refine your pattern to narrow results."
     )
     assert GrepContentResult.model_validate_json(found.model_dump_json()) == found
@@ -327,7 +327,7 @@ def test_unknown_arguments_and_tools_give_error_texts(shop: Path) -> None:
         "Error: unknown argument 'foo'; allowed are pattern,"
     )
     assert asked.call("rm", {}).startswith("Error: there is no tool 'rm'")
-    assert asked.call("Grep", "{").startswith("Error: the arguments are not JSON")
+    assert asked.call("Grep", "{").startswith("Error: the arguments are not valid JSON")
 
 
 def test_call_accepts_the_arguments_of_claudes_grep(rg: RgBinary, shop: Path) -> None:
@@ -417,10 +417,10 @@ def test_find_files_sorts_newest_first(rg: RgBinary, plant: Plant) -> None:
         os.utime(root / name, (1_000_000 - age, 1_000_000 - age))
     asked = sync.Workspace(root, rg=rg)
     assert asked.find_files(sort="newest", limit=2) == native(
-        "b\nc/d\n\n(Showing 1 to 2 of 3 files. offset=2 gives the next; a narrower pattern or path gives fewer.)"
+        "b\nc/d\n\n(Showing 1 to 2 of 3 files. offset=2 gives the next page; a narrower pattern or path finds less.)"
     )
     assert asked.find_files(sort="newest", offset=2) == "a\n\n(Showing 3 to 3 of 3 files.)"
-    assert asked.find_files("nope*") == "No files found, hidden and ignored ones included."
+    assert asked.find_files("nope*") == "No files found, not even hidden or ignored files."
 
 
 def test_long_lines_are_clipped_around_the_match(rg: RgBinary, plant: Plant) -> None:
@@ -450,7 +450,7 @@ def test_ten_thousand_matches_fit_the_budget_with_every_file_named(rg: RgBinary,
     assert (found.total_matches, found.files_matched, found.truncated) == (10_000, 100, True)
     assert found.next_offset == len(found.matches) > 0
     assert f"{len(found.matches)} of 10000 matches" in text
-    assert f"offset={len(found.matches)} gives the next" in text
+    assert f"offset={len(found.matches)} gives the next page" in text
     assert len({match.file for match in found.matches}) == len(found.matches)
 
 
@@ -489,7 +489,7 @@ def test_match_longer_than_the_budget_is_cut_and_pages_go_on(rg: RgBinary, plant
     first = asked.grep_content_result("begin.*end", multiline=True, fixed_strings=False)
     assert 900 < len(str(first)) <= 1000
     assert [(match.file, match.match[:12]) for match in first.matches] == [("a", "begin\nline\nl")]
-    assert "offset=1 gives the next" in str(first)
+    assert "offset=1 gives the next page" in str(first)
     second = asked.grep_content_result("begin.*end", multiline=True, offset=1)
     assert [match.file for match in second.matches] == ["b", "c"]
 
@@ -734,7 +734,7 @@ def test_timeout_ends_a_search_and_is_noted(stand_in: Callable[..., Path], shop:
     slow = stand_in("import time\nprint_all = None\ntime.sleep(60)")
     for tool, arguments in (("grep_content", {"pattern": "x"}), ("find_files", {}), ("ls", {}), ("tree", {})):
         text = getattr(sync.Workspace(shop, rg=slow, timeout=0.2), tool)(**arguments)
-        assert "The search was stopped after 0.2 seconds, so there may be more" in text
+        assert "The search was stopped after 0.2 seconds, so results may be missing" in text
 
 
 @pytest.mark.slow

@@ -1,10 +1,12 @@
-"""Anchors such as `42·k7q`: the number of a line and a short hash of its text, which shows whether the line changed.
+"""Anchors of lines, such as `42·k7q`: the number of a line, and a short hash of its text.
 
-The hash is the CRC-32 (that of zlib) of the first 1,000 characters of the line in UTF-8, without white space at the
-end. Its lowest 15 bits are written as three digits in Crockford's base 32: digits and lowercase letters without i, l, o
-and u (https://www.crockford.com/base32.html). Two different lines have the same hash with a probability of 1 in 32,768.
-In 160 files of CPython 3.11's standard library, with 790 lines on average, 3.7 % of the lines have the same hash as a
-different line of their file. This module does no I/O.
+If the text of line 42 has another hash now, the line has changed. The hash is the CRC-32 (as in zlib) of the first
+1,000 characters of the line in UTF-8, without white space at the end. Its lowest 15 bits are written as three digits in
+Crockford's base 32: digits and lowercase letters without i, l, o and u (https://www.crockford.com/base32.html). Two
+different lines have the same hash with a probability of 1 in 32,768. In 160 files of CPython 3.11's standard library,
+with 790 lines on average, 3.7 % of the lines have the same hash as a different line of their file.
+
+This module does no I/O.
 """
 
 import re
@@ -27,7 +29,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _READ_AS = str.maketrans("ilo", "110")
 """Table that replaces letters by the digits that they look like, as in Crockford's base 32."""
 _ANCHOR = re.compile(r"\s*([1-9]\d{0,9})\s*[·•⋅∙]\s*([0-9a-tv-zA-TV-Z]{3})\s*[:-]?\s*")
-"""Pattern for an anchor, as answers show it; similar dots are accepted."""
+"""Pattern of an anchor in the format of answers; other dots that look like `·` are accepted."""
 
 
 class Anchor(NamedTuple):
@@ -37,12 +39,12 @@ class Anchor(NamedTuple):
     hash: str
 
     def __str__(self) -> str:
-        """Return the anchor as answers show it."""
+        """Return the anchor in the format of answers, such as `42·k7q`."""
         return f"{self.line}{SEPARATOR}{self.hash}"
 
 
 def line_hash(text: str) -> str:
-    """Return the hash of a line, with or without its line end; it has three digits or lowercase letters."""
+    """Return the hash of a line: three digits or lowercase letters. White space at the end is ignored."""
     number = zlib.crc32(text[:HASHED_CHARS].rstrip().encode("utf-8", "surrogatepass"))
     return _ALPHABET[number >> 10 & 31] + _ALPHABET[number >> 5 & 31] + _ALPHABET[number & 31]
 
@@ -53,7 +55,7 @@ def line_hashes(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def parse_anchor(text: str) -> Anchor | None:
-    """Return the anchor in a text, or None if the text is not an anchor."""
+    """Parse a text such as `42·k7q`; return None if the text is not an anchor."""
     found = _ANCHOR.fullmatch(text)
     return None if found is None else Anchor(int(found[1]), found[2].lower().translate(_READ_AS))
 
@@ -62,7 +64,7 @@ def parse_place(text: str) -> tuple[str, Anchor]:
     """Return the path and the anchor of a line, given as `src/till.py#42·k7q`.
 
     Raises:
-        ValueError: The text is not a path and an anchor.
+        ValueError: The text is not a path followed by `#` (or `:`) and an anchor.
     """
     found = re.fullmatch(rf"(.+)[#:]({_ANCHOR.pattern})", text, re.DOTALL)
     anchor = None if found is None else parse_anchor(found[2])

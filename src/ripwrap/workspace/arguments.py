@@ -1,8 +1,8 @@
-"""Arguments of the tools: a Pydantic model for each tool, and functions that parse the arguments of an LLM; no I/O.
+"""Arguments of the tools: a Pydantic model for each tool, and functions that parse what a language model sends; no I/O.
 
 Each `…Arguments` model holds the types, defaults and bounds of one tool. The methods of `Workspace` repeat types and
-defaults, because frameworks read signatures; a test compares the two. The descriptions are only in the docstrings of
-these methods, from which `describe_tools()` and `schemas()` read them.
+defaults, because frameworks read signatures; a test compares models and methods. The descriptions are only in the
+docstrings of these methods; `describe_tools()` and `schemas()` read the descriptions from there.
 
 Language models do not always send the declared arguments. They use the names of rg's flags, argument names of tools
 that they were trained on, numbers as strings, and `null`. `parse_arguments()` accepts all of these. For anything else,
@@ -38,10 +38,10 @@ Expand: TypeAlias = Literal["none", "definition"]
 EntryType: TypeAlias = Literal["file", "directory", "any"]
 
 MAX_NUMBER = 1_000_000
-"""Largest number that a tool accepts."""
+"""Largest number that a tool accepts, except for line numbers."""
 
 MAX_LINE_NUMBER = 1_000_000_000
-"""Maximum line number in the arguments of a tool."""
+"""Largest line number that a tool accepts."""
 
 
 class _VisibilityOptions(TypedDict, total=False):
@@ -144,12 +144,12 @@ TOOL_NAMES = {
     "open_file": "read_file",
     "get_file_contents": "read_file",
 }
-"""Map names of tools in other programs, in lower case, to the names of these tools."""
+"""Map from the names of tools in other programs, in lower case, to the names of the tools here."""
 
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
-"""Map values that find, fd and other tools use for `entry_type` to the values of this tool."""
+"""Map from values that find, fd and other programs use for a type of entry to the values of `entry_type`."""
 _IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
-"""Map an argument of other tools to the argument that replaces it."""
+"""Map from an argument of tools in other programs to the argument here that replaces it."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments that are ignored: answers always have line numbers, and `explanation` is a comment of the model."""
@@ -180,7 +180,10 @@ def _join_globs(value: Any) -> Any:
 
 
 def _join_ranges(value: Any) -> Any:
-    """Join ranges into one string. The ranges may be two numbers, strings or pairs; -1 is the end of the file."""
+    """Join ranges into one string. A list may have two numbers, strings, or pairs of numbers.
+
+    -1 as the second number of a range is the end of the file.
+    """
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _parse_strings(value)
     if not isinstance(value, list):
@@ -202,10 +205,10 @@ def _range_text(item: object) -> str:
 
 
 def _refuse_anchor(value: Any) -> Any:
-    """Return a value that is not an anchor; raise an error for an anchor, because its line may have moved."""
+    """Return a value; raise an error if the value is an anchor, because the line of the anchor may have moved."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
     if anchor is not None:
-        raise PydanticCustomError("anchor", "a number; resolve gives the current number of the line", {})
+        raise PydanticCustomError("anchor", "a number (resolve gives the line number of an anchor)", {})
     return value
 
 
@@ -228,7 +231,7 @@ class ToolArguments(
     defer_build=True,
     alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, *ALIASES.get(name, ()))),
 ):
-    """Arguments of a tool."""
+    """Base class of the arguments of all tools."""
 
     @model_validator(mode="before")
     @classmethod
@@ -265,7 +268,10 @@ class GrepContentArguments(ToolArguments, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Convert rg's flags: `-A` or `-B` alone shows only that side; `case_sensitive` negates `case_insensitive`."""
+        """Convert arguments that are named as in rg.
+
+        `-A` or `-B` alone sets `context_lines` to 0, as in rg. `case_sensitive=False` sets `case_insensitive`.
+        """
         values = dict(given)
         if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
             values["context_lines"] = 0
@@ -342,7 +348,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Replace `limit`, the number of lines in other tools, by `end_line`."""
+        """Replace `limit`, which is the number of lines to read in other programs, by `end_line`."""
         values = dict(given)
         limit = values.pop("limit", 0)
         start = next((values[name] for name in ("start_line", *ALIASES["start_line"]) if name in values), 1)
@@ -357,12 +363,13 @@ class ReadFileArguments(ToolArguments, frozen=True):
         """Return the ranges of lines in order; join ranges that overlap or touch.
 
         Raises:
-            ValueError: `ranges` is not a list of ranges, or a range ends before its start.
+            ValueError: `ranges` is not a list of ranges or is given together with `start_line` or `end_line`, or a
+                range ends before its start.
         """
         if not self.ranges.strip():
             return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
         if self.start_line > 1 or self.end_line:
-            raise ValueError("ranges cannot be combined with start_line or end_line; pass one or the other")
+            raise ValueError("ranges cannot be combined with start_line or end_line; pass ranges or the other two")
         merged: list[LineRange] = []
         for one in sorted(map(_parse_range, self.ranges.split(","))):
             last = merged[-1] if merged else None
@@ -377,7 +384,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
 def _parse_range(text: str) -> LineRange:
     found = re.fullmatch(r"\s*(\d{1,18})\s*(?:(-)\s*(\d{1,18})?\s*)?", text)
     if found is None:
-        way = "; resolve gives the numbers of anchors" if SEPARATOR in text else ""
+        way = " (resolve gives the line number of an anchor)" if SEPARATOR in text else ""
         raise ValueError(f'ranges must be like "10-40,80-95"{way}, got {_quoted(repr(text.strip()))}')
     start = max(int(found[1]), 1)
     end = start if not found[2] else int(found[3]) if found[3] else None
@@ -386,7 +393,7 @@ def _parse_range(text: str) -> LineRange:
 
 def _range(start: int, end: int | None, first: str, last: str) -> LineRange:
     if end is not None and end < start:
-        raise ValueError(f"{first}, {start}, is after {last}, {end}; swap them")
+        raise ValueError(f"{first} ({start}) is after {last} ({end}); swap the two numbers")
     return LineRange(start, end)
 
 
@@ -452,7 +459,7 @@ def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
 
 
 def parameter_descriptions(method: Callable[..., Any]) -> dict[str, str]:
-    """Return the descriptions of the parameters in a docstring, each of which is one line `name (type): text`."""
+    """Return the description of each parameter of a method, from the lines `name (type): text` of its docstring."""
     return dict(re.findall(r"^    (\w+) \(.+?\): (.+)$", inspect.getdoc(method) or "", re.MULTILINE))
 
 
@@ -462,7 +469,7 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
     Args:
         model: Arguments of the tool.
         descriptions: Descriptions of the arguments.
-        strict: Require all arguments, and let those with a default be null.
+        strict: Require all arguments, and allow null for each argument that has a default.
     """
     schema = model.model_json_schema(by_alias=False)
     required = schema.get("required", [])
@@ -477,7 +484,7 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
 
 
 def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument for strict modes: without default and bounds; null means the default."""
+    """Return the schema of an argument for strict modes: without default and bounds; null stands for the default."""
     value = {key: about[key] for key in ("type", "items", "enum") if key in about}
     if "default" not in about:
         return {"description": about["description"], **value}
@@ -502,7 +509,7 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
         try:
             arguments = json.loads(arguments or "{}")
         except ValueError as error:
-            raise ValueError(f"the arguments are not JSON: {error}") from None
+            raise ValueError(f"the arguments are not valid JSON ({error}); pass a JSON object") from None
         except RecursionError:
             raise ValueError(
                 "the arguments are nested too deeply; they must be a JSON object of plain values"
@@ -513,7 +520,7 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Drop ignored arguments, and rename arguments that other tools call differently."""
+    """Drop arguments that are ignored or null, and replace names of arguments that other programs use."""
     known: dict[str, Any] = {}
     for name, value in given.items():
         plain = name if name in names else _snake_case(name)
@@ -531,13 +538,13 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
         if not twice:
             known[plain] = value
         elif known[twice[0]] != value:
-            raise ValueError(f"{twice[0]} and {name} are the same argument, with different values; give one of them")
+            raise ValueError(f"{twice[0]} and {name} name the same argument, but their values differ; pass only one")
     return known
 
 
 @functools.cache
 def _names(model: type[ToolArguments]) -> dict[str, str]:
-    """Map each accepted name to an argument of the tool."""
+    """Map each name that is accepted for an argument to the argument's own name."""
     names = {name: name for name in model.model_fields}
     for name in model.model_fields:
         for alias in ALIASES.get(name, ()):

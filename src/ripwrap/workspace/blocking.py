@@ -65,19 +65,19 @@ Tool: TypeAlias = Callable[..., str]
 class Workspace:
     """Tools with which agents search and list files in some directories.
 
-    There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each returns a
-    text for a language model. The text has a maximum length and a fixed order, and says what is left out. For wrong
-    arguments of a model, a tool does not raise an error. It returns a text that begins with `Error: ` and says what to
-    do. Each tool has a twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()` is the text,
-    and raises errors.
+    There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each tool
+    returns a text for a language model. The text has a maximum length and a fixed order, and says what is left out. If
+    a model sends wrong arguments, the tool does not raise an error. It returns a text that begins with `Error: ` and
+    says what to do. Each tool has a twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()`
+    is the text, and raises errors.
 
-    With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After `index_codebase`
-    has made the index, `codebase_search` refreshes it and answers from it. `grep_content` then searches only the files
-    that may have a match (see `Index.grep()`). It searches without the index if its arguments choose files by name or
-    type, or include hidden or ignored files. Both tools also search without the index if the index cannot be used, or
-    does not have the path (such as a hidden file). On Linux, the workspace watches the roots, so that a search does not
-    list the files while nothing changes (see `Index.watch()`). It watches until `close()` is called or the object is
-    deleted.
+    With `index` there are three more tools: `index_codebase`, `index_status` and `index_health_check`. After
+    `index_codebase` has made the index, `codebase_search` refreshes the index and searches in it. `grep_content` then
+    searches only the files that may have a match (see `Index.grep()`). It searches without the index if its arguments
+    choose files by name or type, or include hidden or ignored files. Both tools also search without the index if the
+    index cannot be used, or does not contain the path (for example a hidden file). On Linux, the workspace watches the
+    roots, so that a search does not list all files again while nothing changes (see `Index.watch()`). The watch ends
+    when `close()` is called or the workspace is deleted.
 
     With an `embedder`, `index_codebase` also embeds the texts of the index, and `codebase_search` ranks by words and
     embeddings. If the provider fails, `codebase_search` ranks by words only, and says so. `index_status` names the
@@ -86,13 +86,13 @@ class Workspace:
     With `anchors` there is also the tool `resolve`. With `write` there is `replace_content`, the only tool that changes
     files.
 
-    A path that leads out of the roots is refused, even if it does so through `..` or a symbolic link. No answer shows
-    anything outside of the roots. Ignore files above a root and git's global ignore file have no effect unless
-    `outer_ignore` is set.
+    A path that leads out of the roots, for example through `..` or a symbolic link, is refused. No answer shows
+    anything outside of the roots. Ignore files above a root and git's global ignore file have an effect only with
+    `outer_ignore`.
 
     Attributes:
-        roots: Real paths of the directories.
-        tools: The six tools, and the tools for `index`, `anchors` and `write`.
+        roots: Real paths of the directories that the tools may use.
+        tools: The six tools, and the further tools if `index`, `anchors` or `write` is set.
         SECRETS: Globs for `deny` that match files which usually contain keys, passwords or tokens.
     """
 
@@ -120,18 +120,18 @@ class Workspace:
         """Set the directories that the tools may use, and the limits of their answers.
 
         Args:
-            *roots: One or more directories. With one root, paths in answers are relative to it; with several, they are
-                absolute.
+            *roots: One or more directories. With one root, paths in answers are relative to that root; with several
+                roots, paths are absolute.
             follow: Follow symbolic links. rg may then read files outside of the roots, but no answer shows them.
             outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
             guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
-                `/proc` and similar directories, and on network file systems. The answer says so.
-            timeout: Seconds that a run of rg may take. If they pass, the answer has the results found until then. A
-                call runs rg once, or twice if a glob has a slash. Some calls take longer: up to 5 seconds more to find
-                out why nothing was found, and up to 1 second more to count matches in hidden files (`grep_content`, if
-                it shows all visible matches). `ls` and `tree` may take `timeout` again to list the subdirectories of a
-                directory without files. `codebase_search` may take `timeout` again to rank the files without an index,
-                if the index cannot be refreshed in time.
+                `/proc` and similar directories, and on network file systems. The answer then names these limits.
+            timeout: Time limit in seconds for a run of rg; `None` is no limit. At the limit, rg is stopped, and the
+                answer has the results found so far. A call runs rg once, or twice if a glob has a slash. Some calls
+                take longer: up to 5 seconds more to find out why nothing was found, and up to 1 second more to count
+                matches in hidden files (`grep_content`, if it shows all visible matches). `ls` and `tree` may take
+                `timeout` again to list the subdirectories of a directory without files. `codebase_search` may take
+                `timeout` again to rank the files without an index, if the index cannot be refreshed in time.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -177,12 +177,12 @@ class Workspace:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Real paths of the directories."""
+        """Real paths of the directories that the tools may use."""
         return self._tools.settings.sandbox.roots
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """Tools, to register in a framework."""
+        """Methods to register as tools in a framework."""
         return tuple(getattr(self, name) for name in self._tools.names)
 
     def grep_content(
@@ -229,7 +229,7 @@ class Workspace:
             case_insensitive (bool): Ignore case; default false.
             fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
             multiline (bool): Let a match span lines; a dot then also matches line ends.
-            output_mode (str): `content` shows lines, `files_with_matches` only paths, `count` the lines per file.
+            output_mode (str): `content` shows lines, `files_with_matches` paths, `count` the number of lines per file.
             offset (int): Number of matches to skip, for the next page; the previous answer gives it.
             include_hidden (bool): Search hidden files and directories, too.
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
@@ -269,7 +269,7 @@ class Workspace:
     def grep_content_result(
         self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
     ) -> GrepContentResult:
-        """Do what `grep_content()` does, and return the answer as a model.
+        """Return the answer of `grep_content()` as a model.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots.
@@ -298,7 +298,7 @@ class Workspace:
         """Find files or directories by name, with a glob.
 
         The answer has one path on each line; a directory ends in a slash. The last line, in parentheses, gives the
-        number of all files and how to get the next. Hidden files and files that .gitignore excludes are left out.
+        number of all files and how to get more. Hidden files and files that .gitignore excludes are left out.
 
         Args:
             pattern (str): A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file.
@@ -329,7 +329,7 @@ class Workspace:
     def find_files_result(
         self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
     ) -> FindFilesResult:
-        """Do what `find_files()` does, and return a model; raise what `grep_content_result()` raises."""
+        """Return the answer of `find_files()` as a model; raise the errors of `grep_content_result()`."""
         arguments = parse_arguments(FindFilesArguments, {"pattern": pattern, "path": path, **options})
         return run_blocking(run_find_files(self._tools.runner, self._tools.settings, arguments))
 
@@ -371,7 +371,7 @@ class Workspace:
             return self.error_text(error)
 
     def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
-        """Do what `ls()` does, and return a model; raise what `grep_content_result()` raises.
+        """Return the answer of `ls()` as a model; raise the errors of `grep_content_result()`.
 
         If there is no rg, Python code lists the same files; `engine` is then `python`.
         """
@@ -400,7 +400,7 @@ class Workspace:
             return self.error_text(error)
 
     def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
-        """Do what `tree()` does, and return a model; raise what `grep_content_result()` raises."""
+        """Return the answer of `tree()` as a model; raise the errors of `grep_content_result()`."""
         arguments = parse_arguments(TreeArguments, {"path": path, **options})
         return run_blocking(run_tree(self._tools.runner, self._tools.settings, arguments))
 
@@ -424,10 +424,10 @@ class Workspace:
     def codebase_search_result(
         self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
     ) -> CodebaseSearchResult:
-        """Do what `codebase_search()` does, and return a model; raise what `grep_content_result()` raises.
+        """Return the answer of `codebase_search()` as a model; raise the errors of `grep_content_result()`.
 
-        It also raises `TimeoutError` if the ranking takes longer than the workspace's `timeout`. If the index cannot be
-        used, the files are ranked without it, and `notes` give the reason.
+        The method also raises `TimeoutError` if the ranking takes longer than the workspace's `timeout`. If the index
+        cannot be used, the files are ranked without the index, and `notes` give the reason.
         """
         from ripwrap.workspace.codebase_search import run_codebase_search  # late: it imports the ranking
 
@@ -439,7 +439,7 @@ class Workspace:
     def read_file(self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "") -> str:
         """Read lines of a text file, with their numbers.
 
-        The last line, in parentheses, says which lines were shown, and how to get the next. Long lines are cut. Search
+        The last line, in parentheses, says which lines were shown, and how to get more. Long lines are cut. Search
         first, and read only the lines that you need.
 
         Args:
@@ -456,9 +456,9 @@ class Workspace:
     def read_file_result(
         self, path: str, start_line: int = 1, end_line: int = 0, **options: Unpack[ReadFileOptions]
     ) -> ReadFileResult:
-        """Do what `read_file()` does, and return a model.
+        """Return the answer of `read_file()` as a model.
 
-        It needs no rg. A file may have any size; reading stops at the workspace's `timeout`.
+        The method needs no rg. A file may have any size; reading stops at the workspace's `timeout`.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots.
@@ -488,7 +488,7 @@ class Workspace:
             return self.error_text(error)
 
     def resolve_result(self, anchor: str) -> ResolveResult:
-        """Do what `resolve()` does, and return a model.
+        """Return the answer of `resolve()` as a model.
 
         If the line with that number has a different hash now, the nearest line with the anchor's hash is returned as
         the moved line. Two different lines have the same hash with a probability of 1 in 32,768.
@@ -498,7 +498,7 @@ class Workspace:
             FileNotFoundError: The path does not exist.
             IsADirectoryError: The path is a directory.
             PermissionError: The file cannot be read.
-            ValueError: The argument is not an anchor, or the file is binary.
+            ValueError: The argument is not a path with an anchor, or the file is binary.
             TimeoutError: The file was not read in time.
         """
         arguments = parse_arguments(ResolveArguments, {"anchor": anchor})
@@ -559,7 +559,7 @@ class Workspace:
     def replace_content_result(
         self, pattern: str, replacement: str, path: str = ".", **options: Unpack[ReplaceContentOptions]
     ) -> ReplaceContentResult:
-        """Do what `replace_content()` does, and return a model; raise what `grep_content_result()` raises.
+        """Return the answer of `replace_content()` as a model; raise the errors of `grep_content_result()`.
 
         Raises:
             ValueError: The workspace was made without `write`, or the replacement refers to a group that does not
@@ -579,21 +579,28 @@ class Workspace:
         With `redact`, keys, tokens and passwords are masked, as in answers.
 
         Args:
-            path: File, as tools take it.
-            max_bytes: Maximum size of the file; `None` is no limit.
+            path: Path of the file, as in the arguments of a tool: absolute, or relative to a root.
+            max_bytes: Maximum size of the file, in bytes; `None` is no limit.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots, or denied.
             FileNotFoundError: `path` does not exist.
             IsADirectoryError: `path` is a directory.
             PermissionError: The file cannot be read.
-            ValueError: The file is larger than `max_bytes`, or is neither a file nor a directory.
+            ValueError: The file is larger than `max_bytes`, or `path` is neither a file nor a directory (e.g. a pipe).
             TimeoutError: The secrets were not masked in time.
         """
         return run_blocking(run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes))
 
     def file_info(self, path: str = ".") -> FileInfo:
-        """Return the size and time of a file or directory; raise what `read_bytes()` raises. This is not a tool."""
+        """Return the size and the time of the last change of a file or directory. This is not a tool.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots, or denied.
+            FileNotFoundError: `path` does not exist.
+            PermissionError: A directory on the way to `path` cannot be entered.
+            ValueError: `path` is neither a file nor a directory (e.g. a pipe).
+        """
         return run_blocking(run_file_info(self._tools.runner, self._tools.settings, path))
 
     def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
@@ -622,7 +629,7 @@ class Workspace:
             return self.error_text(error)
 
     def index_codebase_result(self) -> IndexCodebaseResult:
-        """Do what `index_codebase()` does, and return a model.
+        """Return the answer of `index_codebase()` as a model.
 
         Raises:
             ValueError: The workspace was made without `index`.
@@ -632,14 +639,14 @@ class Workspace:
         return run_blocking(self._tools.required_indexes("index_codebase").index_codebase(self._tools.runner))
 
     def index_status(self) -> str:
-        """Show whether there is an index, its size, and the time of its last change; this does not refresh it."""
+        """Show whether there is an index, its size, and the time of its last change; the index is not refreshed."""
         try:
             return self.text(self.index_status_result())
         except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def index_status_result(self) -> IndexStatusResult:
-        """Do what `index_status()` does, and return a model; raise what `index_codebase_result()` raises."""
+        """Return the answer of `index_status()` as a model; raise the errors of `index_codebase_result()`."""
         return run_blocking(self._tools.required_indexes("index_status").index_status(self._tools.runner))
 
     def index_health_check(self) -> str:
@@ -650,7 +657,7 @@ class Workspace:
             return self.error_text(error)
 
     def index_health_check_result(self) -> IndexHealthResult:
-        """Do what `index_health_check()` does, and return a model; raise what `index_codebase_result()` raises."""
+        """Return the answer of `index_health_check()` as a model; raise the errors of `index_codebase_result()`."""
         return run_blocking(self._tools.required_indexes("index_health_check").index_health_check(self._tools.runner))
 
     def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
@@ -669,7 +676,7 @@ class Workspace:
     def call_result(
         self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
     ) -> ToolResult:
-        """Do what `call()` does, and return a model; raise what `grep_content_result()` raises.
+        """Call a tool as `call()` does, and return its answer as a model; raise the errors of its `…_result` method.
 
         Args:
             name: See `call()`.
@@ -687,10 +694,10 @@ class Workspace:
         return self._tools.error_text(error)
 
     def close(self) -> None:
-        """Close the indexes, and stop watching the roots; a later call opens them again.
+        """Close the indexes, and stop watching the roots. A later call of a tool opens the indexes again.
 
-        It waits until no other thread uses an index. If `close()` is never called, the garbage
-        collector closes the indexes.
+        The method waits until no other thread uses an index. If `close()` is never
+        called, the garbage collector closes the indexes.
         """
         self._tools.close()
 

@@ -1,4 +1,7 @@
-"""Fit a page of matches or paths into `max_chars`, and count the omitted ones; no I/O."""
+"""Fit a page of matches or paths into `max_chars` characters, and count what is left out; no I/O.
+
+In this package, an answer is the result of a tool, and its budget is the workspace's `max_chars`.
+"""
 
 import os
 import re
@@ -19,7 +22,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
 NAMES_SHARE = 2 / 3
-"""Maximum part of the budget for names of files."""
+"""Maximum share of the budget, from 0 to 1, for the names of files."""
 
 MAX_ERROR_CHARS = 200
 """Maximum number of characters of the error about an unreadable path."""
@@ -31,7 +34,7 @@ R = TypeVar("R", bound=ToolResult)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Page of a search's matches.
+    """Page of the matches of a search.
 
     Attributes:
         files: Files, with their matches on the page.
@@ -40,7 +43,7 @@ class Page:
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
         exact: True if `total_matches` and `files_matched` are final.
-        names: Number of files to name without showing a match; 0 except on the first page.
+        names: Maximum number of files to name, even if none of their matches is shown; 0 except on the first page.
     """
 
     files: tuple[FileMatches, ...]
@@ -55,7 +58,7 @@ class Page:
 def content_matches(
     file: FileMatches, name: str, max_line: int, redactor: Redactor | None = None, *, anchors: bool = False
 ) -> list[ContentMatch]:
-    """Return the matches of a file; mask secrets, and cut long lines around the match.
+    """Return the matches of a file, with secrets masked, and with long lines cut to the text around the match.
 
     Args:
         file: Matches of the file.
@@ -94,8 +97,8 @@ def fit_to_budget(
 
     Args:
         page: Page of the search.
-        found: Matches on the page, by name of their file.
-        answer: Answer without its matches, but with all files.
+        found: Matches on the page, by the name of their file.
+        answer: Answer with all files, but without matches.
         max_chars: Maximum length of the text, in characters.
     """
     order = _round_robin(page, [found.get(file.path, ()) for file in answer.files])
@@ -111,7 +114,7 @@ def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
 
     Args:
         answer_of: Function that makes the answer with the first N items.
-        most: Number of all items.
+        most: Total number of items.
         max_chars: Maximum length of the text, in characters.
     """
     answer = answer_of(most)
@@ -143,21 +146,21 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
         return f"Showing none of {much} from offset={offset} on."
     said = f"Showing {offset + 1} to {offset + count} of {much}."
     end = offset + count
-    return said if end >= total else f"{said} offset={end} gives the next; a narrower pattern or path gives fewer."
+    return said if end >= total else f"{said} offset={end} gives the next page; a narrower pattern or path finds less."
 
 
 def notes_of(errors: Iterable[PathError], ended_after: float | None, location: Location) -> Iterator[str]:
-    """Yield a note if a search was stopped at its time limit, and one if paths could not be read.
+    """Yield a note if the search was stopped at its time limit, and a note if paths could not be read.
 
     Args:
         errors: Paths that could not be read, relative to the directory that rg runs in, in any order.
-        ended_after: Time limit in seconds, if it was reached.
-        location: Location of the search. Errors about paths outside of it are not shown: rg reads ignore files above a
-            root, and its errors may quote their lines.
+        ended_after: Time limit in seconds, if the search was stopped at that limit; otherwise `None`.
+        location: Location of the search. Errors about paths outside of the location are not shown, because rg reads
+            ignore files above a root, and its errors may quote lines of these files.
     """
     if ended_after is not None:
         seconds = in_seconds(ended_after)
-        yield f"The search was stopped after {seconds}, so there may be more; narrow it, e.g. with path."
+        yield f"The search was stopped after {seconds}, so results may be missing; narrow the search, e.g. with path."
     own = [error for error in errors if location.has(error.path) and not error.harmless]
     if own:
         first = min(own, key=lambda error: path_order(os.fsencode(error.path or "")))
@@ -166,7 +169,7 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, location: L
 
 
 def scope_notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool, engine: Engine) -> tuple[str, ...]:
-    """Return the notes of a listing: about its time limit, about unreadable paths, and those of its scope."""
+    """Return the notes for a listing: about its time limit, about unreadable paths, and the notes of its scope."""
     ended_after = scope.timeout if timed_out else None
     notes = [
         "Links were not followed, because that needs rg." if note == FOLLOW_NOTE and engine == "python" else note
@@ -183,7 +186,10 @@ def denied_note(number: int) -> Iterator[str]:
 
 
 def _path_error_text(error: PathError) -> str:
-    """Return the text of an error without lines that it quotes: an ignore file may be a link out of the roots."""
+    """Return the text of an error about a path, without the line of an ignore file that rg quotes.
+
+    The ignore file may be a link out of the roots, so no answer may show its lines.
+    """
     line = re.match(r"line \d{1,10}(?=: )", error.message)
     said = f"{_text.shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
     return printable(said)[:MAX_ERROR_CHARS]
@@ -198,7 +204,7 @@ def snippet(text: str, lines: int, max_line: int) -> str:
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
-    """Return how many files to name, so that there is room for some matches."""
+    """Return the number of files to name, so that the budget is also enough for some matches."""
 
     def named(count: int) -> GrepContentResult:
         return _with_matches(page, answer, (), count)
@@ -207,7 +213,7 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
 
 
 def _alone(match: ContentMatch, length: int) -> ContentMatch:
-    """Return the beginning of a match that alone exceeds the budget."""
+    """Return the first `length` characters of a match that exceeds the budget; leave out its context."""
     text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
     before = len(match.before)
     anchors = match.anchors[before : before + text.count("\n") + 1]
@@ -217,7 +223,7 @@ def _alone(match: ContentMatch, length: int) -> ContentMatch:
 def _with_matches(
     page: Page, answer: GrepContentResult, matches: Sequence[ContentMatch], names: int
 ) -> GrepContentResult:
-    """Return the answer with only these matches; its `files` are the first `names` files and those with matches."""
+    """Return the answer with only these matches; name the first `names` files, and the files of the matches."""
     order = {file.path: number for number, file in enumerate(answer.files)}
     ordered = tuple(sorted(matches, key=lambda match: (order[match.file], match.line)))
     shown = {match.file for match in matches}
@@ -246,7 +252,7 @@ def _showing(page: Page, answer: GrepContentResult) -> str:
     if page.offset >= page.reachable:
         sentences.append(f"There are no matches from offset={page.offset} on.")
     if answer.next_offset is not None:
-        sentences.append(f"offset={answer.next_offset} gives the next.")
+        sentences.append(f"offset={answer.next_offset} gives the next page.")
     elif page.total_matches > page.reachable:
         sentences.append("A larger max_files shows more files; a larger offset does not.")
     if unnamed := page.files_matched - len(answer.files):
@@ -256,7 +262,7 @@ def _showing(page: Page, answer: GrepContentResult) -> str:
 
 
 def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[ContentMatch]:
-    """Return the matches in the order in which they are taken: the first of every file, then the second."""
+    """Return the matches in rotation: the first match of every file, then the second match of every file, and so on."""
     skipped = shares([file.total_matches for file in page.files], page.offset)
     ranked = [
         (number, place, match)
@@ -267,7 +273,7 @@ def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Co
 
 
 def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
-    """Return the text of one or more lines; a long line is cut around its first submatch."""
+    """Return the lines of a match or of its context, with secrets masked; cut a long line around its first submatch."""
     spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
     parts: list[tuple[str, Span | None]] = []
     start = 0
@@ -284,14 +290,14 @@ def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) ->
 
 
 def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
-    """Mask the secrets in a line, and return it with the new position of the match; first cut a very long line."""
+    """Return a line with secrets masked, and the position of the match in it; cut a very long line first."""
     start, end = _neighbourhood(line, hit or (0, 0), max_line)
     redacted = redactor(line[start:end], number)
     return redacted.text, hit and redacted.moved((hit[0] - start, min(hit[1], end) - start))
 
 
 def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
-    """Return the part of a line in which to look for secrets: all of it, unless the line is very long."""
+    """Return the part of a line to search for secrets: the whole line, or the text near the match in a long line."""
     margin = max_line + MAX_SECRET_CHARS
     if len(text) <= 4 * margin:
         return 0, len(text)

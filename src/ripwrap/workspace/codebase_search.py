@@ -1,4 +1,4 @@
-"""Tool `codebase_search`: rank code for a question, with or without an index, and fit it into the budget."""
+"""Tool `codebase_search`: rank code for a question, with or without an index, and fit the answer into the budget."""
 
 import math
 import time
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import IndexAnswer, Indexes
 
 SNIPPET_LINES = (50, 25, 10, 4, 1)
-"""Numbers of lines to show of a result that is too long. They are tried in this order until the answer fits."""
+"""Numbers of lines to show if a result is too long. They are tried in this order until the answer fits."""
 
 
 RANKED: Mapping[Ranking, str] = {
@@ -40,7 +40,7 @@ RANKED: Mapping[Ranking, str] = {
 async def run_codebase_search(
     run: Runner, settings: Settings, arguments: CodebaseSearchArguments, indexes: "Indexes | None"
 ) -> CodebaseSearchResult:
-    """Find the best chunks for a question.
+    """Return the chunks (parts of files) that answer a question best; use the index if there is one.
 
     Raises:
         ValueError: The query has no word.
@@ -61,7 +61,7 @@ async def run_codebase_search(
                     raise
                 notes.append(
                     f"The index could not be refreshed within {in_seconds(scope.timeout)}, so it was not used; "
-                    "index_codebase has no time limit."
+                    "index_codebase refreshes it without a time limit."
                 )
         ranking: Ranking
         if answer is None:
@@ -79,7 +79,7 @@ async def run_codebase_search(
 
 
 async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
-    """Return the best chunks, without an index; add the paths that could not be read to `errors`."""
+    """Rank the files without an index, and return the best chunks; add the paths that could not be read to `errors`."""
     location, timeout, allowed = scope.location, scope.timeout, scope.allowed
     request = rank_request(
         query,
@@ -115,15 +115,15 @@ def _fit_to_budget(
 ) -> CodebaseSearchResult:
     """Return an answer that fits into the budget: the best results come first, with whole definitions.
 
-    If the budget has no room for the next result, only its first lines are shown. Further results have only path,
-    symbol and score.
+    If a result does not fit as a whole, only its first lines are shown. The results after it have only path, symbol and
+    score.
     """
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:
         count = len(places)
         much = f"The {plural(count, 'best result')}" if count else "No result shown" if chunks else "No result found"
         room = len(chunks) - left_out < most
-        way = "" if not left_out else " There was no room for more." if room else " A larger limit gives more."
+        way = "" if not left_out else " There was no room for more results." if room else " A larger limit gives more."
         if not chunks:
             way = " Ask with other words, or use grep_content."
         return CodebaseSearchResult(

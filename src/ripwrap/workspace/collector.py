@@ -1,4 +1,4 @@
-"""Collector of the matches of a tool call, in rotation."""
+"""Collect the matches of a tool call from all files in rotation."""
 
 import os
 
@@ -8,7 +8,7 @@ from ripwrap.workspace.scope import PathFilter, Progress
 
 
 class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
-    """Collector of a search that takes matches from all files in rotation, and reports progress."""
+    """Collector that takes matches from all files in rotation, and reports progress."""
 
     def __init__(self, page_request: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
         super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))

@@ -43,6 +43,7 @@ AWS, Azure, Google Cloud, Docker, Kubernetes, git, npm, pip, cargo and OpenSSH k
 _CACHED_FOLDERS = 10_000
 _CACHED_NAMES = 50_000
 _PLAIN = frozenset("{}[]\\")
+"""Characters that have a special meaning in a glob, besides `*` and `?`."""
 _PLAIN_NAME = re.compile(r"[\w.-]+")
 _PLAIN_EXTENSION = re.compile(r"\*\.\w+")
 _CASES = (str, str.lower, str.upper)
@@ -55,7 +56,7 @@ class _Glob:
     Attributes:
         given: Glob as the user wrote it.
         spellings: Globs for rg that together match every form of the denied names.
-        rules: Parsed rules that match the same paths, and a few more forms of the names.
+        rules: Parsed rules: the `spellings` and, if the glob is not ASCII, its case-folded form.
     """
 
     given: str
@@ -64,13 +65,13 @@ class _Glob:
 
 
 class DenyRules:
-    """Rules for paths relative to a root."""
+    """Rules that deny paths, given relative to a root."""
 
     def __init__(self, globs: str | Sequence[str], *, roots: Sequence[str] = (), windows: bool = IS_WINDOWS) -> None:
-        """Read the globs.
+        """Parse the globs.
 
         Args:
-            globs: Glob, or several.
+            globs: One glob, or several.
             roots: Directories. If a glob begins with the path of a root, the rest of the glob applies in every root.
             windows: Treat backslashes as separators.
 
@@ -88,7 +89,7 @@ class DenyRules:
         return bool(self.globs)
 
     def glob_of(self, path: str, *, folder: bool = False) -> str | None:
-        """Return the glob that denies a path or a directory above it; `None` if there is none.
+        """Return the glob that denies a path or a directory above it; `None` if the path is not denied.
 
         Args:
             path: Normalised path relative to a root.
@@ -100,7 +101,7 @@ class DenyRules:
         return (self._glob_of_folder(above) if above else None) or self.glob_of_name(path, folder=folder)
 
     def glob_of_name(self, path: str, *, folder: bool) -> str | None:
-        """Return the glob that denies a path itself; directories above the path are not checked."""
+        """Return the glob that denies a path itself, or `None`; directories above the path are not checked."""
         if not self._may_deny(os.path.basename(path)):
             return None
         texts = list(_texts(path))
@@ -125,7 +126,7 @@ class DeniedPaths:
     """Denied paths of one location, relative to the directory that rg runs in.
 
     Attributes:
-        rules: Rules.
+        rules: Rules that deny paths, relative to a root.
         roots: Paths of the roots if the location consists of several roots; otherwise empty.
     """
 
@@ -148,7 +149,7 @@ class DeniedPaths:
         return self.glob_of(path) is None
 
     def iglobs(self) -> list[str]:
-        """Return values of rg's option `iglob` that exclude these paths."""
+        """Return values of rg's option `iglob` that exclude the denied paths."""
         globs = [spelling for glob in self.rules.globs for spelling in glob.spellings]
         if not self.roots:
             return [f"!{glob}" for glob in globs]
@@ -156,7 +157,7 @@ class DeniedPaths:
 
 
 def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
-    """Return a glob.
+    """Parse a glob of `deny`.
 
     Raises:
         ValueError, TypeError: See `DenyRules`.
@@ -173,10 +174,11 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
     if glob.startswith("./"):
         glob = glob[1:]
     if glob.startswith("!"):
-        raise ValueError(f"{given!r} begins with !, but deny cannot include files again; pass narrower globs instead")
+        raise ValueError(f"{given!r} begins with !, but deny cannot allow files again; pass narrower globs instead")
     if glob.startswith("~/"):
         raise ValueError(
-            f"deny has globs of paths below a root, so {given!r} matches nothing; write it as **{glob[1:]}"
+            f"{given!r} in deny matches nothing, because globs are compared with paths below a root; "
+            f"write it as **{glob[1:]}"
         )
     if ".." in glob.split("/"):
         raise ValueError(f"{given!r} in deny leads out of the roots; write a glob of paths below a root")
@@ -253,7 +255,7 @@ def _texts(path: str) -> Iterator[str]:
 
 
 def _from_root(glob: str) -> str:
-    """Return a glob that can follow the path of a root; without a slash, it matches at any depth."""
+    """Return a glob that can follow the path of a root; a glob without a slash matches at any depth."""
     return glob.removeprefix("/") if "/" in glob.rstrip("/") else f"**/{glob}"
 
 

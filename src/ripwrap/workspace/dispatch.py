@@ -71,6 +71,7 @@ WRITE_TOOLS: Mapping[str, type[ToolArguments]] = {"replace_content": ReplaceCont
 
 TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANCHOR_TOOLS, **WRITE_TOOLS}
 
+# Defaults of arguments of `Workspace`, and the smallest values that it accepts.
 TIMEOUT = 10.0
 MAX_CHARS = 20_000
 MAX_LINE = 500
@@ -131,7 +132,7 @@ class MissingRgRunner:
         return await self._runner.call_to_end(work, seconds=seconds)
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
-        """Await an awaitable; see `Runner`."""
+        """Call a function that returns an awaitable, and await it; see `Runner`."""
         return await self._runner.wait(work, seconds=seconds)
 
     async def checkpoint(self) -> None:
@@ -165,7 +166,7 @@ def describe_tools(workspace: type[W]) -> type[W]:
 
 
 def tool_names(*, index: bool, anchors: bool, write: bool = False) -> tuple[str, ...]:
-    """Return the names of the tools of a workspace with an index, with anchors, or that may write."""
+    """Return the names of the tools of a workspace; `index`, `anchors` and `write` add tools."""
     further = ((index, INDEX_TOOLS), (anchors, ANCHOR_TOOLS), (write, WRITE_TOOLS))
     return (*SEARCH_TOOLS, *(name for wanted, tools in further if wanted for name in tools))
 
@@ -188,19 +189,19 @@ class ToolDispatcher:
         embedder: "str | Embedder | None",
         hybrid_weight: float | None,
     ) -> None:
-        """Check the settings.
+        """Check the settings and the options of the index.
 
         Args:
             settings: Roots, limits and options of the workspace.
-            index: False for no index, True for the default location, or the location.
+            index: Location of the index; True for the default location, False for no index.
             runner: Runner of rg, async or blocking.
-            embedder: Embedder of the index; `None` for none.
+            embedder: Embedder of the index; `None` for an index without embeddings.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the default.
 
         Raises:
             ValueError: `max_chars` or `max_line` is too small, or `show_denied` is unknown.
 
-        It also raises what `check_index_options()` does.
+        The errors of `check_index_options()` are raised, too.
         """
         if settings.max_chars < MIN_MAX_CHARS:
             raise ValueError(f"max_chars must be at least {MIN_MAX_CHARS}, got {settings.max_chars}")
@@ -222,7 +223,7 @@ class ToolDispatcher:
             self._embedder = check_index_options(index, embedder, hybrid_weight)
 
     def parse(self, name: str, arguments: Mapping[str, Any] | str) -> ToolArguments:
-        """Return the checked arguments of a tool; their type tells which tool it is.
+        """Parse the arguments of a tool; the type of the returned object identifies the tool.
 
         Raises:
             ValueError: There is no such tool, or an argument is unknown, missing or invalid.
@@ -286,7 +287,7 @@ class ToolDispatcher:
         """
         indexes = self.indexes()
         if indexes is None:
-            raise ValueError(f"{tool} needs an index, which this workspace does not have; make it with index=True")
+            raise ValueError(f"{tool} needs an index, but this workspace has none; make the workspace with index=True")
         return indexes
 
     def close(self) -> None:
@@ -295,7 +296,7 @@ class ToolDispatcher:
             self._indexes.close()
 
     def text(self, result: ToolResult) -> str:
-        """Return the text of a result, cut to the budget."""
+        """Return the text of a result, cut to `max_chars` characters."""
         return self._cut(str(result))
 
     def error_text(self, error: Exception) -> str:

@@ -27,8 +27,8 @@ class SourceFile:
     """Lines and definitions of a file.
 
     Attributes:
-        lines: All lines, without terminators.
-        outline: Its definitions.
+        lines: All lines of the file, without terminators.
+        outline: Definitions in the file.
         redactor: Function that masks secrets in lines; `None` to show them.
     """
 
@@ -59,13 +59,13 @@ class SourceFile:
 
 
 def read_source_file(settings: Settings, location: Location, path: str, redactor: Redactor | None) -> SourceFile | None:
-    """Return the lines and definitions of a file; `None` if it is large, cannot be read or may not be shown.
+    """Return the lines and definitions of a file; `None` if the file is too large, cannot be read or may not be shown.
 
     Args:
         settings: Settings of the workspace.
         location: Location of the search.
         path: Path of the file, as rg prints it.
-        redactor: Function that masks secrets in its lines; `None` to show them.
+        redactor: Function that masks secrets in the lines; `None` to show them.
     """
     if not settings.sandbox.holds(os.path.join(location.cwd, path)):
         return None
@@ -83,15 +83,15 @@ def read_source_file(settings: Settings, location: Location, path: str, redactor
 def expand_matches(
     file: SourceFile, found: FileMatches, matches: Sequence[ContentMatch], reach: int, max_line: int
 ) -> list[ContentMatch]:
-    """Return the first matches of a file, each with the lines of its definition; no line is in two of them.
+    """Return the first matches of a file, each with the lines of the definition around it; no line is in two matches.
 
     A match outside of definitions keeps its context. If the file has changed since the search, all matches keep their
     context.
 
     Args:
-        file: The file.
+        file: Lines and definitions of the file.
         found: Matches of the file, as rg found them.
-        matches: The first of these matches, as answers show them.
+        matches: First matches of the file, in the format of answers.
         reach: Number of lines of a definition to show on each side of a match.
         max_line: Maximum length of a line, in characters.
     """
@@ -131,7 +131,7 @@ def expand_chunks(
     read: Callable[[str], SourceFile | None],
     fits: Callable[[Sequence[RankedChunk], int], bool],
 ) -> list[RankedChunk]:
-    """Expand results to whole definitions, the best result first, as long as they fit.
+    """Expand results to whole definitions, the best result first, as long as the answer has room for them.
 
     If a result overlaps with the lines of a better result, it is merged into the better result.
 
@@ -177,7 +177,7 @@ def _lines_of(chunk: RankedChunk) -> LineSpan:
 
 
 def _definition_lines(file: SourceFile, chunk: RankedChunk) -> LineSpan | None:
-    """Return the lines of a result together with its definition; `None` if the result has the whole definition."""
+    """Return the lines of a result and of its definition; `None` if the definition adds no line or is not found."""
     place = _lines_of(chunk)
     if file.text(place) != chunk.text.replace("\r\n", "\n").removesuffix("\n"):
         return None

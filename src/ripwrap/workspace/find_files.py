@@ -1,4 +1,4 @@
-"""Tool `find_files`: files, as rg lists them, or directories, in pages that fit the budget."""
+"""Tool `find_files`: list files with rg, or directories with Python code, in pages that fit into the budget."""
 
 import os
 import stat
@@ -37,16 +37,16 @@ from ripwrap.workspace.tree_collector import find_denied
 from ripwrap.workspace.unsearched import unsearched_notes
 
 EXPLAIN_SECONDS = 5.0
-"""Seconds to find the reason why no file was found."""
+"""Time limit in seconds for finding out why no file was found."""
 
 MIN_FILE_CHARS = 2
 """Minimum number of characters that a file takes in an answer."""
 
 NOUNS = {"file": ("file", "files"), "directory": ("directory", "directories"), "any": ("entry", "entries")}
-"""Nouns for an `entry_type`, in the singular and the plural."""
+"""Nouns for each `entry_type`, in the singular and the plural."""
 
 UNSEEN = {"hidden": ("hidden", "include_hidden=True"), "no_ignore": ("ignored", "include_ignored=True")}
-"""Kind of files that each option of rg includes, and the argument of the tool for that option."""
+"""Map from an option of rg to the kind of files that it includes, and to the argument of the tool for that option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class _Found:
     """Paths that `find_files` found.
 
     Attributes:
-        paths: First paths, relative to the directory that rg runs in; the path of a directory ends in a separator.
+        paths: The first paths, relative to the directory that rg runs in; the path of a directory ends in a separator.
         total: Number of all paths.
         errors: Paths that could not be read.
         exact: True if the search ran to its end.
-        engine: Program that found them.
+        engine: Program that found the paths.
     """
 
     paths: Sequence[str]
@@ -126,7 +126,7 @@ async def run_find_files(
 async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
 ) -> _Found:
-    """Return the first `most` paths that match, perhaps more, and the number of all."""
+    """Return at least the first `most` paths that match, and the number of all paths that match."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
     found = await run.call(partial(_find_entries, scope, arguments.pattern, arguments.entry_type))
@@ -137,7 +137,7 @@ async def _find(
 
 def _find_denied(scope: Scope, arguments: FindFilesArguments) -> tuple[list[str], bool]:
     """Return the denied paths that match, and True if the time limit was reached; blocking."""
-    from ripwrap.workspace.walk import GlobFilter  # pathspec, only now
+    from ripwrap.workspace.walk import GlobFilter  # late: it imports pathspec
 
     globs, excluded = entry_globs(scope.location, arguments.pattern)
     matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob", ())])
@@ -178,10 +178,10 @@ def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
     This is needed because rg does not list directories, and lists a file on its command line even if the glob does not
     match.
     """
-    from ripwrap.workspace.walk import GlobFilter, ScopeWalk  # pathspec, only now
+    from ripwrap.workspace.walk import GlobFilter, ScopeWalk  # late: it imports pathspec
 
     location, allowed = scope.location, scope.allowed
-    if _is_file(location):  # a glob with a slash may be relative to its directory or to the root
+    if _is_file(location):  # a glob with a slash may be relative to the file's directory or to the root
         location = replace(location, paths=(os.path.dirname(location.paths[0]), os.curdir))
     globs, excluded = entry_globs(location, pattern)
     matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob", ())])
@@ -229,7 +229,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
             ways = ", ".join(UNSEEN[name][1] for name in names)
             said = f"{nothing}. There would be {much} with {kinds} {nouns} included ({ways}), first {first}."
         elif not more.errors:
-            said = f"{nothing}, hidden and ignored ones included."
+            said = f"{nothing}, not even hidden or ignored {nouns}."
     if arguments.entry_type != "file":
         return said
     everything = _wider(scope, UNSEEN, max(deadline - time.monotonic(), 0))
@@ -254,7 +254,7 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
 
 
 def _top_directory(location: Location, name: str) -> str | None:
-    """Return the directory with exactly this name; a directory directly in the location is preferred."""
+    """Return the path of the directory with exactly this name, directly in the location; `None` if there is none."""
     if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # the path may lead out of the roots
         return None
     for path in location.paths:

@@ -90,7 +90,7 @@ _ARGUMENTS = {
 _WITHOUT_CONTEXT = {"context_lines": 0, "before_context": 0, "after_context": 0}
 
 _TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
-"""Map from functions of the library to tools. Hints of the library name functions; answers name tools."""
+"""Map from functions of the library to tools. Errors of the library name functions, but answers name tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Query:
         arguments: Arguments of the tool.
         scope: Location of the call, and options of rg there.
         files: Files that the caller asks for.
-        allowed: Filter for paths that rg names; `None` allows all.
+        allowed: Filter for the paths that rg prints; `None` allows all paths.
         incomplete: True if the time limit was reached before all paths for `allowed` were listed.
         progress: Function that is called with the number of matches so far.
         pcre2: True if the pattern needs PCRE2.
@@ -159,7 +159,7 @@ class Query:
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
     def commands(self, options: Mapping[str, object], mode: Mode = "json") -> tuple[Command, ...]:
-        """Return the commands of the search."""
+        """Return the commands of the search; with candidates of an index, there may be several."""
         command = self.command(options, mode)
         if self.candidates is None:
             return (command,)
@@ -257,7 +257,8 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
             raise
         seconds = in_seconds(scope.timeout)
         note = (
-            f"The index could not be refreshed within {seconds}, so it was not used; index_codebase has no time limit."
+            f"The index could not be refreshed within {seconds}, so it was not used; "
+            "index_codebase refreshes it without a time limit."
         )
         return replace(query, notes=(note,))
 
@@ -363,7 +364,7 @@ def _fit_expanded(
 def _nothing(query: Query, found: RoundRobinMatchCollector) -> str:
     """Return the sentence for an answer without matches."""
     if found.dropped_records:
-        return "No match can be shown, because the lines are too long; output_mode=count counts them."
+        return "No match can be shown, because the lines are too long; output_mode=count counts these lines."
     return f"{nothing_found('matches', query.ended_after(timed_out=found.timed_out))}."
 
 
@@ -397,7 +398,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
 
 
 async def _files(run: Runner, query: Query) -> GrepContentResult:
-    """Return the answer for the other modes: the files that match, perhaps with the number of matching lines."""
+    """Return the answer for the modes `files_with_matches` and `count`: the files that match, perhaps with counts."""
     arguments, location = query.arguments, query.scope.location
     counting = arguments.output_mode == "count"
     offset = arguments.offset
@@ -489,7 +490,7 @@ def _fit_merged(query: Query, page: Page, answer: GrepContentResult, merged: Mer
 
 
 async def _merged_files(run: Runner, query: Query) -> GrepContentResult:
-    """Return the answer for `rev` or `inside` in the other modes: files and items, perhaps with numbers of lines."""
+    """Return the answer for `rev` or `inside` in the modes `files_with_matches` and `count`."""
     arguments, offset = query.arguments, query.arguments.offset
     counting = arguments.output_mode == "count"
     most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
@@ -539,7 +540,7 @@ def spell_as_argument(hint: Hint) -> str | None:
 
 
 async def _explained(run: Runner, query: Query) -> str:
-    """Return a sentence that names arguments with which the search would find something."""
+    """Return a sentence that names arguments with which the search would find something; empty if there are none."""
     location = query.scope.location
     unseen = {name for name in ("hidden", "no_ignore") if not query.options.get(name)}
 
@@ -548,7 +549,7 @@ async def _explained(run: Runner, query: Query) -> str:
         if options == {"text"}:
             return None if location.is_file else "to search one, pass it as path"
         if query.files.overrides and "file_type" in query.files.names and "no_ignore" in options:
-            return None  # the glob overrides ignore files and types, and these searches do not filter their results
+            return None  # the glob overrides ignore files and types, and the results of these searches are not filtered
         if query.files.overrides and len(options) == 1 and options < unseen:
             return None  # the glob finds hidden and ignored files with either of the two options
         if any(hint.kind == "omit" for hint in probe.hints):
@@ -579,15 +580,16 @@ async def _explained(run: Runner, query: Query) -> str:
 async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> str:
     """Return a sentence about further matches in hidden files; empty if there are none, or if they cannot be counted.
 
-    rg reads only hidden files. So this takes about as long as listing all files, and at most `HIDDEN_SECONDS`.
+    rg reads only hidden files here, so the search takes about as long as a listing of all files. The time limit is
+    `HIDDEN_SECONDS`.
 
     Args:
         run: Runner of the search.
         query: The complete search.
-        seen: Paths of all files with a match. They may include hidden files that an ignore file names with `!`.
+        seen: Paths of all files with a match, also of hidden files that an ignore file includes with `!`.
     """
     scope, unwanted = query.scope, frozenset(seen)
-    # With `overrides`, the globs of the caller would bring back ignored files.
+    # With `overrides`, the globs of the caller would include ignored files again.
     if not seen or query.arguments.include_hidden or query.files.overrides or scope.location.is_file:
         return ""
 

@@ -1,8 +1,8 @@
 """Search revisions of git, and the inside of archives and documents, for `grep_content`.
 
-The same rules apply as for files on the disk: `deny` also excludes paths in a revision and in an archive, and hidden
-ones are left out. A revision must be a commit, because the rules are written for paths from the top of the repository.
-The tree of a subdirectory would have shorter paths.
+An item is a file in a revision, or a part of an archive or document. The same rules apply as for files on disk: `deny`
+also excludes paths in a revision and in an archive, and hidden items are left out. A revision must be a commit, because
+the rules are written for paths from the top of the repository. The tree of a subdirectory would have shorter paths.
 """
 
 import io
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from ripwrap.workspace.grep_content import Query
 
 _ITEM = "\0"
-"""First character of the path of a block that belongs to an item; no path of a file begins with it."""
+"""Character before the path of an item, to tell items from files; no path of a file begins with it."""
 
 
 def check_arguments(arguments: GrepContentArguments) -> bool:
-    """Return True if a call has the argument `rev` or `inside`.
+    """Check the arguments, and return True if `rev` or `inside` is given.
 
     Raises:
         ValueError: Arguments cannot be combined, or the format or revision is invalid.
@@ -49,10 +49,10 @@ def check_arguments(arguments: GrepContentArguments) -> bool:
     if not what:
         return False
     if arguments.rev and arguments.inside:
-        raise ValueError("inside does not apply to rev; leave one of them out")
+        raise ValueError("inside cannot be combined with rev; leave one of them out")
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
     for name in (name for name, is_given in given.items() if is_given):
-        raise ValueError(f"{name} does not apply to {what}; leave it out")
+        raise ValueError(f"{name} cannot be combined with {what}; leave {name} out")
     if arguments.rev:
         check_revision(arguments.rev)
     else:
@@ -64,8 +64,8 @@ class MergedCollector(RoundRobinMatchCollector):
     """Collector of the matches in files and in items, which are shown as the result of one search.
 
     Attributes:
-        errors: Errors for parts of a revision, or of the inside of files, that could not be read.
-        keys: Lines of private keys in each item, by its name in answers.
+        errors: Errors about parts of a revision, an archive or a document that could not be read.
+        keys: Lines of private keys in each item, by the name of the item in answers.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class MergedCollector(RoundRobinMatchCollector):
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records of each file or item that were dropped because they are too long."""
+        """Number of records (lines of rg's output) of each file or item that were dropped because they are too long."""
         files: Mapping[str, int] = {} if self._files is None else self._files.dropped
         return {**files, **{str(self._items.names[path]): n for path, n in self._items.collector.dropped.items()}}
 
@@ -128,10 +128,10 @@ class _Answer(CollectingAnswer[RoundRobinMatchCollector]):
 
 
 class _NotesKeys(Source):
-    """Source that wraps another one, and finds the lines of private keys in its items, so that answers mask them.
+    """Source that wraps another source, and finds the lines of private keys in its items, so that answers mask them.
 
     Attributes:
-        keys: Lines of private keys in each item, by its name in answers.
+        keys: Lines of private keys in each item, by the name of the item in answers.
     """
 
     def __init__(self, source: Source, location: Location) -> None:
@@ -162,9 +162,9 @@ class _NotesKeys(Source):
 
 
 async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> MergedCollector:
-    """Search a revision; or search files, and then the inside of files.
+    """Search a revision, or search files and then the inside of files.
 
-    Raises what `stream_items()` raises, and `ValueError` for a revision that does not exist.
+    The errors of `stream_items()` are raised, and `ValueError` if the revision does not exist.
     """
     scope = query.scope
     until = None if scope.timeout is None else time.monotonic() + scope.timeout
@@ -209,7 +209,7 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
 
 def _revision(query: "Query", location: Location) -> RevisionSource:
     if location.several:
-        raise ValueError("rev can search only one root; pass the root whose repository has the revision as path")
+        raise ValueError("rev can search only one root; pass as path the root whose repository has the revision")
     return RevisionSource(location.cwd, check_revision(query.arguments.rev), location.paths, commits_only=True)
 
 
@@ -236,14 +236,14 @@ class ItemFilter:
     hidden: bool
 
     def allows(self, name: str) -> bool:
-        """Return whether an answer may show an item."""
+        """Return True if an answer may show an item."""
         file, *members = name.split(SEPARATOR)
         denied = self.scope.denied
         if denied is not None:
             if not denied.allows(file.replace("/", os.sep)):
                 return False
-            # Globs are compared with the path of a member from the top of the archive, and also from the archive's
-            # directory.
+            # Globs are compared with the path of a member from the top of the archive, and with the path that the
+            # member would have if the archive were unpacked in its own directory.
             inner = [_plain(member) for member in members]
             paths = (*inner, *(os.path.join(os.path.dirname(file), path) for path in inner))
             if any(denied.rules.glob_of(path) for path in paths if path):
@@ -255,7 +255,7 @@ class ItemFilter:
         )
 
     def _below(self, file: str) -> list[str]:
-        """Return the parts of a path below the location, whose own path may be hidden."""
+        """Return the parts of a path below the location. The path of the location itself may be hidden."""
         for root in self.scope.location.paths:
             start = root.replace(os.sep, "/")
             if file == start:

@@ -15,7 +15,7 @@ NETWORK_FILE_SYSTEMS = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|smb3|afs|afpfs|9p|ceph|lustre|gpfs|beegfs|glusterfs|ncpfs|coda|davfs|webdav"
     r"|fuse\.(?:sshfs|s3fs|gcsfuse|rclone|glusterfs|davfs2?|ceph|blobfuse2?|goofys|juicefs)"
 )
-ESCAPED_BYTE = re.compile(r"\\([0-7]{3})")
+ESCAPED_BYTE = re.compile(r"\\([0-7]{3})")  # `/proc/self/mountinfo` writes a space as \040 (proc_pid_mountinfo(5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class GuardLimits:
 
 
 def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
-    """Return the limits for a real path, or None for a usual directory; no I/O.
+    """Return the limits for a search in a real path, or None for a usual directory; no I/O.
 
     Args:
-        path: Path that is searched.
+        path: Real path that is searched.
         home: Real path of the user's home directory.
-        mounts: Text of Linux's `/proc/self/mountinfo`. Empty elsewhere: network mounts then get no limits.
+        mounts: Text of Linux's `/proc/self/mountinfo`; empty on other systems, where network mounts get no limits.
     """
     here = PurePath(path)
     if here == PurePath(here.anchor):

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class _RootIndex(BaseIndex):
-    """Index of the files that the tools may show.
+    """Index of the files in one root that the tools may show.
 
     Attributes:
         is_guarded: True if deep files are not indexed, because the root is a directory such as the home directory.
@@ -79,7 +79,7 @@ class _RootIndex(BaseIndex):
     async def refresh(
         self, run: Runner, progress: Callable[[Done], object] | None
     ) -> tuple[RefreshResult, tuple[str, ...]]:
-        """Refresh the index, and return the result with the names of the views that were removed."""
+        """Refresh the index; return the result, and the names of the views (deleted branches) that were removed."""
         run = DeadlineRunner(run, None, self._lock)
         done = await self._refresh(run, progress, rebuild=self._unsound)
         await run.call(lambda: self._trigrams.update(self._current_view()))
@@ -109,7 +109,7 @@ class _RootIndex(BaseIndex):
         return False
 
     def allows(self, path: str) -> bool:
-        """Return whether an answer may show a path, relative to the root."""
+        """Return True if an answer may show a path, relative to the root."""
         return self._allowed is None or self._allowed(path)
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class IndexAnswer:
 
 
 class Indexes:
-    """The indexes of the roots, one for each."""
+    """Indexes of the roots of a workspace; each root has its own index."""
 
     def __init__(
         self, settings: Settings, location: StrPath | None, embedder: Embedder | None, hybrid_weight: float | None
@@ -168,13 +168,13 @@ class Indexes:
     async def search(self, run: Runner, found: Scope, query: str, limit: int) -> IndexAnswer | None:
         """Return the best results of the indexes, or `None` if the files must be searched without them.
 
-        The indexes cannot answer if one of them is not built. They also cannot answer for a subdirectory that has too
-        few results: it may be hidden, ignored or deep, so that no index has it.
+        The files must be searched if an index is not built. They must also be searched if the path is a subdirectory
+        with too few results: the subdirectory may be hidden, ignored or too deep, so that no index has its files.
 
         Args:
-            run: Runs the calls.
+            run: Runner of the calls.
             found: Scope of the search.
-            query: Query.
+            query: Question or name to search for.
             limit: Maximum number of results.
 
         Raises:
@@ -220,9 +220,9 @@ class Indexes:
         """Return the files that may have the literals of a pattern, or `None` if all files must be searched.
 
         Args:
-            run: Runs the calls.
+            run: Runner of the calls.
             found: Scope of the search, with neither hidden nor ignored files.
-            required: Literals of the pattern.
+            required: Literals that every match of the pattern contains.
 
         Raises:
             RipwrapError: The index cannot be used.
@@ -283,9 +283,9 @@ class Indexes:
             messages = tuple(spell(message, spell_as_argument) for message in told.messages)
             about = told.model_dump(include=same)
             roots.append(RootStatus(root=shown(root), branch=told.view, branches=branches, messages=messages, **about))
-        message = "codebase_search refreshes the index first."
+        message = "codebase_search refreshes the index before it searches."
         if any(root.outdated or not root.built for root in roots):
-            message = "index_codebase builds what is not built or is outdated."
+            message = "index_codebase builds the indexes that are not built or are outdated."
         return IndexStatusResult(**self._common(message), roots=tuple(roots))
 
     async def index_health_check(self, run: Runner) -> IndexHealthResult:
@@ -313,7 +313,7 @@ class Indexes:
 def check_index_options(
     index: bool | StrPath, embedder: str | Embedder | None, hybrid_weight: float | None
 ) -> Embedder | None:
-    """Check the options of an index, and return the embedder. Nothing is sent; `"auto"` is refused.
+    """Check the options of an index, and return its embedder, or None. Nothing is sent; `"auto"` is refused.
 
     Raises:
         ValueError: There is no index, the embedder is `"auto"`, or the weight is wrong.
@@ -344,5 +344,5 @@ def _notes_of(found: Found) -> Iterator[str]:
 
 
 def _spell_as_command(hint: Hint) -> str | None:
-    """Return a hint as the name of a tool; for `prune()`, which no tool offers, return a command for the user."""
+    """Return a hint as the name of a tool; for `prune()`, which is not a tool, return a command for the user."""
     return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

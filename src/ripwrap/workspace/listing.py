@@ -26,7 +26,7 @@ MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
 
 ROOTS_SHARE = 4
-"""Divisor of the budget for the names of the roots: they may take a quarter of it."""
+"""Divisor of the budget: the names of the roots may take a quarter of it."""
 
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")
@@ -35,7 +35,7 @@ _LOGGER = logging.getLogger("ripwrap")
 async def run_ls(
     run: Runner, settings: Settings, arguments: LsArguments, progress: Progress | None = None
 ) -> ListResult:
-    """List a location, with rg or without."""
+    """List a location with rg, or with Python code if rg cannot be used."""
     with open_scope(
         settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
@@ -196,7 +196,7 @@ def _message(
 
 
 def _without_ignore_file(location: Location) -> frozenset[str]:
-    """Return the paths of the location that have no ignore file in them, nor in a directory above, up to their root."""
+    """Return the paths of the location without an ignore file in them, or in a directory above them up to the root."""
     return frozenset(
         path
         for path in location.paths
@@ -209,7 +209,7 @@ def _without_ignore_file(location: Location) -> frozenset[str]:
 
 
 def _folders(path: str, *, alone: bool) -> Iterator[str]:
-    """Yield the path and, unless `alone`, the directories above it up to the root."""
+    """Yield the path; if `alone` is False, then also yield the directories above it, up to the root."""
     yield path
     while not alone and (path := os.path.dirname(path)):
         yield path

@@ -25,9 +25,9 @@ class FileInfo(Model, frozen=True):
     Attributes:
         path: Path as in answers of tools: relative to the root, or absolute if there are several roots.
         name: Last part of the path.
-        is_dir: True for a directory, or a link to one.
+        is_dir: True for a directory, or a link to a directory.
         size: Size of the file in bytes; `None` for a directory, and for a broken link.
-        modified_at: Time of the last change; `None` for a broken link.
+        modified_at: Time of the last change; `None` for a broken link, and for a year that Python does not support.
     """
 
     path: str
@@ -38,7 +38,7 @@ class FileInfo(Model, frozen=True):
 
 
 async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: int | None) -> bytes:
-    """Read a whole file."""
+    """Return the bytes of a whole file, with secrets masked if the workspace masks them."""
     if max_bytes is not None and max_bytes < 0:
         raise ValueError(f"max_bytes must be 0 or more, got {max_bytes}")
     content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
@@ -46,13 +46,13 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
-    """Return the size and time of a file or directory."""
+    """Return the size and the time of the last change of a file or directory."""
     refuse_overlay("file_info()")
     return await run.call(lambda: _file_info(settings.sandbox.locate(path)))
 
 
 async def run_list_directory(run: Runner, settings: Settings, path: str) -> tuple[FileInfo, ...]:
-    """List the entries of a directory."""
+    """Return the entries of a directory, sorted by name."""
     refuse_overlay("list_directory()")
     return await run.call(partial(_list_directory, settings.sandbox, path))
 
@@ -71,7 +71,7 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
 
 
 def _masked(content: bytes, timeout: float | None) -> bytes:
-    """Mask the secrets in a file; its other bytes stay the same, unless it is invalid UTF-16."""
+    """Mask the secrets in a file. All other bytes stay the same, except in invalid UTF-16."""
     mark, encoding = byte_order_mark(content)
     errors = "surrogateescape" if encoding == "utf-8" else "replace"
     deadline = Deadline(timeout, "the secrets in the file were not masked", "read a part with read_file")
@@ -104,7 +104,7 @@ def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
     if location.several:
         return tuple(_file_info(sandbox.locate(root)) for root in sandbox.roots)
     if location.is_file:
-        raise NotADirectoryError(f"{location.name} is a file; pass the directory that it is in")
+        raise NotADirectoryError(f"{location.name} is a file; pass the directory that contains it")
     folder = os.path.join(location.cwd, location.paths[0])
     named = (
         (name, location.shown(os.path.normpath(os.path.join(location.paths[0], name)))) for name in os.listdir(folder)
@@ -114,7 +114,7 @@ def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
 
 
 def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
-    """Return an entry; `None` if tools may not use it, for example because it is a link out of the roots."""
+    """Return an entry of a directory; `None` if tools may not use it, for example a link out of the roots."""
     try:
         located = _file_info(sandbox.locate(path))
     except AccessDeniedError:

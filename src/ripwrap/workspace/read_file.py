@@ -23,9 +23,9 @@ from ripwrap.workspace.scope import Settings
 
 _BINARY_CHECK_BYTES = 8_192
 _COUNT_SECONDS = 1.0
-"""Seconds to count the lines after those that are shown."""
+"""Time limit in seconds for counting the lines after the last shown line."""
 _PIECE_CHARS = 65_536
-"""Characters to read at a time while lines are skipped or counted."""
+"""Number of characters to read at a time while lines are skipped or counted."""
 
 
 class _Line(NamedTuple):
@@ -36,7 +36,7 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Lines that were read of a file.
+    """Lines that were read from a file.
 
     Attributes:
         lines: Lines of the ranges, with long lines cut; no more than fit into an answer.
@@ -50,7 +50,7 @@ class _Lines:
 
 
 async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArguments) -> ReadFileResult:
-    """Read ranges of lines.
+    """Return the lines of a file in one or more ranges.
 
     Raises:
         IsADirectoryError: The path is a directory.
@@ -64,7 +64,7 @@ async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArgu
     if not found.lines and found.total:
         first = min(one.start for one in ranges)
         has = f"{location.name} has {plural(found.total, 'line')}"
-        raise ValueError(f"{has}, so there is no line {first}; the file may have changed; pass a smaller start_line")
+        raise ValueError(f"{has}, so there is no line {first} (the file may have changed); pass a smaller line number")
     return shortened(lambda count: _answer(location, ranges, found, count), len(found.lines), settings.max_chars)
 
 
@@ -132,7 +132,9 @@ def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -
 def open_text(
     settings: Settings, location: Location, tool: str
 ) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
-    """Open a text file in rg's encoding; yield the file, the name of its encoding, and a function that masks secrets.
+    """Open a text file in the encoding that rg uses for it.
+
+    Yield the file, the name of its encoding, and a function that masks secrets; `None` to show them.
 
     Raises:
         FileNotFoundError: The file does not exist any more, or is not a regular file.
@@ -205,15 +207,15 @@ def skip_line(text: io.TextIOWrapper, deadline: "Deadline") -> bool:
 
 
 class Deadline:
-    """Time limit of reading a file."""
+    """Time limit for reading a file."""
 
     def __init__(self, timeout: float | None, message: str, instead: str = "search the file with grep_content") -> None:
-        """Start to count the time.
+        """Start the time limit.
 
         Args:
             timeout: Time limit in seconds; `None` is no limit.
             message: Beginning of the error message if the time limit is reached.
-            instead: End of the error message, which says what to do.
+            instead: End of the error message: what to do instead.
         """
         self._timeout = timeout
         self._message = message
@@ -236,7 +238,7 @@ class Deadline:
         self._end = end if self._end is None else min(self._end, end)
 
     def check_sometimes(self) -> None:
-        """Call `check()` in every thousandth call."""
+        """Call `check()` once in a thousand calls of this method."""
         self._calls += 1
         if self._calls % 1_000 == 0:
             self.check()

@@ -24,7 +24,7 @@ MAX_SECRET_CHARS = 16_384
 """Number of characters to read after the end of a cut line, so that a secret that crosses that end is recognised."""
 
 MAX_SCANNED_BYTES = 16_000_000
-"""Number of bytes of a file in which private keys are looked up; later lines are checked one by one."""
+"""Number of bytes at the start of a file that are scanned for private keys; later lines are checked one by one."""
 
 _PRIVATE_KEY = "private-key"
 _MARKER = r"-{{4,5}} ?{} (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}"
@@ -48,8 +48,8 @@ class Rule:
 
     Attributes:
         name: Name of the kind of secret.
-        words: Texts in lower case; a line without any of them has no such secret.
-        pattern: Pattern; its group 1 is the secret, or the whole match if it has no group.
+        words: Texts in lower case. A line has such a secret only if it contains one of these texts.
+        pattern: Pattern; its group 1 is the secret, or the whole match if the pattern has no group.
     """
 
     name: str
@@ -141,10 +141,10 @@ class Mask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """Text with masks.
+    """Result of masking the secrets in a text.
 
     Attributes:
-        text: Text.
+        text: Text in which secrets are masked.
         masks: Masks, in order, with offsets in the original text.
         starts: Offset of each mask in the masked text.
     """
@@ -186,7 +186,7 @@ UNKNOWN_KEYS = KeyLines()
 """Value for a file that was not scanned for private keys."""
 
 Redactor: TypeAlias = Callable[[str, int], Redacted]
-"""Function that masks lines; its arguments are their text and the number of the first line."""
+"""Function that masks secrets in lines; its arguments are the text of the lines and the number of the first line."""
 
 
 def redact(
@@ -198,8 +198,8 @@ def redact(
         text: Whole lines; a secret that is cut is not recognised.
         first: Number of the first line in its file.
         keys: Lines of private keys in that file.
-        check: Function that is called before each line and may raise an error, for example at a deadline. A megabyte
-            may take 2 seconds.
+        check: Function that is called before each line and may raise an error, for example at a deadline. Masking one
+            megabyte may take 2 seconds.
     """
     scanner = KeyScanner()
     masks: list[Mask] = []
@@ -223,7 +223,9 @@ def redact(
 def key_lines(file: BinaryIO, scanner: "KeyScanner | None" = None) -> KeyLines:
     """Return the lines of the private keys in the first `MAX_SCANNED_BYTES` of an open file.
 
-    `scanner` has scanned the parts of the same document before this one.
+    Args:
+        file: File that is open for reading bytes.
+        scanner: Scanner that has scanned the earlier parts of the same document, if the file is a part of a document.
     """
     scanner = scanner or KeyScanner()
     raw = file.read(MAX_SCANNED_BYTES + 1)
@@ -244,9 +246,10 @@ def file_redactor(
     roots: Sequence[str] = (".",),
     check: Callable[[], object] | None = None,
 ) -> Redactor:
-    """Return the function that masks the lines of a file; the arguments are those of `open_regular_file()`.
+    """Return the function that masks secrets in the lines of a file.
 
-    If the file cannot be read, each line is checked by itself.
+    If the file cannot be read, each line is checked by itself. `check` is for `redact()`, and the other arguments are
+    for `open_regular_file()`.
     """
     keys = UNKNOWN_KEYS
     try:
@@ -258,10 +261,10 @@ def file_redactor(
 
 
 class KeyScanner:
-    """Scanner of consecutive lines for private keys.
+    """Scanner that finds private keys in consecutive lines.
 
     Attributes:
-        inside: True if a key began before the next line.
+        inside: True if a key began in an earlier line and may continue in the next line.
     """
 
     def __init__(self) -> None:
@@ -319,7 +322,7 @@ def _secrets(line: str) -> Iterator[Mask]:
 
 
 def _merged(masks: Iterable[Mask]) -> Iterator[Mask]:
-    """Yield the masks in order. Join masks that overlap; the result has the name of the first one."""
+    """Yield the masks in order. Join masks that overlap; the result has the name of the first mask."""
     last: Mask | None = None
     for mask in sorted(masks, key=lambda mask: mask.start):
         if last is None:

@@ -1,4 +1,4 @@
-"""Tool `replace_content`: show what a replacement would change in files, and write it if the caller asks for that."""
+"""Tool `replace_content`: show what a replacement would change in files, and write the changes if the caller asks."""
 
 import os
 import re
@@ -28,7 +28,7 @@ _HUNK = re.compile(r"@@ -([0-9]+)")
 async def run_replace_content(
     run: Runner, settings: Settings, arguments: ReplaceContentArguments
 ) -> ReplaceContentResult:
-    """Find what would change, and write it if the arguments ask for that.
+    """Find what would change, and write the changes if the arguments ask for that.
 
     Raises:
         ValueError: The workspace may not write, the pattern is empty, or the replacement refers to a group that does
@@ -37,7 +37,7 @@ async def run_replace_content(
         OSError: A file cannot be written; all files have their old contents.
     """
     if not settings.write:
-        raise ValueError("replace_content needs a workspace that may write; make it with write=True")
+        raise ValueError("replace_content needs a workspace that may write; make the workspace with write=True")
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match everywhere; give a text or regular expression to replace")
     with open_scope(
@@ -47,13 +47,14 @@ async def run_replace_content(
         files = file_filter(location, arguments.file_pattern, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
         if incomplete:
-            raise TimeoutError("there was not enough time to list the files; pass a smaller path")
+            raise TimeoutError("there was not enough time to list the files; pass a directory with fewer files as path")
         options = cast("SearchOptions", {**scope.options, **files.options, **_pattern_options(arguments)})
         request = replace_request(
             arguments.pattern, arguments.replacement, location.cwd, location.paths, options, escapes=False
         )
 
-        # The real paths are checked again just before they are read, and written, whatever rg followed.
+        # rg may follow links, so the real path of a file is checked again, directly before the file is read and before
+        # it is written.
         holds = settings.sandbox.holds
 
         def is_allowed(path: str) -> bool:
@@ -116,11 +117,11 @@ def _answer(
     cut = len(lines) < most
     notes = [*scope.notes]
     if cut:
-        notes.append("The diff was cut.")
+        notes.append("The diff was cut, because it is too long for one answer.")
     if plan.errors:
         first = plan.errors[0]
         notes.append(
-            f"{plural(len(plan.errors), 'file')} left out; {location.shown(first.path or '')}: {first.message}."
+            f"{plural(len(plan.errors), 'file')} left out, e.g. {location.shown(first.path or '')}: {first.message}."
         )
     return ReplaceContentResult(
         root=shown(location.cwd),

@@ -20,7 +20,7 @@ _MAX_OTHERS = 20
 
 
 class _Found(NamedTuple):
-    """Lines of a file with a hash.
+    """Lines of a file that have the hash of an anchor.
 
     Attributes:
         lines: Numbers and texts of the nearest lines with the hash, the nearest first.
@@ -61,7 +61,7 @@ async def run_resolve(run: Runner, settings: Settings, arguments: ResolveArgumen
 def _message(anchor: Anchor, found: _Found) -> str:
     if not found.lines:
         has = "is gone" if anchor.line > found.total else "changed or is gone"
-        much = f"no line of {plural(found.total, 'line')} has the hash {anchor.hash}"
+        much = f"the file has {plural(found.total, 'line')}, none of them with the hash {anchor.hash}"
         return f"Line {anchor.line} {has}: {much}. Search again."
     line = found.lines[0][0]
     if line == anchor.line:
@@ -72,12 +72,12 @@ def _message(anchor: Anchor, found: _Found) -> str:
     more = " and others" if found.matching > len(found.lines) else ""
     return (
         f"Line {anchor.line} moved, but {found.matching} lines have the hash {anchor.hash}: {numbers}{more}. "
-        f"Line {line} is the nearest; read around it to be sure."
+        f"Line {line} is the nearest; read the lines around it to be sure."
     )
 
 
 def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
-    """Return the line of an anchor if it is unchanged; otherwise all lines with the hash of the anchor."""
+    """Return the line of an anchor if it is unchanged; otherwise the nearest lines with the hash of the anchor."""
     deadline = Deadline(settings.timeout, "the file was not read")
     lines: list[tuple[int, str]] = []
     count = number = 0

@@ -34,9 +34,10 @@ class ToolResult(Model, ABC, frozen=True):
             absolute.
         path: File or directory that was searched or listed.
         truncated: True if there is more than the answer shows.
-        next_offset: Value of `offset` for the next page; `None` if there is none, or if no offset reaches it.
+        next_offset: Value of `offset` for the next page (for `read_file()`, value of `start_line`); `None` if there is
+            no next page, or if `offset` cannot reach it.
         message: Summary of what was found and what was left out, and how to get the rest.
-        notes: Further facts, such as limits that were set and paths that could not be read.
+        notes: Further sentences, for example about time limits and about paths that could not be read.
         engine: Program that did the work: `rg` or `python`. It is `python` if there is no rg, or if directories were
             listed, because rg lists only files.
     """
@@ -56,15 +57,15 @@ class ToolResult(Model, ABC, frozen=True):
         return f"{body}\n\n({said})" if body else said
 
     def structured(self) -> dict[str, Any]:
-        """Return the result as plain JSON values for MCP, without fields that have their default.
+        """Return the result as plain JSON values for MCP, without fields that have their default values.
 
-        `structured_schema()` describes it. Long lists are written shorter than in a full dump of the model.
+        `structured_schema()` returns its JSON schema. Long lists are shorter here than in `model_dump()`.
         """
         return self.model_dump(mode="json", exclude_defaults=True)
 
     @classmethod
     def structured_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of `structured()`; it also accepts `model_dump(mode="json")`."""
+        """Return the JSON schema of `structured()`; the schema also accepts `model_dump(mode="json")`."""
         return cls.model_json_schema(mode="validation")
 
     @abstractmethod
@@ -119,14 +120,14 @@ class GrepContentResult(ToolResult, frozen=True):
     """Result of `grep_content()`.
 
     Attributes:
-        query: Pattern.
-        output_mode: Output mode, as in the arguments.
+        query: Pattern that was searched.
+        output_mode: Value of the argument `output_mode`.
         expand: Value of the argument `expand`.
-        matches: Matches of this page, by file and line. The page has the first match of each file, then the second
-            match of each file, and so on, so that no file fills the page. Empty unless `output_mode` is `content`.
-        files: Files with a match on this page. In mode `content`, the first page also has further files with matches,
-            by path: at most `max_matches`, and at most 100.
-        total_matches: Number of all matches; `None` if not counted.
+        matches: Matches of this page, sorted by file and line. The page has the first match of each file, then the
+            second match of each file, and so on, so that no file fills the page. Empty in other modes than `content`.
+        files: Files with a match on this page. In mode `content`, the first page also names files whose matches are not
+            shown, sorted by path: up to `max_matches` files in all, but at least 10 and at most 100.
+        total_matches: Number of all matches; `None` if they were not counted.
         files_matched: Number of all files with a match.
         exact: True if the search ran to its end, so that both numbers are final.
     """
@@ -205,7 +206,7 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
 def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
     """Return the line above the lines of a definition.
 
-    It has the qualified name of the definition if the definition's own line does not contain it.
+    The line has the qualified name of the definition if the first line of the definition does not contain that name.
 
     Args:
         section: The definition.
@@ -235,7 +236,7 @@ class FindFilesResult(ToolResult, frozen=True):
     """Result of `find_files()`.
 
     Attributes:
-        pattern: Glob.
+        pattern: Glob that was searched.
         files: Files and directories of this page; a directory ends in a slash.
         denied: Files in `files` that the tools may name but not open.
         total_files: Number of all files and directories that were found.
@@ -275,7 +276,7 @@ class ListEntry(Model, frozen=True):
     truncated: int = 0
 
     def structured(self) -> str | dict[str, Any]:
-        """Return the path, with a slash at the end of a directory; an object if the entry has more properties."""
+        """Return the path, with a slash for a directory; an object if `closed`, `denied` or `truncated` is set."""
         if self.closed or self.denied or self.truncated:
             return self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "depth"})
         return f"{self.path}/" if self.is_dir else self.path
@@ -297,7 +298,7 @@ class ListResult(ToolResult, frozen=True):
     exact: bool
 
     def structured(self) -> dict[str, Any]:
-        """Return the result as plain JSON values; an entry is its path if it has no other properties."""
+        """Return the result as plain JSON values; see `ListEntry.structured()` for the entries."""
         return super().structured() | {"entries": [entry.structured() for entry in self.entries]}
 
     @classmethod
@@ -370,7 +371,7 @@ class CodebaseSearchResult(ToolResult, frozen=True):
     """Result of `codebase_search()`.
 
     Attributes:
-        query: Query.
+        query: Question or name that was searched.
         ranking: Source of the results: `index` (words in the refreshed index), `hybrid` (words and embeddings in the
             index), or `files` (no index).
         places: Results, the best first. With several indexed roots, results of the roots alternate.
@@ -411,7 +412,8 @@ class ReadFileResult(ToolResult, frozen=True):
     Attributes:
         blocks: Blocks of consecutive lines.
         total_lines: Number of all lines of the file; `None` if counting them took too long.
-        encoding: Encoding of the file: `utf-8`, or `utf-16-le` or `utf-16-be` if it begins with that byte order mark.
+        encoding: Encoding of the file: `utf-16-le` or `utf-16-be` if the file begins with the byte order mark of that
+            encoding, otherwise `utf-8`.
     """
 
     blocks: tuple[LineBlock, ...]
@@ -428,7 +430,7 @@ class ResolveResult(ToolResult, frozen=True):
     """Result of `resolve()`.
 
     Attributes:
-        anchor: Anchor, as answers show it.
+        anchor: Anchor, such as `42·k7q`.
         state: `unchanged` if the line of the anchor still has the hash, `moved` if another line has the hash, otherwise
             `gone`.
         line: Current number of the line; `None` if it is `gone`. If it `moved` and several lines have the hash, the
@@ -454,8 +456,8 @@ class ReplaceContentResult(ToolResult, frozen=True):
     """Result of `replace_content()`.
 
     Attributes:
-        query: Pattern.
-        replacement: Replacement.
+        query: Pattern that was searched.
+        replacement: Text in place of each match, as in the argument `replacement`.
         applied: True if the files were changed.
         diff: Lines of a unified diff; long lines are cut, and secrets are masked if the workspace masks them.
         files: Files that change, each with its number of replacements.
@@ -527,19 +529,20 @@ class RootStatus(Model, frozen=True):
     Attributes:
         root: Path of the root.
         built: True if the index has the current branch of the root.
-        outdated: True if another version made the index, or if it is damaged; `index_codebase` rebuilds it.
+        outdated: True if another chunker or version of ripwrap made the index, or if the index is damaged.
+            `index_codebase` rebuilds the index.
         files: Number of indexed files.
         chunks: Number of chunks of these files.
-        bytes: Size on disk in bytes, with all branches.
+        bytes: Size of the index on disk in bytes, with all branches.
         branch: Current branch of the root.
         branches: Branches in the index.
         chunker: Name and version of the chunker, which splits files.
         model: Embedding model; `None` if the index has no embeddings.
-        changed_at: Time of the last change.
+        changed_at: Time of the last change of the index for the current branch; `None` if there was no change.
         lacking: Number of texts without an embedding.
         sent: Sentences that say which texts are sent to which address to be embedded; empty without a model.
         sent_texts: Number of texts and queries that were sent since the index was made; a retry counts again.
-        sent_characters: Number of their characters.
+        sent_characters: Number of characters of these texts and queries.
         messages: Notes, each with what to do.
     """
 
@@ -599,10 +602,10 @@ class RootHealth(Model, frozen=True):
         root: Path of the root.
         ok: True if no problem was found.
         files: Number of files in all branches.
-        chunks: Number of chunks.
+        chunks: Number of chunks (parts of files) in all branches.
         indexed: Number of chunks that can be searched; equal to `chunks` in a sound index.
-        orphans: Number of contents of files that no branch has.
-        messages: Problems and remarks.
+        orphans: Number of stored file contents that no branch uses.
+        messages: Problems and notes, each with what to do.
     """
 
     root: str
@@ -639,7 +642,7 @@ def _name(entry: ListEntry) -> str:
 
 
 def printable_start(text: str) -> str:
-    """Return the beginning of a path or text, as `printable()` does: at most `MAX_NAME_CHARS` characters."""
+    """Return the first `MAX_NAME_CHARS` characters of `printable(text)`."""
     return printable(text)[:MAX_NAME_CHARS]
 
 

@@ -1,6 +1,6 @@
 """Sandbox of the tools: a tool may use a path only if its real path is below a root, and no glob denies it.
 
-This module opens no file; it uses `lstat`, `readlink` and `stat`. Its answers are valid only at the time of the call:
+This module opens no file; it uses `lstat`, `readlink` and `stat`. Its results are valid only at the time of the call:
 another program may replace a directory by a link while a tool runs.
 """
 
@@ -69,7 +69,7 @@ class Sandbox:
     """Directories that the tools may use.
 
     Attributes:
-        roots: Real paths of the directories when the sandbox was made; none is inside another.
+        roots: Real paths of the directories when the sandbox was made; no root is inside another root.
         deny: Rules of denied paths, relative to each root.
     """
 
@@ -85,14 +85,14 @@ class Sandbox:
         self._windows = windows
 
     def locate(self, path: str) -> Location:
-        """Return the location of a path: absolute, relative to a root, or `.` for all roots.
+        """Return the location of a path. The path is absolute or relative to a root; `.` stands for all roots.
 
         Raises:
             AccessDeniedError: The path leads out of the roots, or is denied. For a denied path, the error does not tell
                 if the path exists.
-            FileNotFoundError: The path does not exist, or a root is gone.
+            FileNotFoundError: The path does not exist, or a root does not exist any more.
             PermissionError: A directory on the way to the path cannot be entered.
-            ValueError: The text cannot be a path.
+            ValueError: The text cannot be a path, or the path is neither a file nor a directory.
         """
         _check_text(path)
         if self._windows and (reason := why_misleading(path, self.roots)):
@@ -106,7 +106,7 @@ class Sandbox:
             return Location(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
         readings = self._readings(path)
         if glob := next(filter(None, map(self.denied_by, readings)), None):
-            said = f'{shown(path)} is denied by "{glob}"'
+            said = f'{shown(path)} is denied by "{glob}"; pass another path'
             raise AccessDeniedError(said, path=path, roots=self.roots, denied_by=glob)
         candidates = [held for held in map(self._held, readings) if held]
         if not candidates:
@@ -118,11 +118,11 @@ class Sandbox:
         return self._existing(path, candidates)
 
     def holds(self, path: str) -> bool:
-        """Return whether an answer may show an absolute path: it is not denied, and its real path is below a root."""
+        """Return True if an answer may show an absolute path: it is not denied, and its real path is below a root."""
         return self._held(path) is not None and self.denied_by(path) is None
 
     def denied_by(self, path: str) -> str | None:
-        """Return the glob that denies a file; `None` if there is none.
+        """Return the glob that denies a file; `None` if the file is not denied.
 
         A file is denied if a glob matches its real path, a directory above it, or a link on the way to it. A hard link
         is not recognised, because the system does not list the other names of a file.
@@ -141,7 +141,7 @@ class Sandbox:
         return None if held is None else self.deny.glob_of(held[1], folder=_may_be_folder(path))
 
     def denied_paths(self, location: Location) -> DeniedPaths | None:
-        """Return the denied paths of a location; `None` if no path can be denied."""
+        """Return the denied paths of a location; `None` if `deny` has no globs."""
         if not self.deny:
             return None
         return DeniedPaths(self.deny, location.paths if location.several else ())
@@ -174,8 +174,8 @@ class Sandbox:
             return Location(root, (relative,), root if several else "")
         if denied is not None:
             raise PermissionError(
-                f"{shown(path)} cannot be read: {denied.strerror}; change its permissions or those of the directories "
-                "above it, or pass another path"
+                f"{shown(path)} cannot be read: {denied.strerror}; change the permissions of the path or of the "
+                "directories above it, or pass another path"
             )
         if re.search(r"[*?\[{]", path):
             raise FileNotFoundError(
@@ -210,7 +210,8 @@ class Sandbox:
         for root in self.roots:
             if os.path.realpath(root) != root or not os.path.isdir(root):
                 raise FileNotFoundError(
-                    f"the root {shown(root)} does not exist any more, or is not the same directory; restore it"
+                    f"the root {shown(root)} does not exist any more, or leads to another directory; restore it, or "
+                    "make a new Workspace"
                 )
 
 
@@ -224,7 +225,7 @@ def _check_text(path: str) -> None:
 
 
 def below(path: PurePath, root: PurePath) -> str | None:
-    """Return the part of a real path below a root, `.` for the root itself, or None if it is outside; no I/O.
+    """Return the part of a real path below a root, `.` for the root itself, or None for a path outside; no I/O.
 
     The class of the path decides how parts are compared: on Windows, case is ignored.
     """
@@ -232,9 +233,9 @@ def below(path: PurePath, root: PurePath) -> str | None:
 
 
 def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_result]) -> str | None:
-    """Do what `below()` does, but compare directories by device and inode, because a directory may have several names.
+    """Return the part of a path below a root, as `below()` does, but compare directories by device and inode.
 
-    macOS, for example, usually ignores case and the Unicode form of accents.
+    A directory may have several names. macOS, for example, usually ignores case and the Unicode form of accents.
     """
     try:
         wanted = stat(root)
@@ -290,7 +291,7 @@ def _may_be_folder(path: str) -> bool:
 
 
 def _below_any_spelling(path: str, root: str) -> str | None:
-    """Do what `below()` does, but ignore the case and the Unicode form of the root."""
+    """Return the part of a path below a root, as `below()` does, but ignore the case and Unicode form of the root."""
     relative = below(PurePath(path), PurePath(root))
     if relative is None:
         parts, own = PurePath(path).parts, PurePath(root).parts
@@ -306,10 +307,10 @@ def _folded(name: str) -> str:
 def _real_root(root: StrPath) -> str:
     path: str = os.path.expanduser(os.fspath(root))
     if not path:
-        raise ValueError("a root is an empty text (a variable that is not set?); pass a directory")
+        raise ValueError("a root is an empty string, perhaps from a variable that is not set; pass a directory")
     real = os.path.realpath(path)
     if not os.path.exists(real):
         raise FileNotFoundError(f"the root {shown(path)} does not exist; pass an existing directory")
     if not os.path.isdir(real):
-        raise NotADirectoryError(f"the root {shown(path)} is not a directory; name the directory that it is in")
+        raise NotADirectoryError(f"the root {shown(path)} is not a directory; pass the directory that contains it")
     return real

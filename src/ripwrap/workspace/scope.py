@@ -28,7 +28,7 @@ Progress: TypeAlias = Callable[[int], None]
 PathFilter: TypeAlias = Callable[[str], bool]
 
 NO_LIMIT = 2**62
-"""Number that means no limit on the items to collect."""
+"""Number of paths or matches to collect that means no limit."""
 
 FOLLOW_NOTE = "Links were followed; files outside of the roots are left out."
 HIDDEN_RULES = "*\n!*/\n!.*\n!**/.*/**\n"
@@ -79,7 +79,7 @@ class Scope:
     Attributes:
         location: Files or directories that are searched.
         options: Options of rg that do not depend on the tool's other arguments.
-        timeout: Seconds after which rg is ended.
+        timeout: Time limit in seconds for a run of rg; `None` is no limit.
         notes: Sentences about the scope for the answer.
         allowed: Function that returns True if an answer may show a path that rg prints; `None` allows all.
         denied: Denied paths; `None` if no path can be denied.
@@ -98,10 +98,10 @@ class FileFilter:
     """Files that the caller asks for.
 
     Attributes:
-        options: Options of rg that select them.
+        options: Options of rg that select these files.
         overrides: True if these options also include ignored files. The paths that rg prints must then be filtered with
             `visible_paths()`.
-        names: Arguments that choose the files; without them, the caller gets all files.
+        names: Names of the arguments that choose the files; empty if the caller asks for all files.
     """
 
     options: FileOptions = field(default_factory=FileOptions)
@@ -111,10 +111,10 @@ class FileFilter:
 
 @contextmanager
 def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Generator[Scope]:
-    """Open the scope of a path.
+    """Yield the scope of a path.
 
-    Ignore files apply only inside of the roots, unless `outer_ignore` is set. So rg is told to disregard all ignore
-    files above `path`, and the rules of those between a root and `path` are passed to rg in a temporary file.
+    Without `outer_ignore`, ignore files apply only inside of the roots. So rg is told to disregard all ignore files
+    above `path`. The rules of the ignore files between a root and `path` are passed to rg in a temporary file.
 
     Raises:
         AccessDeniedError, FileNotFoundError, ValueError: See `Sandbox.locate()`.
@@ -124,7 +124,7 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     scope = Scope(location, options, settings.timeout)
     denied = settings.sandbox.denied_paths(location)
     if denied is not None:
-        # The options already exclude denied paths. The filter is a second check, in case rg lists one anyway.
+        # The options already exclude denied paths. The filter is a second check, in case rg lists a denied path anyway.
         options["iglob"] = denied.iglobs()
         scope = replace(scope, denied=denied, allowed=denied.allows)
     if settings.follow:
@@ -177,7 +177,7 @@ def _outer_rules(location: Location) -> str:
 
 
 def _apply_guard_limits(scope: Scope) -> Scope:
-    """Return the scope with the limits of the first path that needs limits."""
+    """Return the scope with the limits for the first of its paths that needs limits."""
     user_home, mounts = home(), mounted()
     for path in scope.location.paths:
         limits = guard_limits(os.path.normpath(os.path.join(scope.location.cwd, path)), user_home, mounts)
@@ -230,7 +230,7 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 
 
 def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
-    """Split a pattern into globs. Return those to match, and the options that exclude what the other globs match.
+    """Split a pattern into globs. Return the globs to match, and options that exclude what the globs with `!` match.
 
     The globs are relative to the directory that rg runs in. A glob without a slash matches names at any depth, and a
     glob that ends in a slash matches only directories. An empty list matches everything.

@@ -16,10 +16,10 @@ COMMON_DIRECTORIES = frozenset(
         *("__pycache__", "venv", ".venv", ".git", ".hg", ".svn", ".idea", ".vscode", ".tox", ".nox", ".cache"),
     }
 )
-"""Directories that `ls` and `tree` name but do not list. They list them if an ignore file exists."""
+"""Directories that `ls` and `tree` name without their content. With an ignore file, their content is listed, too."""
 
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
-"""Files that `ls` and `tree` count but do not name. They name them if an ignore file exists."""
+"""Files that `ls` and `tree` count but do not name. With an ignore file, these files are named, too."""
 
 
 class TreeCollector(BaseListingCollector[str]):
@@ -51,7 +51,7 @@ class TreeCollector(BaseListingCollector[str]):
             max_depth: Maximum number of levels; 0 is no limit.
             exclude: Names to leave out.
             progress: Function that is called with `total` after every chunk.
-            common: Paths of the location in which common directories and files are not listed.
+            common: Paths of the location in which `COMMON_DIRECTORIES` and `COMMON_FILES` are not listed.
         """
         super().__init__(PathDecoder())
         self.root: Directory = {}
@@ -80,7 +80,7 @@ class TreeCollector(BaseListingCollector[str]):
             self._progress(self.total)
 
     def add(self, path: str) -> None:
-        """Add a path, relative to the directory that rg runs in. A path of a directory ends in a separator."""
+        """Add a path, relative to the directory that rg runs in. The path of a directory ends in a separator."""
         if self._scope.allowed is not None and not self._scope.allowed(path):
             return
         start, (*parents, name) = self._parts(path)
@@ -108,7 +108,7 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parents, name)
 
     def add_denied(self, path: str) -> None:
-        """Add the name of a denied path, unless it is too deep, in a closed directory, or excluded.
+        """Add the name of a denied path; ignore a path that is too deep, in a closed directory, or excluded.
 
         The path of a directory ends in a separator.
         """
@@ -124,9 +124,9 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parts[:-1], parts[-1])
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
-        """Return the searched path that contains a path, and the names below it.
+        """Return the searched path that contains a path, and the names of the parts below the searched path.
 
-        With several roots, the first name is that of the root.
+        With several roots, the first name is the name of the root.
         """
         location = self._scope.location
         if location.several:
@@ -141,7 +141,7 @@ class TreeCollector(BaseListingCollector[str]):
 
 def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptions) -> TreeCollector:
     """Return the tree of a location, listed without rg; blocking, for at most the scope's time limit."""
-    from ripwrap.workspace.walk import ScopeWalk  # pathspec, only now
+    from ripwrap.workspace.walk import ScopeWalk  # late: it imports pathspec
 
     tree, walk = new(), ScopeWalk(scope, options)
     for path in walk.paths():
@@ -151,7 +151,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
 
 
 def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
-    """Add the directories in which rg lists no file; blocking, like `walk_tree()`."""
+    """Add the directories in which rg lists no file; blocking, for at most the scope's time limit."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)

@@ -26,7 +26,7 @@ _KINDS: dict[SkipKind, tuple[str, str]] = {
 }
 """Texts (singular, plural) for the kinds of files that no other part of an answer mentions.
 
-Other parts are about hidden, ignored and binary files and globs (`explanation()` and `_why_none()`), and about
+Other parts of an answer mention hidden, ignored and binary files and globs (`explanation()` and `_why_none()`), and
 unreadable paths.
 """
 
@@ -36,14 +36,14 @@ async def unsearched_notes(
 ) -> tuple[str, ...]:
     """Return sentences about files that were not searched although they may have a match.
 
-    Return no sentence if the files cannot be listed in `MAX_SECONDS`, or if links are followed, because they may lead
-    out of the roots.
+    Return no sentence if the files cannot be listed in `MAX_SECONDS`. Return no sentence if links are followed, because
+    links may lead out of the roots.
 
     Args:
         run: Runner of the listing.
-        sandbox: Sandbox. Denied paths, and links to them, are not named.
+        sandbox: Sandbox of the workspace. Denied paths, and links to them, are not named.
         scope: Scope of the call.
-        options: Options of the search besides those of the scope; only `FileOptions` are used.
+        options: Options of the search, besides the options of the scope; only `FileOptions` are used.
         verb: Verb for the sentences: `searched` or `listed`.
     """
     location = scope.location

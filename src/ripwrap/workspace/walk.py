@@ -19,7 +19,7 @@ from ripwrap.workspace.scope import Scope, escaped
 
 
 class ScopeWalk:
-    """Walk through a scope.
+    """Walk through the files of a scope, without rg.
 
     Attributes:
         errors: Paths that could not be read, with rg's messages.
@@ -98,7 +98,7 @@ class GlobFilter:
         self._excluded = _parse_globs(excluded)
 
     def __call__(self, path: str) -> bool:
-        """Return whether a path passes the globs; the path of a directory must end in a separator."""
+        """Return True if a path passes the globs; the path of a directory must end in a separator."""
         text, is_folder = match_text(path.rstrip(os.sep)), path.endswith(os.sep)
         if self._excluded.is_ignored(text, is_folder=is_folder) is not None:
             return False
@@ -106,7 +106,7 @@ class GlobFilter:
 
 
 def _relative_excludes(root: str, globs: Sequence[str]) -> Iterator[str]:
-    """Yield rg's excluding globs relative to a root; drop globs for another root."""
+    """Yield excluding globs of rg without `!` and relative to a root; drop globs that apply to another root."""
     start = f"/{escaped(root)}/" if root else "/"
     for glob in globs:
         if not glob.startswith("!/"):
@@ -144,7 +144,8 @@ def walk(
         one_file_system: Do not enter directories on another file system than that of `sub`.
         folders: Yield directories below `sub`, too: each before its content, and with a separator at the end.
         stop: Function that is called before each directory and file; the listing ends when it returns True.
-        report: Function that is called with each path that cannot be read, relative to the root, and the error.
+        report: Function that is called for each path that cannot be read, with the path relative to the root and the
+            error.
         is_denied: Function that returns True for a denied path, relative to the root; the path of a directory ends in a
             separator. It is called only for paths that no other rule excludes.
 
@@ -260,7 +261,7 @@ def _parse_glob(glob: str, mark: str) -> Rule | None:
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool | None:
-    """Return True for a directory, False for a file, `None` for others: links, junctions on Windows, FIFOs."""
+    """Return True for a directory, False for a file, `None` for other entries: links, junctions on Windows, FIFOs."""
     if sys.platform == "win32" and entry.stat(follow_symlinks=False).st_reparse_tag & NAME_SURROGATE_TAG:
         return None
     if entry.is_dir(follow_symlinks=False):
