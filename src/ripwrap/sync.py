@@ -216,7 +216,7 @@ def search(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect_blocking  # it imports this module
+        from ripwrap._operations.detect import detect_request, run_detect_blocking  # circular import
 
         for name, value in (("captures", captures), ("inside", inside), ("on_progress", on_progress)):
             refuse_with_detect(name, value)
@@ -230,7 +230,7 @@ def search(
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
             raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
-        from ripwrap._operations.inside import inside_request, run_inside_blocking  # it imports this module
+        from ripwrap._operations.inside import inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout)
     return run_stream_blocking(
@@ -260,14 +260,14 @@ def search_messages(
     of files that could not be read.
     """
     if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect_blocking  # it imports this module
+        from ripwrap._operations.detect import detect_request, run_detect_blocking  # circular import
 
         refuse_with_detect("inside", inside)
         return run_detect_blocking(
             detect_request(messages_request, pattern, cwd, paths, limit, options, on), rg, timeout=timeout
         )
     if inside:
-        from ripwrap._operations.inside import messages_inside_request, run_inside_blocking  # it imports this module
+        from ripwrap._operations.inside import messages_inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(
             messages_inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout
@@ -491,7 +491,7 @@ def scan(
         rules: A mapping of rule names to patterns, or an iterable of `Rule` objects, as `load_rules()` returns.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
-        overlaps: Yield all texts that rules match, also those that overlap.
+        overlaps: Yield all texts that rules match, also texts that overlap.
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.

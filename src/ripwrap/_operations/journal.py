@@ -97,7 +97,9 @@ def undo_edits(
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not Folder(Path(journal)).exists:
-        raise FileNotFoundError(f"there is no journal {shown(os.fspath(journal))}; pass AppliedEdits.journal")
+        raise FileNotFoundError(
+            f"there is no journal {shown(os.fspath(journal))}; pass the path in AppliedEdits.journal"
+        )
     with _locked(store):
         folder = store.last(os.path.abspath(cwd)) if journal is None else Folder(Path(os.path.abspath(journal)))
         known = folder.load()

@@ -39,7 +39,7 @@ class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="b
     """File that a journal describes.
 
     Attributes:
-        path: Real path.
+        path: Real path of the file, without symbolic links.
         old: SHA-256 of the old content.
         new: SHA-256 of the new content; empty until the new content is made.
         times: Times of access and modification of the old file, in nanoseconds.

@@ -67,8 +67,9 @@ class Rule(Model, frozen=True, extra="forbid"):
         keywords: Words, of which the file must contain at least one; case of ASCII letters is ignored. Empty allows any
             file.
         entropy: Shannon entropy, in bits per character, that the secret must exceed; 0 is no limit.
-        secret_group: Number of the group that is the secret; 0 is the first group that is not empty, or else the match.
-        allowlists: Matches to leave out.
+        secret_group: Number of the group that is the secret; 0 is the first group that is not empty, or the match if
+            all groups are empty.
+        allowlists: Conditions under which matches are left out.
         tags: Tags for reports.
         multiline: True if a match may span lines. A separate run of rg then searches for the rule.
     """

@@ -80,7 +80,7 @@ def scan(
         rules: A mapping of rule names to patterns, or an iterable of `Rule` objects, as `load_rules()` returns.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
-        overlaps: Yield all texts that rules match, also those that overlap.
+        overlaps: Yield all texts that rules match, also texts that overlap.
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, each rule is searched in a run of its

@@ -173,7 +173,7 @@ class Scanning:
         )
 
     def _found(self, hits: list[ScanMatch]) -> Sequence[ScanMatch]:
-        """Return the texts to yield. If texts of later runs may overlap them, hold them and return none."""
+        """Return the texts to yield. If texts of later runs may overlap them, hold them and return nothing."""
         if self._request.overlaps:
             return self._limited(hits)
         if self._held or len(self.passes) > 1:

@@ -100,7 +100,7 @@ def search(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect  # it imports this module
+        from ripwrap._operations.detect import detect_request, run_detect  # circular import
 
         for name, value in (("captures", captures), ("inside", inside), ("on_progress", on_progress)):
             refuse_with_detect(name, value)
@@ -112,7 +112,7 @@ def search(
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
             raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
-        from ripwrap._operations.inside import inside_request, run_inside  # it imports this module
+        from ripwrap._operations.inside import inside_request, run_inside  # circular import
 
         return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
     return run_stream(metered(search_request(pattern, cwd, paths, limit, options, on), on_progress, limit), rg)
@@ -139,12 +139,12 @@ def search_messages(
     of files that could not be read.
     """
     if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect  # it imports this module
+        from ripwrap._operations.detect import detect_request, run_detect  # circular import
 
         refuse_with_detect("inside", inside)
         return run_detect(detect_request(messages_request, pattern, cwd, paths, limit, options, on), rg)
     if inside:
-        from ripwrap._operations.inside import messages_inside_request, run_inside  # it imports this module
+        from ripwrap._operations.inside import messages_inside_request, run_inside  # circular import
 
         return run_inside(messages_inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
     return run_stream(messages_request(pattern, cwd, paths, limit, options, on), rg)
@@ -218,7 +218,7 @@ def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | No
     """Return the groups of a single pattern; `None` if its syntax is unknown, or the pattern is not a string."""
     if len(patterns) != 1 or not isinstance(patterns[0], str):
         return None
-    from ripwrap._ripgrep.groups import UnknownSyntaxError, groups_of  # late: few searches need it
+    from ripwrap._ripgrep.groups import UnknownSyntaxError, groups_of  # imported late, because few searches need it
 
     pcre2 = bool(options.get("pcre2")) or options.get("engine", "default") != "default"
     with suppress(UnknownSyntaxError):

@@ -263,7 +263,7 @@ def item_command(
     by_name = {name: value for name, value in given.items() if name in _BY_NAME}
 
     def selects(types: FileTypes) -> Callable[[str], bool]:
-        from ripwrap._ignore.selection import NameSelection  # late: it imports pathspec
+        from ripwrap._ignore.selection import NameSelection  # imported late, because it imports pathspec
 
         return NameSelection(by_name, types, roots).selects
 

@@ -2,8 +2,8 @@
 
 rg writes the context of every match, but a page needs the context of few matches. So if many matches come in a short
 time, the search is dense, and rg is stopped. A run with `--count` finds the exact totals and the files of the page, and
-a run with context searches these files. The result is the same as that of one run. If it could differ, all matches are
-searched in one run (docs/explanation/architecture.md).
+a run with context searches these files. The result is the same as that of a single run. If the result could differ, a
+single run is used (docs/explanation/architecture.md).
 """
 
 import os

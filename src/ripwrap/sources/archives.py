@@ -68,8 +68,8 @@ class Bounds:
     """Limits for reading one file, together with all archives in it.
 
     Attributes:
-        member_bytes: Maximum size of a member.
-        total_bytes: Maximum size of all members together.
+        member_bytes: Maximum size of a member in bytes.
+        total_bytes: Maximum size of all members together in bytes.
         members: Maximum number of members.
         ratio: Maximum ratio of the unpacked size to the size of the file; checked after the first 16 MiB.
         depth: Maximum depth of nested archives; 1 means that archives in archives are not opened.
@@ -114,7 +114,7 @@ class ArchiveSource(Source):
             follow: True to follow links.
             named: Paths that the caller names. Links in them are followed, and documents among them are read even if
                 `selects()` is false for them.
-            reader: Reader of documents, which this source closes; `None` for a new reader without a cache.
+            reader: Reader of documents, which this source closes; `None` is a new reader without a cache.
         """
         super().__init__()
         self._cwd = cwd

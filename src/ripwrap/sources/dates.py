@@ -40,7 +40,7 @@ def date_error(since: str) -> ValueError:
 def read_date(text: str) -> datetime:
     """Parse a date that git wrote. If its time zone is invalid, read the date as UTC.
 
-    git also allows invalid dates, and dates after the year 9999. They become the beginning of 1970.
+    git also allows invalid dates, and dates after the year 9999. Such a date becomes the beginning of 1970.
     """
     for known in (text, f"{text[:19]}Z"):
         with suppress(ValueError):

@@ -88,8 +88,8 @@ def fs(
         workers: Number of objects to fetch at the same time, 1 to 256.
         inside: Formats of archives and compressed files. Their members are searched instead of their bytes, as in
             `search(inside=…)`: `inside="gz"` searches `a.gz` as `a.gz!/a`.
-        max_bytes: Maximum number of bytes to fetch. The first object that exceeds it and all later objects are not
-            searched, and `errors` says so. `None` is no limit.
+        max_bytes: Maximum number of bytes to fetch. The first object that would exceed this number is not searched, and
+            no later object is searched. `errors` then names the first object. `None` is no limit.
         stall_seconds: Seconds to wait for the next byte of an object. After that, the object counts as unreadable.
             `None` is no limit.
         storage_options: Arguments for the file system, such as `{"anon": True}` for public buckets of S3.
@@ -106,7 +106,10 @@ def fs(
     several = (urls,) if isinstance(urls, str) else tuple(urls)
     if not several or not all(several):
         raise ValueError(
-            HintedText(Hint("urls", kind="correct"), " must be one or more URLs such as 's3://bucket/*.gz', got none")
+            HintedText(
+                Hint("urls", kind="correct"),
+                " must be one or more URLs such as 's3://bucket/*.gz'; got no URL, or an empty URL",
+            )
         )
     for url in several:
         if not isinstance(url, str):

@@ -32,7 +32,7 @@ _DROPPED_VARIABLES = (
 _SETTINGS = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # from git 2.44 on; `_missing()` finds the missing objects for older ones
+    "GIT_NO_LAZY_FETCH": "1",  # from git 2.44 on; `_missing()` finds missing objects for older versions
     "GIT_LITERAL_PATHSPECS": "1",
     "LC_ALL": "C",
 }
@@ -43,7 +43,7 @@ _REGULAR, _SUBMODULE = "100", "160000"
 """Beginning of the modes of regular files, and mode of a submodule; the mode of a link begins with 120."""
 
 _OTHER_TYPE = "but the object dereferences to"
-"""Part of what `git rev-parse` prints for an object of another type, such as the tree of a directory."""
+"""Part of the error that `git rev-parse` prints if an object has a wrong type: for example, a tree is not a commit."""
 
 _EXIT_SECONDS = 5.0
 _MAX_ERROR = 4000
@@ -185,7 +185,7 @@ class RevisionSource(NamedSource):
 
         Args:
             cwd: Directory of a repository; paths are relative to it.
-            rev: Revision.
+            rev: Revision, such as a commit, branch or tag.
             paths: Files and directories; empty is all.
             commits_only: True to accept only commits. A tree may be that of a subdirectory, and then its paths do not
                 begin at the top directory.

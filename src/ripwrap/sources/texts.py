@@ -10,7 +10,7 @@ from pathlib import Path
 from ripwrap._concurrency import replace_file
 
 _VERSION = "1"
-"""Version of the file format. Files of other versions have other names; they are not read, and are deleted in time."""
+"""Version of the file format. The names of the files depend on it, so files of other versions are never read."""
 
 MAX_BYTES = 256 << 20
 """Maximum size of the cache in bytes. Above it, the least recently used texts are deleted."""
