@@ -233,8 +233,8 @@ class Journals:
                     return folder
         place = shown(str(self.path))
         raise FileNotFoundError(
-            f"there is no replacement to undo in {shown(root)}: {place} has no journal for this directory; "
-            "pass the directory that was searched"
+            f"there is no replacement to undo in {shown(root)}: {place} has no journal for this directory that can be "
+            "undone; pass the directory that was searched"
         )
 
     def prune(self) -> None:
