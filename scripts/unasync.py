@@ -245,7 +245,7 @@ TARGETS = (
             "ripwrap.binary.resolver": ["resolve", "install"],
         },
         words={
-            ", iterable or async iterable.": ".",
+            "Iterable or async iterable of pairs": "Iterable of pairs",
             "An iterable that is not async is read in a worker thread. ripwrap": "ripwrap",
             "The time in which `items` produces items is included.": (
                 "The call\n            cannot end while `items` produces an item."

@@ -190,11 +190,11 @@ def search(
             page, sheet, paragraph or cell. Globs and types choose members and documents. Files and members that cannot
             be read are logged as warnings.
         captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
-            `match.groups`, `match.named` and `match.captures`. It needs rg 15 or later, and cannot be combined with
-            `inside`, `invert_match` or `replace`.
+            `match.groups`, `match.named` and `match.captures`. `captures` needs rg 15 or later, and cannot be combined
+            with `inside`, `invert_match` or `replace`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. It is called in this task or thread. An exception in it ends the
-            search. It cannot be combined with `inside`.
+            and once at the end. The function runs in this task or thread. If it raises an exception, the search ends.
+            `on_progress` cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd` is a directory on
             the host, relative to the host's own directory, and `paths` and `rg` are also paths on the host.
@@ -216,7 +216,7 @@ def search(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect_blocking  # it imports this module
+        from ripwrap._operations.detect import detect_request, run_detect_blocking  # circular import
 
         for name, value in (("captures", captures), ("inside", inside), ("on_progress", on_progress)):
             refuse_with_detect(name, value)
@@ -230,7 +230,7 @@ def search(
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
             raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
-        from ripwrap._operations.inside import inside_request, run_inside_blocking  # it imports this module
+        from ripwrap._operations.inside import inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout)
     return run_stream_blocking(
@@ -250,24 +250,24 @@ def search_messages(
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[Message]:
-    """Search files for a pattern and yield all messages of rg, in its order.
+    """Search files for a pattern and yield all messages of rg, in the order in which rg writes them.
 
     Each file with a match has a `Begin`, then its `Match` and `Context` lines, then an `End`. The last message is a
-    `Summary`, with the paths that rg could not read. Files are never interleaved. `limit` counts matches; when it is
-    reached, the stream ends without an `End` or `Summary`.
+    `Summary`, with the paths that rg could not read. Messages of two files are never mixed. `limit` counts matches.
+    When the limit is reached, the stream ends without an `End` or `Summary`.
 
-    Args and errors are those of `search()`. With `inside`, the errors of the summary include the parts of files that
-    could not be read.
+    The arguments and errors are the same as in `search()`. With `inside`, the errors of the summary include the parts
+    of files that could not be read.
     """
     if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect_blocking  # it imports this module
+        from ripwrap._operations.detect import detect_request, run_detect_blocking  # circular import
 
         refuse_with_detect("inside", inside)
         return run_detect_blocking(
             detect_request(messages_request, pattern, cwd, paths, limit, options, on), rg, timeout=timeout
         )
     if inside:
-        from ripwrap._operations.inside import messages_inside_request, run_inside_blocking  # it imports this module
+        from ripwrap._operations.inside import messages_inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(
             messages_inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout
@@ -462,14 +462,15 @@ def scan(
 ) -> Generator[ScanMatch]:
     r"""Search files for many rules at once and yield each text that a rule matches, with its rule and its groups.
 
-    A rule matches what `search()` finds for its pattern. If texts of several rules overlap, only one is yielded: the
-    text that begins first, or that of the earlier rule if both begin at the same place. `overlaps=True` yields all
-    texts, as one search for each rule would find them.
+    A rule matches the same texts that `search()` finds for its pattern. If texts of several rules overlap, only the
+    text that begins first is yielded. If texts begin at the same position, the text of the first rule is yielded.
+    `overlaps=True` yields all texts, as if each rule was searched for alone.
 
-    If all rules are searched together, texts come file by file, in the order of the file. Rules that may span lines,
-    name the start of the file (`\A`), or have white space between their parts (`(?x)`) are searched in further runs.
-    With such rules and without `overlaps`, all texts are held in memory before the first is yielded. With more than 16
-    rules and no `sort`, rg may run twice; then the texts of the first run are held until the second finds their files.
+    If all rules are searched together, texts come file by file, from the start of each file to its end. Rules that may
+    span lines, name the start of the file (`\A`), or have white space between their parts (`(?x)`) are searched in
+    further runs of rg. With such rules and without `overlaps`, all texts are held in memory before the first is
+    yielded. With more than 16 rules and no `sort`, rg may run twice. Then the texts of a file that the first run has
+    found are held until the second run finds the file.
 
     ```python
     from ripwrap import sync
@@ -488,10 +489,10 @@ def scan(
     ```
 
     Args:
-        rules: Patterns by the names of their rules, or `Rule`s, such as those of `load_rules()`.
+        rules: A mapping of rule names to patterns, or an iterable of `Rule` objects, as `load_rules()` returns.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
-        overlaps: Yield all texts that rules match, also those that overlap.
+        overlaps: Yield all texts that rules match, also texts that overlap.
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -500,14 +501,14 @@ def scan(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: There is no rule, two have the same name, `limit` is negative, or an option cannot be followed.
+        ValueError: There is no rule, two rules have the same name, `limit` is negative, or an option does not apply.
         PatternError: A rule does not compile; the message names it, and `PatternError.rule` is its name.
         CapabilityError: rg is older than version 15, which is the first that can report groups.
         FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError,
             DecodeError: See `search()`.
         TimeoutError: The call took more than `timeout` seconds.
 
-    The call raises the first two, the first iteration the others.
+    The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     return run_scan_blocking(scan_request(rules, cwd, paths, limit, options, overlaps=overlaps), rg, timeout=timeout)
 
@@ -599,7 +600,8 @@ def search_in(
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
-        items: Pairs of a name and `bytes` or `str`. A `str` is searched as UTF-8. ripwrap does not close an iterator.
+        items: Iterable of pairs: a name, and a content as `bytes` or `str`. A `str` is searched as
+            UTF-8. ripwrap does not close iterators.
         limit: Maximum number of matches, over all items. (`max_count` is the limit for each item.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -1052,11 +1054,11 @@ def rank(
     best files are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks,
     words of the query that are near each other, definitions of the query's symbol, and words in its path.
     Tests, examples, legacy code, text and data rank lower, unless the query asks for them. The best chunks of all files
-    come before their other chunks. The same files and query give the same answer.
+    come before their other chunks. The same files and query give the same results.
 
-    The first million bytes of a file are read. Binary files are not searched. A query is cut to 32 words; words of
-    identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings. The reasons of
-    the results also name dropped words.
+    The first million bytes of a file are read. Binary files are not searched. If a query has more than 32 words, words
+    of identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings.
+    `RankedChunk.reasons` also names dropped words.
 
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
@@ -1064,7 +1066,7 @@ def rank(
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
         on_progress: Function that is called with a `Progress` while rg looks for the words, at most ten times a second,
-            and once at the end. It is called in this task or thread. An exception in it ends the call.
+            and once at the end. The function runs in this task or thread. If it raises an exception, the call ends.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are searched only with `hidden=True`,
@@ -1102,30 +1104,32 @@ class ReplacePlan(EditPlan, frozen=True):
     ) -> AppliedEdits:
         """Write the replacements, all or none.
 
-        Each file is first compared with what was searched. The new contents are written to temporary files beside their
-        targets, a journal is written, and all are synced to the disk. Then each temporary file is renamed to its
-        target. If anything fails, all files get their old contents back. After a kill or a crash, some files may have
-        the old content and others the new one. Then `ripwrap.undo()` gives all files the old content, and `apply()` of
-        the same plan the new one. One process at a time applies or undoes; others wait.
+        Each file is first compared with the content that was searched. The new contents are written to temporary files
+        in the same directories. A journal is written, too, and all these files are synced to the disk. Then each
+        temporary file is renamed to its target. If anything fails, all files get their old contents back.
 
-        A file keeps its mode, its owner, and on Linux its extended attributes; its time of modification is that of the
-        change. A symbolic link stays, and its target is changed. A read-only file is changed, if its directory is
+        If the process is killed or the system crashes, some files may have the old content and others the new content.
+        Then `ripwrap.undo()` gives all files the old content, and `apply()` of the same plan gives all files the new
+        content. Only one process applies or undoes at a time; other processes wait.
+
+        A file keeps its mode, its owner, and on Linux its extended attributes; its modification time is the time of the
+        change. A symbolic link stays, and its target is changed. A read-only file is changed if its directory is
         writable.
 
-        If the task is cancelled, nothing is changed, or everything if the first file is already renamed.
+        If the task is cancelled before the first file is renamed, no file changes. After that, all files change.
 
         Args:
-            select: Edits to apply: paths, as in `FileEdits.path`, or a function of a file and an edit that returns True
-                for those to apply. `None` applies all.
-            break_hard_links: Change a file that has several names, too. Each name that was found then is a file of
-                its own, and other names keep the old content. Without it such a file raises `ConflictError`.
+            select: Edits to apply: paths, as in `FileEdits.path`, or a function that is called with a file and an edit,
+                and returns True to apply the edit. `None` applies all edits.
+            break_hard_links: Also change files that have several hard links. Each path in the plan then becomes a
+                separate file, and other links keep the old content. By default, such files raise `ConflictError`.
             journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
-                have the lines that were replaced, and the last 50 of 30 days are kept.
+                have the text that was replaced. The last 50 journals are kept for up to 30 days.
             timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
         Raises:
-            ConflictError: A file has changed since it was searched, has several names, or an interrupted replacement
-                has changed it. Nothing was written.
+            ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
+                interrupted replacement. Nothing was written.
             ValueError: `select` names a path that the plan does not change.
             OSError: A file or the journal cannot be written; all files have their old contents.
             TimeoutError: The call took more than `timeout` seconds.
@@ -1184,31 +1188,30 @@ def replace(
     2 replacements in 2 files.
     ```
 
-    Bytes are replaced, not texts: everything outside of the matches stays as it is, such as CRLF, a byte order mark,
-    bytes that are not UTF-8, and a last line without a newline. In a file with a byte order mark of UTF-16, or with
-    `encoding`, the replacement is written in the encoding of the file. Binary files, and files with a match that rg
-    does not locate, are left out and named in `plan.errors`; `text=True` changes binary files, too.
+    All bytes outside of the matches stay as they are, such as CRLF, a byte order mark, bytes that are not UTF-8, and a
+    last line without a newline. In a file with a byte order mark of UTF-16, or with `encoding`, the replacement is
+    written in the encoding of the file. Binary files are left out, except with `text=True`. Files with a match whose
+    position rg does not report are left out, too. `plan.errors` names the files that are left out.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         replacement: Text to put in place of each match. `$1`, `$name` and `${name}` are groups, `$0` is the match, and
-            `$$` is a dollar. A backslash is a backslash, as in `rg --replace`. A newline is written as it is, also in a
-            file with CRLF.
+            `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`. A
+            newline is written as it is, also in a file with CRLF.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
-        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. An rg before version 15 can replace
-            only by a text without groups.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. An rg before version 15
+            supports only replacements without groups.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags; see `SearchOptions`. Hidden files and symbolic links are left out, unless `hidden` or
-            `follow` is set, since a link may lead to another directory. `context` is the number of lines around each
-            edit in the diff, 3 by default. `max_count` counts matching lines of each file.
+        **options: rg's flags; see `SearchOptions`. Hidden files are left out, unless `hidden` is set. Symbolic links
+            are left out, unless `follow` is set, because a link may lead to another directory. `context` is the number
+            of lines around each edit in the diff, 3 by default. `max_count` counts matching lines of each file.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
-            `passthru` or `replace` is given; files in this `encoding` cannot be changed; or what `search()` raises it
-            for.
+            `passthru` or `replace` is given; or files in this `encoding` cannot be changed.
         CapabilityError: The replacement refers to a group, and rg is older than 15.
         ConflictError: A file changed while it was searched.
         TimeoutError: The call took more than `timeout` seconds.
@@ -1223,20 +1226,19 @@ def replace(
 def undo(
     journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None, timeout: float | None = None
 ) -> AppliedEdits:
-    """Restore the files that a plan has changed, all or none; also after a kill or a crash while they were written.
+    """Restore the old contents and modification times of the files that a plan has changed, all or none.
 
-    The time of modification becomes the old one again, too.
+    This also works if the process was killed or the system crashed while the plan was applied.
 
     Args:
-        journal: Path of the journal: `AppliedEdits.journal`. `None` is the last one for a plan of `cwd` that is not
-            undone.
+        journal: Path of the journal: `AppliedEdits.journal`. `None` is the newest journal for `cwd` that is not undone.
         cwd: The directory that was searched; it has no effect with `journal`.
         journals: The directory of the journals, if one was passed to `apply()`.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
     Raises:
         FileNotFoundError: There is no such journal.
-        ConflictError: A file has changed since; nothing was written.
+        ConflictError: A file has changed since the plan was applied; nothing was written.
         ValueError: The journal is damaged.
         OSError: A file cannot be written; all files have their new contents.
         TimeoutError: The call took more than `timeout` seconds.
@@ -1259,14 +1261,14 @@ def search_code(
 ) -> Generator[CodeItem]:
     """Search code by its syntax, with a pattern of ast-grep; yield each match, and each file that was not searched.
 
-    A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of them,
+    A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of nodes,
     such as arguments (https://ast-grep.github.io/guide/pattern-syntax.html). White space does not count. The matches
-    are those of ast-grep in all files of the language, in path order, also those within another match. JavaScript in
-    HTML is not searched. It needs the extra `structure`.
+    are the same that ast-grep finds in all files of the language. They come in path order, and include matches within
+    other matches. JavaScript in HTML is not searched. `search_code()` needs the extra `structure`.
 
     rg first finds the files that have the longest name or text of the pattern, so a pattern with a rare name is fast.
-    Files are parsed in processes of their own, because a parser may hang or crash. What was not searched is a
-    `CodeError`, with `type` `"error"`, and the other files are searched.
+    Files are parsed in separate processes, because a parser may hang or crash. For a file that was not searched, or
+    only in part, a `CodeError` is yielded, whose `type` is `"error"`. Then the search continues.
 
     ```python
     from ripwrap import sync
@@ -1289,7 +1291,7 @@ def search_code(
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
             whatever its extension.
         limit: Maximum number of matches, over all files.
-        file_timeout: Seconds for parsing and searching a file, after which it is a `CodeError`.
+        file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is a `CodeError`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags that choose files; see `FileOptions`. `type` does not apply.
@@ -1325,10 +1327,10 @@ def replace_code(
 ) -> ReplacePlan:
     """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
 
-    In `fix`, `$NAME` and `$$$NAME` are what the metavariables of the pattern have captured. The new text is that of
-    `ast-grep run --rewrite`: lines keep their indentation relative to the match. A part of the match that the
-    pattern does not name stays, such as an `else` or a semicolon. If a match is inside of another one, only the outer
-    one is replaced; a second call finds the inner one.
+    In `fix`, `$NAME` and `$$$NAME` stand for the code that the metavariables of the pattern have captured. The new text
+    is the same as with `ast-grep run --rewrite`: lines keep their indentation relative to the match. A part of the
+    match that the pattern does not name stays, such as an `else` or a semicolon. If a match is inside another match,
+    only the outer match is replaced. A second call finds the inner match.
 
     ```python
     from ripwrap import sync
@@ -1347,17 +1349,16 @@ def replace_code(
         lang: Language, as in `search_code()`.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search_code()`.
-        file_timeout: Seconds for parsing and searching a file, after which it is left out.
+        file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is left out.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags that choose files. As in `replace()`, hidden files and symbolic links are left out, unless
-            `hidden` or `follow` is set.
+        **options: rg's flags that choose files. As in `replace()`, hidden files are left out, unless `hidden`
+            is set, and symbolic links are left out, unless `follow` is set.
 
     Files that were not searched, or only in part, are in `plan.errors`.
 
     Raises:
-        ValueError: The fix names a metavariable that the pattern does not capture; or what `search_code()` raises it
-            for.
+        ValueError: The fix names a metavariable that the pattern does not capture.
         ConflictError: A file changed while it was searched.
         TimeoutError: The call took more than `timeout` seconds.
 
@@ -1421,7 +1422,7 @@ def tree_text(
     README.txt
     ```
 
-    Args and errors are those of `tree()`.
+    The arguments and errors are the same as in `tree()`.
     """
     return run_blocking(
         run_tree(BlockingRunner(rg, timeout=timeout), tree_request(cwd, limit, exclude, options, timeout=timeout))
@@ -1447,23 +1448,23 @@ def watch(
 ) -> Generator[MatchChange]:
     """Search files for a pattern, and search again each time files change; yield the matches that come and go.
 
-    The first item has all matches as `added`. Each further item has the matches that were added and removed since the
-    item before, and there is at least one. A match whose line has only moved within its file is neither. So the matches
-    that were added and not removed are those of a new search.
+    The first item has all matches in `added`. Each further item has the matches that were added and removed since the
+    previous item, at least one match. A match whose line has only moved within its file is not in the item. So all
+    added matches without the removed matches are the matches that a new search finds.
 
     A search runs when no file has changed for `quiet` seconds, and after ten seconds if files change without a pause.
-    So many changes at once, such as a checkout of another branch, are one item. Each search reads all files, because
-    an ignore file may change which of them count. All matches are in memory. Changes behind symbolic links, and of
-    ignore files outside of `cwd`, are seen at the next change in `cwd`.
+    So many changes at once, such as a checkout of another branch, make one item. Each search reads all files, because a
+    changed ignore file may change which files are searched. All matches are held in memory. Changes behind symbolic
+    links, and changes of ignore files outside of `cwd`, are seen at the next change in `cwd`.
 
-    It needs the extra `watch`. To leave early, wrap the generator in `contextlib.closing`.
+    `watch()` needs the extra `watch`. To leave early, wrap the generator in `contextlib.closing`.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search and to watch; globs and `paths` are relative to it.
-        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`. After the first
-            search, paths that are missing have no matches.
-        quiet: Seconds without a change before the next search; after ten seconds it runs in any case.
+        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`. If a path is missing
+            in a later search, it has no matches, and no error is raised.
+        quiet: Seconds without a change before the next search; after ten seconds the search runs in any case.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `SearchOptions`.
@@ -1471,10 +1472,10 @@ def watch(
     Raises:
         RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
         ValueError: `quiet` is negative or infinite, one of `paths` is not below `cwd`, or an argument of `search()`
-            does not apply; or what `search()` raises it for.
+            does not apply.
         TimeoutError: The call took more than `timeout` seconds.
 
-    It also raises what `search()` raises, also if a later search fails.
+    It also raises what `search()` raises, for the first search and for each later search.
     """
     return run_watch_blocking(watch_request(pattern, cwd, paths, quiet, options), rg, timeout=timeout)
 

@@ -182,7 +182,10 @@ FAULTS: dict[str, tuple[Callable[[], bytes], str]] = {
     "junk.docx": (lambda: b"junk", "File is not a zip file"),
     "zip.docx": (lambda: zipped({"a": b"b"}), ""),
     "old.docx": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "encrypted, or of a format before"),
-    "bomb.docx": (lambda: bomb("word/x.xml", docx_of("x")), "unpacks to more than 200 times its size (a bomb?)"),
+    "bomb.docx": (
+        lambda: bomb("word/x.xml", docx_of("x")),
+        "unpacks to more than 200 times its size (a decompression bomb?)",
+    ),
     "lying.docx": (lambda: lying(bomb("word/media/x.xml", docx_of("x"))), ""),
     "junk.xlsx": (lambda: b"junk", "File is not a zip file"),
     "zip.xlsx": (lambda: zipped({"a": b"b"}), ""),

@@ -96,7 +96,7 @@ def test_a_plan_can_be_applied_again_after_undo_and_after_apply(plant: Plant, jo
         assert contents(folder) == NEW
         undo_edits(None, folder, journals)
         assert contents(folder) == OLD
-    with pytest.raises(FileNotFoundError, match=r"no replacement to undo in .*; its journal"):
+    with pytest.raises(FileNotFoundError, match=r"no replacement to undo in .* has no journal for this directory"):
         undo_edits(None, folder, journals)
 
 

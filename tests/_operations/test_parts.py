@@ -108,7 +108,7 @@ class TestNotebooks:
         assert found(folder, "ipynb", limit=1, sort="path") == [("z.txt", 1, "needle")]
 
     def test_broken_notebook_is_a_warning(self, plant: Callable[..., Path], caplog: pytest.LogCaptureFixture) -> None:
-        not_json = "not the JSON of a notebook"
+        not_json = "not a notebook: it is not valid JSON"
         broken: dict[str, tuple[str | bytes, str]] = {
             "half": ("{", not_json),
             "bytes": (b"\xff\xfe\x00", not_json),

@@ -150,7 +150,7 @@ def test_bad_arguments_are_clear_errors(plant: Plant) -> None:
         sync.replace("a", "b", cwd=folder, ignorecase=True)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="in the encoding 'iso-2022-jp' cannot be changed"):
         sync.replace("a", "b", cwd=folder, encoding="iso-2022-jp")
-    with pytest.raises(ValueError, match="cannot hold '漢'"):
+    with pytest.raises(ValueError, match="cannot contain '漢'"):
         sync.replace("a", "漢", cwd=folder, encoding="latin1")
     plan = sync.replace("a", "b", cwd=folder)
     with pytest.raises(ValueError, match="the plan does not change the file 'g' of select"):
@@ -172,8 +172,8 @@ def test_files_that_are_left_out_are_named(plant: Plant) -> None:
     assert [error.message for error in half] == ["left out: it is not valid utf-16-le, at byte 2"]
     plan = sync.replace("$", "b", cwd=folder, glob="!half")
     assert {error.path: error.message for error in plan.errors} == {
-        "binary": "left out: it is binary (NUL at byte 80000), and text=True changes it, too",
-        "f": "left out: rg does not say where the match in line 1 is",
+        "binary": "left out: it is binary (NUL at byte 80000); text=True changes binary files, too",
+        "f": "left out: rg does not report the position of the match in line 1",
     }
     assert not plan
     assert str(plan) == "Nothing to replace; 2 paths left out."

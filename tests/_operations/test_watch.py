@@ -229,9 +229,9 @@ async def test_directory_below_one_called_git_is_watched(plant: Plant) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"quiet": -1}, ValueError, "quiet must be 0 seconds or more, got -1"),
-        ({"quiet": math.inf}, ValueError, "quiet must be 0 seconds or more, got inf"),
-        ({"quiet": math.nan}, ValueError, "quiet must be 0 seconds or more, got nan"),
+        ({"quiet": -1}, ValueError, "quiet must be a finite number of seconds, 0 or more; got -1"),
+        ({"quiet": math.inf}, ValueError, "quiet must be a finite number of seconds, 0 or more; got inf"),
+        ({"quiet": math.nan}, ValueError, "quiet must be a finite number of seconds, 0 or more; got nan"),
         ({"quiet": None}, TypeError, "quiet must be a number of seconds, got NoneType"),
         ({"quiet": True}, TypeError, "quiet must be a number of seconds, got bool"),
         ({"limit": 3}, ValueError, r"limit does not apply to watch\(\); leave it out"),

@@ -96,7 +96,7 @@ def test_search_prints_lines_near_others(plant: Plant) -> None:
     for arguments, message in {
         ("--within", "2"): "--within is a distance from --near; add --near",
         ("--near", "x", "-c"): "--count does not apply to --near",
-        ("--near", "x", "-U"): "--multiline does not apply to --near: a match has to be on one line",
+        ("--near", "x", "-U"): "--multiline does not apply to --near: a match must be on one line",
     }.items():
         assert message in run("search", "retry", *arguments, cwd=folder, code=2).stderr.decode()
 

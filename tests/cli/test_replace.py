@@ -107,7 +107,7 @@ def test_hard_links_are_refused_with_the_flag_that_allows_them(plant: Plant, nee
     folder = plant(FILES)
     (folder.parent / "other").hardlink_to(folder / "a")
     assert (
-        b"--break-hard-links makes each of these names a separate file"
+        b"--break-hard-links changes these paths and makes each a separate file"
         in run("replace", "foo", "x", "--apply", cwd=folder, code=2).stderr
     )
     run("replace", "foo", "x", "--apply", "--break-hard-links", cwd=folder)

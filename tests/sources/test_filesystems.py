@@ -159,9 +159,9 @@ def test_object_that_is_too_large_is_left_out(store: Callable[..., str], monkeyp
     [
         ("gs://bucket/*", {}, "gs:// needs a package that is not installed: .*gcsfs"),
         ("memory://x::gs://bucket/*", {}, "gs:// needs a package that is not installed: .*gcsfs"),
-        ("nonsense://x", {}, "fsspec knows no protocol 'nonsense'; correct urls"),
-        ("", {}, "urls must be a URL such as"),
-        ([], {}, "urls must be a URL such as"),
+        ("nonsense://x", {}, "fsspec does not know the protocol 'nonsense'; correct urls"),
+        ("", {}, "urls must be one or more URLs such as"),
+        ([], {}, "urls must be one or more URLs such as"),
         ("memory://x", {"workers": 0}, "workers must be 1 to 256, got 0"),
         ("memory://x", {"max_bytes": -1}, "max_bytes must be 0 or more"),
         ("memory://x", {"stall_seconds": -1}, "stall_seconds must be 0 seconds or more"),

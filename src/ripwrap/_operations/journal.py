@@ -1,17 +1,17 @@
 """Write changed files all or none, with a journal on disk that says how to complete or undo an interrupted change.
 
-Each file of a change has an old and a new content. The journal has the hashes of both, and the edits that lead from one
-to the other. So it is known whether a file is old, new, or changed by another program. `Turn` takes all files from one
-side to the other:
+A change gives each of its files a new content. The journal stores the hashes of the old and the new content, and the
+edits between them. So ripwrap can tell if a file is old, new, or was changed by another program. `Turn` writes the new
+contents of all files, or the old contents of all files:
 
-1. Take the lock, and read each file. A file on the wrong side gets its other content in a temporary file beside it. If
-   any file is neither old nor new, remove the temporary files and raise; nothing was written.
+1. With the lock held, read each file. If a file needs its other content, write this content to a temporary file in the
+   same directory. If any file is neither old nor new, remove the temporary files and raise; no file was changed.
 2. Sync the temporary files and the journal.
-3. Rename each temporary file to its target. On an error, take the files that were renamed back to the first side.
+3. Rename each temporary file to its target. On an error, restore the files that were already renamed.
 4. Sync the directories, and mark the journal as finished.
 
-A process that is killed at any moment leaves each file old or new. A second turn, to either side, takes all files there
-and removes the temporary files, whose names follow from the journal.
+If the process is killed at any moment, each file is either old or new. A second run of `Turn`, in either direction,
+writes all files. It also removes the temporary files, whose names follow from the journal.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from ripwrap.errors import ConflictError, ConflictReason, Hint, HintedText
 from ripwrap.options import StrPath
 
 MAX_NAMED_PATHS = 10
-"""Maximum number of paths in a message; `ConflictError.paths` has all."""
+"""Maximum number of paths in an error message; `ConflictError.paths` has all paths."""
 
 
 def apply_edits(
@@ -45,15 +45,15 @@ def apply_edits(
 
     Args:
         root: Directory that was searched.
-        files: Edits.
-        journals: Directory of all journals; `None` is the user's.
-        break_hard_links: Change a file that has several names, too.
+        files: Files to change, each with its edits.
+        journals: Directory of all journals; `None` is `ripwrap/replace` in the user's state directory.
+        break_hard_links: True to also change files that have several hard links.
         holds: Function that returns True for a real path that may be written; `None` allows all.
-        disk: Disk to write to.
+        disk: Operations on files; `None` is `Disk()`.
 
     Raises:
-        ConflictError: A file has changed since, or has several hard links, or an interrupted replacement has changed
-            one. Nothing was written.
+        ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
+            interrupted replacement. Nothing was written.
         OSError: A file cannot be written. All files have their old contents.
         TimeoutError: The call was cancelled before the first rename. All files have their old contents.
     """
@@ -61,13 +61,13 @@ def apply_edits(
         return AppliedEdits(journal="", root=root, files=())
     store, disk = Journals(journals), disk or Disk()
     journal = Journal.of(root, files)
-    # The real paths are those that are written; no link in them is followed.
+    # Check the real paths, because these are written. Links in them are not followed later.
     if holds and (led := [one.path for one, file in zip(files, journal.files, strict=True) if not holds(file.path)]):
         raise _changed_error(led)
     folder = store.folder(journal.id)
     with _locked(store):
         _check_unfinished(store, folder, {file.path for file in journal.files}, disk)
-        if folder.state is not None:  # the same edits were applied before, perhaps not to the end
+        if folder.state is not None:  # the same edits were applied before, perhaps only to some files
             journal = folder.load()
         Turn(folder, journal, disk, forward=True, break_hard_links=break_hard_links).run()
         store.prune()
@@ -75,35 +75,37 @@ def apply_edits(
 
 
 def journal_path(root: str, files: Sequence[FileEdits], journals: StrPath | None) -> str:
-    """Return the path of the journal for a choice of edits."""
+    """Return the path that the journal of these edits has, or will have after `apply_edits()`."""
     return str(Journals(journals).folder(Journal.of(root, files).id).path)
 
 
 def undo_edits(
     journal: StrPath | None, cwd: StrPath, journals: StrPath | None, *, disk: Disk | None = None
 ) -> AppliedEdits:
-    """Write the old contents of the files of a journal, all or none.
+    """Restore the old contents of the files of a journal, all or none.
 
     Args:
-        journal: Path of the journal; `None` is the newest one of `cwd` that is not undone yet.
+        journal: Path of the journal; `None` is the newest journal for `cwd` that is not undone yet.
         cwd: Directory that was searched.
-        journals: Directory of all journals; `None` is the user's.
-        disk: Disk to write to.
+        journals: Directory of all journals; `None` is `ripwrap/replace` in the user's state directory.
+        disk: Operations on files; `None` is `Disk()`.
 
     Raises:
         FileNotFoundError: There is no such journal.
-        ConflictError: A file has changed since; nothing was written.
+        ConflictError: A file has changed since the edits were applied; nothing was written.
         OSError: A file cannot be written; all files have their new contents.
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not Folder(Path(journal)).exists:
-        raise FileNotFoundError(f"there is no journal {shown(os.fspath(journal))}; AppliedEdits.journal names it")
+        raise FileNotFoundError(
+            f"there is no journal {shown(os.fspath(journal))}; pass the path in AppliedEdits.journal"
+        )
     with _locked(store):
         folder = store.last(os.path.abspath(cwd)) if journal is None else Folder(Path(os.path.abspath(journal)))
         known = folder.load()
         if _is_complete(known):
             Turn(folder, known, disk or Disk(), forward=False).run()
-        else:  # no file was renamed
+        else:  # no file was renamed, so no file has a new content
             _clean(folder, known, disk or Disk())
             folder.delete()
     return _result(folder, known, undone=True)
@@ -116,7 +118,7 @@ def _result(folder: Folder, journal: Journal, *, undone: bool) -> AppliedEdits:
 
 @contextmanager
 def _locked(store: Journals) -> Generator[None]:
-    """Hold the lock of all journals, so that one process at a time writes."""
+    """Hold the lock of all journals, so that only one process writes files at a time."""
     store.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold_lock(ProcessLock(store.path / "lock"), _check_cancelled):
         yield
@@ -128,9 +130,12 @@ def _check_cancelled() -> None:
 
 
 def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk) -> None:
-    """Remove the temporary files of changes that were interrupted before their first rename; raise for other changes.
+    """Remove the temporary files of other changes that were interrupted before their first rename.
 
-    The lock is held, so the process of an unfinished journal has ended.
+    The caller holds the lock, so the processes that wrote the unfinished journals have ended.
+
+    Raises:
+        ConflictError: Another change was interrupted later, and may have changed some of `paths`.
     """
     for folder in store.all():
         state = folder.state
@@ -141,7 +146,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
         except (OSError, ValueError):  # the system crashed before the journal was synced, so no file was renamed
             continue
         if not _is_complete(journal):
-            with suppress(OSError):  # the next change tries it again
+            with suppress(OSError):  # the next change tries again
                 _clean(folder, journal, disk)
                 folder.delete()
         elif both := sorted(paths & {file.path for file in journal.files}):
@@ -157,7 +162,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
 
 
 def _is_complete(journal: Journal) -> bool:
-    """Return True if the journal was complete, so that files may have been renamed."""
+    """Return True if the journal has the hashes of all new contents. Files are renamed only after that."""
     return all(file.new for file in journal.files)
 
 
@@ -173,23 +178,23 @@ def _names(paths: Sequence[str]) -> str:
 
 
 class Turn:
-    """One run that takes all files of a journal to one side, or leaves them as they are.
+    """One run that writes the new or the old contents of all files of a journal. On an error, no file changes.
 
     Attributes:
-        journal: Journal, with what is known so far.
+        journal: Journal. The run adds the hashes of the new contents.
     """
 
     def __init__(
         self, folder: Folder, journal: Journal, disk: Disk, *, forward: bool, break_hard_links: bool = False
     ) -> None:
-        """Set what to do.
+        """Set the journal and the direction.
 
         Args:
             folder: Directory of the journal.
             journal: Journal.
-            disk: Disk to write to.
-            forward: True to write new contents, False for old ones.
-            break_hard_links: Replace a file with several names, too.
+            disk: Operations on files.
+            forward: True to write the new contents, False to write the old contents.
+            break_hard_links: True to also change files that have several hard links.
         """
         self.journal: Journal = journal
         self._folder = folder
@@ -212,7 +217,7 @@ class Turn:
                 _check_cancelled()
                 folder.save(self.journal, "turning")
         except BaseException:
-            with suppress(OSError):  # the next change tries it again
+            with suppress(OSError):  # the next change tries again
                 _clean(folder, self.journal, self._disk)
                 if before is None:
                     folder.delete()
@@ -232,7 +237,7 @@ class Turn:
         return "applied" if forward else "undone"
 
     def _prepare(self, *, clean: bool) -> None:
-        """Write the temporary files, and complete the journal.
+        """Write the temporary files, and add the hashes of the new contents to the journal.
 
         Args:
             clean: True if an earlier run may have left temporary files.
@@ -245,7 +250,7 @@ class Turn:
             reason = self._take(number, file, write=not refused)
             if reason is not None:
                 refused.setdefault(reason, []).append(file.path)
-        for reason, paths in sorted(refused.items()):  # 'changed' first
+        for reason, paths in sorted(refused.items()):  # 'changed' sorts first, so it is raised first
             raise _changed_error(paths) if reason == "changed" else _linked_error(paths)
         self.journal = self.journal.model_copy(update={"files": tuple(self._files)})
         self._disk.sync_files(
@@ -254,7 +259,10 @@ class Turn:
         )
 
     def _take(self, number: int, file: JournalFile, *, write: bool) -> ConflictReason | None:
-        """Write the temporary file for a file; return the reason if the file cannot be changed."""
+        """Write the temporary file for one file, unless the file already has the content to write.
+
+        Return the reason if the file cannot be changed; `None` otherwise.
+        """
         try:
             content, state = self._disk.read(file.path)
         except OSError as error:
@@ -281,7 +289,8 @@ class Turn:
             self._files[number] = file.model_copy(update={"new": known, "times": times})
         elif known != file.old:
             raise ValueError(
-                f"the journal {shown(str(self._folder.path))} is damaged; restore the files by other means"
+                f"the journal {shown(str(self._folder.path))} is damaged and cannot restore its files; "
+                "restore them from version control or a backup"
             )
         self._disk.write_beside(file.path, self._folder.temporary(number), made, state)
         self._pending.append((number, state))
@@ -294,7 +303,7 @@ class Turn:
         self._disk.sync_folders(self._files[number].path for number, _ in self._pending)
 
     def _roll_back(self, error: BaseException) -> None:
-        """Give all files the content that they had before. If that fails, add a note to the error."""
+        """Restore the content that each file had before the run. If that fails, add a note to the error."""
         failed: list[OSError] = []
         for number, file in enumerate(self._files):
             try:
@@ -304,13 +313,14 @@ class Turn:
                 if second.errno not in GONE:
                     failed.append(second)
         if not failed:
-            with suppress(OSError):  # a later change of the files asks for `undo()` first, which finds nothing to do
+            # If the state cannot be written, the next change of these files asks for `undo()`. It finds nothing to do.
+            with suppress(OSError):
                 self._folder.mark(self._side(forward=not self._forward))
             return
         side = "new" if self._forward else "old"
         error.add_note(
-            f"{plural(len(failed), 'file')} may have the {side} content, because it could not be rolled back "
-            f"({failed[0]}). When the cause is gone, call undo({str(self._folder.path)!r})."
+            f"{plural(len(failed), 'file')} could not be rolled back and may have the {side} content ({failed[0]}). "
+            f"Fix the cause, then call undo({str(self._folder.path)!r})."
         )
 
     def _restore(self, number: int, file: JournalFile) -> None:
@@ -330,7 +340,8 @@ def _hashes(file: JournalFile, *, forward: bool) -> tuple[str, str]:
 
 def _changed_error(paths: Sequence[str]) -> ConflictError:
     return ConflictError(
-        f"nothing was written, because these files have changed since: {_names(paths)}; search again", paths=paths
+        f"nothing was written, because these files have changed in the meantime: {_names(paths)}; search again",
+        paths=paths,
     )
 
 
@@ -338,7 +349,7 @@ def _linked_error(paths: Sequence[str]) -> ConflictError:
     return ConflictError(
         HintedText(
             f"nothing was written, because these files have several hard links: {_names(paths)}",
-            ("; ", Hint("break_hard_links", value=True), " makes each of these names a separate file"),
+            ("; ", Hint("break_hard_links", value=True), " changes these paths and makes each a separate file"),
         ),
         paths=paths,
         reason="hard_links",

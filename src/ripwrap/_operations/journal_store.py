@@ -1,7 +1,7 @@
 """Journals of changes, each in a directory of its own below the user's state directory.
 
-A journal has the hashes of the old and the new content of each file, and the edits that lead from one to the other.
-`journal.py` writes files by it.
+A journal has the hashes of the old and the new content of each file, and the edits between the two contents.
+`journal.py` writes the files that a journal describes.
 """
 
 import hashlib
@@ -24,25 +24,26 @@ from ripwrap.models import Model
 from ripwrap.options import StrPath
 
 Progress: TypeAlias = Literal["preparing", "turning", "applied", "undone"]
-"""State of a journal: `preparing` (no file was renamed yet), `turning` (files may be of both sides), or finished."""
+"""State of a journal: `preparing` (no file is renamed yet), `turning` (some files may be new and others old), `applied`
+(all files are new) or `undone` (all files are old)."""
 
 KEPT_JOURNALS = 50
 KEPT_SECONDS = 30 * 24 * 3600.0
-"""Number and age of the finished journals that are kept; older ones are deleted after a change."""
+"""Maximum number, and maximum age, of the finished journals that are kept. The rest is deleted after each change."""
 
 _JOURNAL = "journal.json"
 _STATE = "state"
 
 
 class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="base64"):
-    """File of a journal.
+    """File that a journal describes.
 
     Attributes:
-        path: Real path.
+        path: Real path of the file, without symbolic links.
         old: SHA-256 of the old content.
-        new: SHA-256 of the new content; empty until it is known.
+        new: SHA-256 of the new content; empty until the new content is made.
         times: Times of access and modification of the old file, in nanoseconds.
-        edits: Offset in the old content, old bytes and new bytes of each edit.
+        edits: For each edit, its offset in the old content, the old bytes and the new bytes.
     """
 
     path: FsPath
@@ -52,7 +53,10 @@ class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="b
     edits: tuple[tuple[int, bytes, bytes], ...]
 
     def apply(self, content: bytes, *, forward: bool) -> bytes:
-        """Return the new content for the old one, or without `forward` the old one for the new one."""
+        """Return the new content, given the old content.
+
+        With `forward=False`, return the old content, given the new content.
+        """
         pieces: list[bytes] = []
         done = shift = 0
         for start, old, new in self.edits:
@@ -70,8 +74,8 @@ class Journal(Model, frozen=True):
     Attributes:
         version: Version of the format.
         root: Directory that was searched.
-        created: Time at which it was applied, in seconds since 1970.
-        files: Files that it changes.
+        created: Time at which the journal was made, in seconds since 1970.
+        files: Files that the change writes.
     """
 
     version: Literal[1] = 1
@@ -81,7 +85,7 @@ class Journal(Model, frozen=True):
 
     @classmethod
     def of(cls, root: str, files: Sequence[FileEdits]) -> Self:
-        """Return the journal for a choice of edits."""
+        """Return the journal for these edits of files below `root`."""
         return cls(
             root=root,
             created=time.time(),
@@ -97,7 +101,7 @@ class Journal(Model, frozen=True):
 
     @property
     def id(self) -> str:
-        """Hash of the change, the same for the same edits of the same files."""
+        """Hash of the change; the same edits of the same files have the same hash."""
         known = hashlib.sha256()
         for file in self.files:
             known.update(file.model_copy(update={"new": "", "times": (0, 0)}).model_dump_json().encode())
@@ -125,7 +129,7 @@ class Folder:
 
     @property
     def state(self) -> Progress | None:
-        """State of the journal; `None` without a journal."""
+        """State of the journal; `None` if there is no journal."""
         try:
             text = (self.path / _STATE).read_text("ascii")
         except (FileNotFoundError, NotADirectoryError):
@@ -134,22 +138,22 @@ class Folder:
         for state in states:
             if text == state:
                 return state
-        return "turning"
+        return "turning"  # the file is damaged; assume that files were renamed
 
     def load(self) -> Journal:
         """Return the journal.
 
         Raises:
-            FileNotFoundError: There is none.
-            ValueError: It is damaged, or of a later version.
+            FileNotFoundError: The directory has no journal.
+            ValueError: The journal is damaged, or from a later version of ripwrap.
         """
         raw = (self.path / _JOURNAL).read_bytes()
         try:
             return Journal.model_validate_json(raw)
         except ValidationError as error:
             raise ValueError(
-                f"the journal {shown(str(self.path))} is damaged, or from a later version of ripwrap; "
-                f"{plural(error.error_count(), 'error')}"
+                f"the journal {shown(str(self.path))} is damaged, or from a later version of ripwrap "
+                f"({plural(error.error_count(), 'error')}); update ripwrap, or restore the files from a backup"
             ) from error
 
     def save(self, journal: Journal, state: Progress, *, sync: bool = True) -> None:
@@ -176,7 +180,7 @@ class Folder:
                 file.flush()
                 if sync:
                     os.fsync(descriptor)
-        except OSError as error:  # a full disk names no path
+        except OSError as error:  # the error for a full disk has no path
             with suppress(OSError):
                 os.unlink(temporary)
             error.filename = error.filename or temporary
@@ -185,7 +189,7 @@ class Folder:
 
     def delete(self) -> None:
         """Delete the journal; files that cannot be deleted stay."""
-        # The state goes first: a directory without it is no journal.
+        # Delete the state first: a directory without this file does not count as a journal.
         with suppress(OSError):
             for name in (_STATE, *os.listdir(self.path)):
                 (self.path / name).unlink(missing_ok=True)
@@ -196,9 +200,9 @@ class Journals:
     """Directory of the journals of a user."""
 
     def __init__(self, path: StrPath | None = None) -> None:
-        """Set the directory; `None` is ripwrap's in the user's state directory."""
+        """Set the directory; `None` is `ripwrap/replace` in the user's state directory."""
         if path is None:
-            from platformdirs import user_state_path  # late: searches do not need it
+            from platformdirs import user_state_path  # imported late, because searches do not need it
 
             path = user_state_path("ripwrap", appauthor=False) / "replace"
         self.path: Path = Path(os.path.abspath(path))
@@ -208,7 +212,7 @@ class Journals:
         return Folder(self.path / name)
 
     def all(self) -> list[Folder]:
-        """Return all journals, the last one that was changed first."""
+        """Return the directories of all journals; the most recently changed journal is first."""
         with suppress(FileNotFoundError):
             aged: list[tuple[int, Folder]] = []
             for entry in os.scandir(self.path):
@@ -218,20 +222,23 @@ class Journals:
         return []
 
     def last(self, root: str) -> Folder:
-        """Return the last journal of a directory that can be undone.
+        """Return the most recently changed journal that can be undone, for the searched directory `root`.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: There is no such journal.
         """
         for folder in self.all():
-            with suppress(OSError, ValueError):  # a damaged journal may be of another directory
+            with suppress(OSError, ValueError):  # skip a damaged journal; it may belong to another directory
                 if folder.state in ("applied", "turning", "preparing") and folder.load().root == root:
                     return folder
         place = shown(str(self.path))
-        raise FileNotFoundError(f"there is no replacement to undo in {shown(root)}; its journal would be in {place}")
+        raise FileNotFoundError(
+            f"there is no replacement to undo in {shown(root)}: {place} has no journal for this directory that can be "
+            "undone; pass the directory that was searched"
+        )
 
     def prune(self) -> None:
-        """Delete finished journals that are older than `KEPT_SECONDS`, and all but the newest `KEPT_JOURNALS`."""
+        """Delete finished journals that are older than `KEPT_SECONDS`, and keep only the newest `KEPT_JOURNALS`."""
         oldest = time.time() - KEPT_SECONDS
         finished = [folder for folder in self.all() if folder.state in ("applied", "undone")]
         for number, folder in enumerate(finished):

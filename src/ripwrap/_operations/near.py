@@ -1,7 +1,8 @@
-"""Search for the matches of a pattern that are near a match of each of some other patterns.
+"""Search for the matches of a pattern that are near matches of other patterns.
 
-rg searches once for each pattern. The numbers of the lines that the other patterns match are kept in memory (8 bytes
-for each). A match of the first pattern counts if there is such a number within the distance, in the same file.
+rg searches once for each pattern. The line numbers of the matches of the other patterns are kept in memory (8 bytes for
+each line). A match of the first pattern counts if every other pattern matches a line of the same file within the
+distance.
 """
 
 from array import array
@@ -25,15 +26,16 @@ NEAR_LINES = 5
 CommandMaker: TypeAlias = Callable[[str | tuple[str, ...], SearchOptions], Command]
 
 _REFUSED = {
-    "invert_match": "a line without a match is near every line",
-    "multiline": "a match has to be on one line",
-    "no_line_number": "line numbers are compared",
-    "stop_on_nonmatch": "each pattern would end the search of a file at another line",
+    "invert_match": "nearly every line has no match",
+    "multiline": "a match must be on one line",
+    "no_line_number": "the distance is a difference of line numbers",
+    "stop_on_nonmatch": "the search of a file would end at a different line for each pattern",
 }
-"""Options that cannot be followed, with the reasons."""
+"""Options that cannot be combined with `near`, with the reasons."""
 
 _OF_OUTPUT = ("max_count", "context", "before_context", "after_context", "replace")
-"""Options that do not change which lines match, or limit them before they are compared."""
+"""Options that the searches for the other patterns leave out. With `max_count`, lines would be missing when distances
+are compared. The other options do not change which lines match."""
 
 _NO_PAGE = PageRequest(offset=0, max_matches=0, max_files=0, before=0, after=0, max_count=None)
 
@@ -52,10 +54,10 @@ class Near:
 
 
 def near_condition(near: str | Sequence[str], within: int, options: SearchOptions) -> Near | None:
-    """Return the condition for the arguments of `grep()`; `None` if there is no pattern.
+    """Return the condition for the arguments `near` and `within` of `grep()`; `None` if `near` has no pattern.
 
     Raises:
-        ValueError: `within` is negative, or an option does not apply.
+        ValueError: `within` is negative, or an option cannot be combined with `near`.
         TypeError: `within` is not an int.
     """
     distance = check_limit(within, "within")
@@ -72,7 +74,7 @@ def near_condition(near: str | Sequence[str], within: int, options: SearchOption
 
 
 def without_max_count(options: SearchOptions) -> SearchOptions:
-    """Return the options without `max_count`: it limits the matches that are near, and rg knows only all matches."""
+    """Return the options without `max_count`, which limits the matches that are near. rg would limit all matches."""
     return cast("SearchOptions", {name: value for name, value in options.items() if name != "max_count"})
 
 
@@ -85,14 +87,14 @@ async def run_near(
     page: PageRequest,
     timeout: float | None,  # noqa: ASYNC109 - rg's
 ) -> "NearCollector":
-    """Search for the other patterns, and then for the matches that are near.
+    """Search for the other patterns, then for the matches of the first pattern that are near them.
 
     Args:
-        run: Runner.
-        near: Condition.
-        make: Function that makes the command for a pattern, or for several, with options.
-        query: Pattern, or patterns, whose matches are wanted.
-        options: Options.
+        run: Runner of the searches.
+        near: Other patterns, and the maximum distance.
+        make: Function that returns the command for one or several patterns, with options.
+        query: One or several patterns whose matches are collected.
+        options: Options of the search.
         page: Page to collect.
         timeout: Seconds for each search; `None` is no limit.
     """
@@ -106,10 +108,10 @@ async def run_near(
 
 
 class LineCollector(MatchCollector):
-    """Collector of the numbers of the lines that match, in ascending order.
+    """Collector of the numbers of the matched lines.
 
     Attributes:
-        lines: Numbers of the lines, by path.
+        lines: Line numbers from 1, in ascending order, by path.
     """
 
     _counts_together = False
@@ -128,7 +130,7 @@ class LineCollector(MatchCollector):
 
 
 class NearCollector(MatchCollector):
-    """Collector of the matches that are near a line of each other collector. Other matches become context.
+    """Collector of the matches that are near a match of every other pattern. All other matches become context.
 
     Attributes:
         far: Number of matches that are not near.
@@ -143,12 +145,12 @@ class NearCollector(MatchCollector):
         self._within = within
         self._lines: list[Sequence[int]] = []
         self._seen = False
-        self._loose = 0  # records of context since the last match of the block
+        self._loose = 0  # number of context records after the last match of the block
         for other in others:
             self._framer.dropped.update(other.dropped)
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg; if another search was stopped, matches are missing."""
+        """Store the exit of rg. The result is incomplete if the search for any of the patterns was stopped."""
         super().finish(end, timed_out=timed_out or any(other.timed_out for other in self._others))
 
     def path_errors(self) -> tuple[PathError, ...]:
@@ -176,7 +178,7 @@ class NearCollector(MatchCollector):
         return all(_next_line(lines, number - self._within) <= number + self._within for lines in self._lines)
 
     def _append(self, record: bytes, *, is_match: bool) -> None:
-        """Add a record, and drop the context that belongs to no match that is near."""
+        """Add a record; drop context lines that do not belong to a match that is near."""
         block = self._block
         if block is None:
             return
@@ -193,6 +195,6 @@ class NearCollector(MatchCollector):
 
 
 def _next_line(lines: Sequence[int], least: int) -> float:
-    """Return the first number that is not below `least`; infinity if there is none."""
+    """Return the first line number that is at least `least`; infinity if all numbers are smaller."""
     place = bisect_left(lines, least)
     return lines[place] if place < len(lines) else float("inf")

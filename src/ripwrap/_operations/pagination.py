@@ -1,4 +1,4 @@
-"""Decode the records of a collector, and make the files of a page from them, each match with its context."""
+"""Decode the records of a page, and return the files of the page; each match has its context."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ _MODELS: dict[str, type[BaseModel]] = {"match": GrepMatch, "context": Context, "
 def make_page_request(
     offset: int | None, limit: int | None, max_files: int | None, options: SearchOptions
 ) -> PageRequest:
-    """Return the request of the page that a caller asks for.
+    """Check the page arguments of a caller, and return the request of the page.
 
     Raises:
         ValueError: A number is negative, or `passthru` is set.
@@ -50,10 +50,10 @@ def make_page_request(
 
 
 async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[Block]) -> tuple[FileMatches, ...]:
-    """Decode the page from blocks in path order; other tasks may run in between.
+    """Decode a page from the blocks of its files, in path order; other tasks may run in between.
 
     Raises:
-        DecodeError: A record is not what rg writes.
+        DecodeError: A record is malformed.
     """
     decoder = MessageDecoder(models=_MODELS)
     files: list[FileMatches] = []
@@ -68,9 +68,9 @@ async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[B
 
 
 def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block, int, int]]:
-    """Yield the files of a page, given blocks in path order.
+    """Yield the blocks of the files on a page, given the blocks of all files in path order.
 
-    Each file comes with the number of its matches before the page, and the number of its matches on the page.
+    Each block comes with two numbers: its matches before the page, and its matches on the page.
     """
     skip, left, files = page.offset, page.max_matches, 0
     for block in blocks:
@@ -83,10 +83,10 @@ def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block,
 
 
 async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
-    """Decode a page of matches, taken from all files in rotation; also add the files without a match on the page.
+    """Decode a page whose matches are taken from all files in rotation; add files that have no match on the page.
 
     Raises:
-        DecodeError: A record is not what rg writes.
+        DecodeError: A record is malformed.
     """
     decoder = MessageDecoder(models=_MODELS)
     blocks = found.blocks()
@@ -107,8 +107,8 @@ async def _file(
     run: Runner, decoder: MessageDecoder, page: PageRequest, block: Block, skip: int, taken: int
 ) -> FileMatches:
     positions = [index for index, (is_match, _) in enumerate(block.records) if is_match][skip : skip + taken]
-    # Each line of context goes to one match. Between two matches, lines belong to the first as far as its context
-    # reaches, and the others to the second. Matches of other pages that are next to a match become its context.
+    # Each context line belongs to one match. Of the lines between two matches, the first match gets as many as its
+    # context after a match allows. The second match gets the rest. A match of another page becomes context.
     ends = [*positions[1:], len(block.records)]
     head = block.records[max(positions[0] - page.before, 0) : positions[0]]
     matches: list[GrepMatch] = []
@@ -134,7 +134,7 @@ def _match(decoder: MessageDecoder, record: tuple[bool, bytes], before: Records,
 
 
 def _contexts(decoder: MessageDecoder, records: Records) -> tuple[Context, ...]:
-    """Decode context lines; matches outside of the page, or beyond `max_count`, become context."""
+    """Decode context lines; matches that are not on the page, or beyond `max_count`, become context."""
     return tuple(line if isinstance(line, Context) else _as_context(line) for line in _decoded(decoder, records))
 
 

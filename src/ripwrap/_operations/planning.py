@@ -1,7 +1,7 @@
-"""Make a plan from the edits that a search found: read each file, check it, and cut out the lines to show.
+"""Make a plan from the edits that a search found: read each file, check it, and copy the lines that a diff shows.
 
-An edit is a part of a file's text, and its replacement. If rg has transcoded a file, its offsets are those of the text
-in UTF-8; they are converted to offsets in the bytes of the file.
+An edit is a part of a file's text, with its replacement. If rg has transcoded a file to UTF-8, rg's offsets count bytes
+of that UTF-8 text. They are converted to offsets in the bytes of the file.
 """
 
 import codecs
@@ -21,10 +21,10 @@ from ripwrap.errors import ConflictError, Hint, HintedText
 from ripwrap.models import PathError
 
 CONTEXT = 3
-"""Lines of context around an edit in a diff, as in git."""
+"""Default number of context lines around an edit in a diff, the same as in git."""
 
-# The Encoding Standard, which rg follows, gives some labels to larger encodings than Python does
-# (https://encoding.spec.whatwg.org/#names-and-labels).
+# rg follows the Encoding Standard, in which some labels mean a larger encoding than in Python. For example, `latin1`
+# means Windows-1252 (https://encoding.spec.whatwg.org/#names-and-labels).
 _LABELS = {
     "ascii": "cp1252",
     "us-ascii": "cp1252",
@@ -65,17 +65,17 @@ _STATELESS = (
     "euc_jp",
     "gb18030",
 )
-"""Beginnings of Python's names of encodings whose characters do not depend on those before them."""
+"""Prefixes of Python's names of stateless encodings: a character has the same bytes after any other character."""
 
 
 class Change(NamedTuple):
-    """Edit that was found in the text of a file: in UTF-8 and without a byte order mark if rg has transcoded the file.
+    """Edit that was found in the text of a file. If rg has transcoded the file, the text is UTF-8 without a BOM.
 
     Attributes:
         start: Offset of the first byte to replace.
-        end: Offset of the byte after the last one.
-        before: Bytes that are there.
-        after: Bytes to put there.
+        end: Offset of the byte after the last byte to replace.
+        before: Old bytes.
+        after: New bytes.
     """
 
     start: int
@@ -86,12 +86,12 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Changes of a file.
+    """File with the changes that were found in it.
 
     Attributes:
         path: Path, relative to the root or absolute.
-        changes: Changes of its text, in any order.
-        decoded: True if they were found in the text of the file, as rg reads it; False for the bytes of the file.
+        changes: Changes, in any order.
+        decoded: True if offsets count bytes of the text that rg has decoded, False if they count bytes of the file.
     """
 
     path: str
@@ -100,7 +100,7 @@ class Found:
 
 
 def codec_of(label: str | None) -> str:
-    """Return Python's name of an encoding that rg knows; empty for `none` and for no encoding.
+    """Return Python's name of an encoding, given the name that rg uses; empty for `none`, `auto` and `None`.
 
     Raises:
         ValueError: Files in this encoding cannot be changed.
@@ -130,21 +130,21 @@ def plan_files(
     holds: Callable[[str], bool] | None = None,
     disk: Disk | None = None,
 ) -> tuple[tuple[FileEdits, ...], tuple[PathError, ...]]:
-    """Return the edits of all files that change, by path, and the files that are left out.
+    """Return the edits of each file that changes, in path order, and an error for each file that is left out.
 
-    Each file is read once. A file with several names among the paths, because of links, is changed once, by the first.
+    Each file is read once. If several paths lead to one file, because of links, it is changed under the first path.
 
     Args:
         root: Directory that paths are relative to.
         found: Changes of each file.
-        encoding: Encoding that rg was told; `None` is UTF-8, or that of a byte order mark.
-        context: Lines of context to keep around each edit.
+        encoding: Option `encoding` of the search; `None` is UTF-8, or the encoding of a byte order mark.
+        context: Number of context lines around each edit.
         holds: Function that returns True for a real path that may be read; `None` allows all.
-        disk: Disk to read from.
+        disk: Operations on files; `None` is `Disk()`.
 
     Raises:
-        ConflictError: A file has other contents than those that were searched, or is gone.
-        ValueError: Two edits of a file overlap, or its encoding lacks a character of a replacement.
+        ConflictError: A file was changed or removed after it was searched.
+        ValueError: Two edits of a file overlap, or the encoding of a file lacks a character of a replacement.
         TimeoutError: The call was cancelled.
     """
     disk, codec = disk or Disk(), codec_of(encoding)
@@ -160,7 +160,7 @@ def plan_files(
         if real in seen:
             continue
         seen.add(real)
-        if holds is not None and not holds(real):  # a link has replaced the file
+        if holds is not None and not holds(real):  # a link to a file that may not be read has replaced the file
             changed.append(one.path)
             continue
         try:
@@ -187,7 +187,7 @@ def _named(paths: Sequence[str]) -> str:
 
 
 class _DiffersError(Exception):
-    """A file does not have the text that was found in it."""
+    """Error for a file that no longer has the text that was found in it."""
 
 
 def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: int) -> FileEdits | None:
@@ -215,7 +215,7 @@ def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: i
 
 
 def _mark_of(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark of a file, and the encoding if it is one of UTF-16."""
+    """Return the byte order mark of a file, and the encoding if the mark means UTF-16. Both are empty if absent."""
     for mark, encoding in BOMS:
         if raw.startswith(mark):
             return mark, "" if encoding == "utf-8" else encoding
@@ -232,22 +232,22 @@ def _check_overlaps(path: str, changes: Sequence[Change]) -> None:
 
 
 def _check_encodable(file: FileEdits, raw: bytes) -> None:
-    """Raise unless each edit can be written, and stands where it was found."""
+    """Raise an error if the file's encoding lacks a character of an edit, or if the file has other bytes at an edit."""
     for edit in file.edits:
         try:
             after = file.encode(edit.after)
         except UnicodeEncodeError as error:
             character = error.object[error.start]
             raise ValueError(
-                f"{shown(file.path)} cannot hold {character!r}: its encoding is {error.encoding}; leave the file or "
-                "the character out"
+                f"{shown(file.path)} cannot contain {character!r}, because its encoding is {error.encoding}; leave out "
+                "the file or the character"
             ) from None
         if raw[edit.start : edit.end] != file.encode(edit.before) or after.decode(file.encoding) != edit.after:
             raise _DiffersError
 
 
 class _Offsets:
-    """Converter of offsets in a text to offsets in its file; offsets must not decrease."""
+    """Converter of byte offsets in a UTF-8 text to byte offsets in its file; call it with ascending offsets."""
 
     def __init__(self, text: bytes, codec: str, mark: int) -> None:
         self._text = text
@@ -256,7 +256,7 @@ class _Offsets:
         self._offset = mark
 
     def of(self, offset: int) -> int:
-        """Return the offset in the file."""
+        """Return the byte offset in the file."""
         piece = self._text[self._done : offset]
         self._offset += len(piece.decode().encode(self._codec)) if self._codec else len(piece)
         self._done = offset
@@ -264,7 +264,7 @@ class _Offsets:
 
 
 def _hunks(text: bytes, edits: Sequence[tuple[Change, int, int]], context: int) -> Iterator[Hunk]:
-    """Yield the lines around the edits, each line once."""
+    """Yield hunks: edits with the lines around them. Each line is in one hunk only."""
     number, counted = 1, 0
     waiting: list[tuple[Change, int, int]] = []
     start = end = 0
@@ -295,7 +295,7 @@ def _hunk(text: bytes, start: int, end: int, number: int, edits: Sequence[tuple[
 
 
 def _lines_around(text: bytes, start: int, end: int, context: int) -> tuple[int, int]:
-    """Return the offsets of whole lines that contain a part of a text, and the lines around it."""
+    """Return the start and the end of the lines that contain a part of a text, with the context lines around them."""
     first = text.rfind(b"\n", 0, start) + 1
     for _ in range(context):
         if not first:

@@ -1,4 +1,4 @@
-"""Rank code without an index: rg finds files with the words, and SQLite in memory ranks their chunks."""
+"""Rank code without an index: rg finds the files that have the words, and SQLite in memory ranks their chunks."""
 
 import logging
 import os
@@ -59,11 +59,11 @@ async def rank(
     best files are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks,
     words of the query that are near each other, definitions of the query's symbol, and words in its path.
     Tests, examples, legacy code, text and data rank lower, unless the query asks for them. The best chunks of all files
-    come before their other chunks. The same files and query give the same answer.
+    come before their other chunks. The same files and query give the same results.
 
-    The first million bytes of a file are read. Binary files are not searched. A query is cut to 32 words; words of
-    identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings. The reasons of
-    the results also name dropped words.
+    The first million bytes of a file are read. Binary files are not searched. If a query has more than 32 words, words
+    of identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings.
+    `RankedChunk.reasons` also names dropped words.
 
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
@@ -71,7 +71,7 @@ async def rank(
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
         on_progress: Function that is called with a `Progress` while rg looks for the words, at most ten times a second,
-            and once at the end. It is called in this task or thread. An exception in it ends the call.
+            and once at the end. The function runs in this task or thread. If it raises an exception, the call ends.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are searched only with `hidden=True`,
             and links are followed only with `follow=True`. A file or link in `paths` is always searched.
@@ -97,12 +97,13 @@ class RankRequest:
 
     Attributes:
         query: Parsed query.
-        stems: Stems of its words, which rg searches.
+        stems: Stems of the words of the query. rg searches for these.
         command: Command that counts the stems in each file.
         limit: Maximum number of results; `None` returns all ranked chunks.
         timeout: Seconds for the whole call; `None` is no limit.
         allowed: Function that returns True for a file that may be read and shown; `None` allows all.
-        report: Function that is called with the paths that rg could not read, which are also logged.
+        report: Function that is called with the paths that rg could not read; `None` calls nothing. The paths are also
+            logged.
     """
 
     query: Query
@@ -140,9 +141,9 @@ class FileTerms:
 
     Attributes:
         files: Number of matches of each stem in each file.
-        having: Number of files that have each stem.
+        having: For each stem, the number of files that have the stem.
         total: Number of files that have any of the stems.
-        sizes: Bytes of each file that still exists.
+        sizes: Size in bytes of each file that still exists.
     """
 
     files: Mapping[str, Mapping[str, int]]
@@ -163,7 +164,7 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
 
 
 async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
-    """Search for files, and return their counts; `choose_files()` can then choose files of several directories."""
+    """Count the words of the query in each file. `choose_files()` can then choose files from several directories."""
     hits, _ = await _count_terms(run, request)
     sizes = await run.call(partial(_sizes, request.command.cwd, hits.files))
     return FileTerms(hits.files, dict(hits.having), hits.total, sizes)
@@ -176,7 +177,7 @@ async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, f
 
     def collector() -> TermCounts:
         nonlocal begun
-        begun = time.monotonic()  # this function is called when rg starts, which may happen twice
+        begun = time.monotonic()  # each start of rg calls this function; a retry starts rg again
         return TermCounts(partial(matched_stems, stems=request.stems), request.timeout)
 
     hits = await run.collect(Step(request.command, collector, request.timeout))
@@ -193,7 +194,7 @@ class Deadline:
 
     Attributes:
         timeout: Seconds; `None` is no limit.
-        begun: Time at which rg was started.
+        begun: Time at which rg was started, as `time.monotonic()` gives it.
     """
 
     timeout: float | None = None
@@ -221,7 +222,7 @@ def _rank_files(request: RankRequest, hits: TermCounts, deadline: Deadline) -> l
 def rank_contents(
     query: Query, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: Deadline
 ) -> list[RankedChunk]:
-    """Return the best chunks of files, given as paths and bytes, the best file first."""
+    """Return the best chunks of files. Each file is a path with its bytes, and the best file is first."""
     sources = list(_decode(files))
     pool, worths = _pool(query, sources, deadline)
     of_path = {source.path: source for source in sources}
@@ -249,7 +250,7 @@ def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
 def read_raw_files(
     command: Command, paths: Iterable[str], deadline: Deadline = Deadline()
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield each file with its first bytes; files that cannot be read are logged as warnings."""
+    """Yield each path with the first bytes of the file; files that cannot be read are logged as warnings."""
     for path in paths:
         deadline.check()
         try:

@@ -1,9 +1,9 @@
 """Find what a replacement changes, preview it as a plan, and write it.
 
-From version 15 on, rg writes the replacement of each match into its JSON, which is all that a plan needs. Older
-versions write none. `rg --passthru --replace` of each file is no substitute: it drops byte order marks, writes UTF-16
-as UTF-8, and ends the last line. So with an older rg a replacement may be a plain text only, for which rg needs
-nothing, and one with groups raises `CapabilityError`.
+From version 15 on, rg writes the replacement of each match into its JSON output. A plan needs nothing else. Older
+versions do not write replacements. Running `rg --passthru --replace` on each file is no substitute: it drops byte order
+marks, writes UTF-16 as UTF-8, and adds a newline to the last line. So with an older rg, a replacement with groups
+raises `CapabilityError`. A replacement without groups works, because rg does not have to compute it.
 """
 
 import os
@@ -44,10 +44,10 @@ ARGUMENTS = ("pattern", "replacement", "cwd", "paths", "escapes", "rg")
 
 _REFUSED = {
     "invert_match": "a line without a match has nothing to replace",
-    "passthru": "a plan has the lines around each edit",
+    "passthru": "a diff shows only the lines around each edit",
     "replace": "the replacement is the second argument",
 }
-"""Options that cannot be followed, with the reasons."""
+"""Options that do not apply to `replace()`, with the reasons."""
 
 _CONTEXT = ("context", "before_context", "after_context")
 _IGNORED = ("no_line_number",)
@@ -68,29 +68,31 @@ class ReplacePlan(EditPlan, frozen=True):
     ) -> AppliedEdits:
         """Write the replacements, all or none.
 
-        Each file is first compared with what was searched. The new contents are written to temporary files beside their
-        targets, a journal is written, and all are synced to the disk. Then each temporary file is renamed to its
-        target. If anything fails, all files get their old contents back. After a kill or a crash, some files may have
-        the old content and others the new one. Then `ripwrap.undo()` gives all files the old content, and `apply()` of
-        the same plan the new one. One process at a time applies or undoes; others wait.
+        Each file is first compared with the content that was searched. The new contents are written to temporary files
+        in the same directories. A journal is written, too, and all these files are synced to the disk. Then each
+        temporary file is renamed to its target. If anything fails, all files get their old contents back.
 
-        A file keeps its mode, its owner, and on Linux its extended attributes; its time of modification is that of the
-        change. A symbolic link stays, and its target is changed. A read-only file is changed, if its directory is
+        If the process is killed or the system crashes, some files may have the old content and others the new content.
+        Then `ripwrap.undo()` gives all files the old content, and `apply()` of the same plan gives all files the new
+        content. Only one process applies or undoes at a time; other processes wait.
+
+        A file keeps its mode, its owner, and on Linux its extended attributes; its modification time is the time of the
+        change. A symbolic link stays, and its target is changed. A read-only file is changed if its directory is
         writable.
 
-        If the task is cancelled, nothing is changed, or everything if the first file is already renamed.
+        If the task is cancelled before the first file is renamed, no file changes. After that, all files change.
 
         Args:
-            select: Edits to apply: paths, as in `FileEdits.path`, or a function of a file and an edit that returns True
-                for those to apply. `None` applies all.
-            break_hard_links: Change a file that has several names, too. Each name that was found then is a file of
-                its own, and other names keep the old content. Without it such a file raises `ConflictError`.
+            select: Edits to apply: paths, as in `FileEdits.path`, or a function that is called with a file and an edit,
+                and returns True to apply the edit. `None` applies all edits.
+            break_hard_links: Also change files that have several hard links. Each path in the plan then becomes a
+                separate file, and other links keep the old content. By default, such files raise `ConflictError`.
             journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
-                have the lines that were replaced, and the last 50 of 30 days are kept.
+                have the text that was replaced. The last 50 journals are kept for up to 30 days.
 
         Raises:
-            ConflictError: A file has changed since it was searched, has several names, or an interrupted replacement
-                has changed it. Nothing was written.
+            ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
+                interrupted replacement. Nothing was written.
             ValueError: `select` names a path that the plan does not change.
             OSError: A file or the journal cannot be written; all files have their old contents.
         """
@@ -151,30 +153,29 @@ async def replace(
     2 replacements in 2 files.
     ```
 
-    Bytes are replaced, not texts: everything outside of the matches stays as it is, such as CRLF, a byte order mark,
-    bytes that are not UTF-8, and a last line without a newline. In a file with a byte order mark of UTF-16, or with
-    `encoding`, the replacement is written in the encoding of the file. Binary files, and files with a match that rg
-    does not locate, are left out and named in `plan.errors`; `text=True` changes binary files, too.
+    All bytes outside of the matches stay as they are, such as CRLF, a byte order mark, bytes that are not UTF-8, and a
+    last line without a newline. In a file with a byte order mark of UTF-16, or with `encoding`, the replacement is
+    written in the encoding of the file. Binary files are left out, except with `text=True`. Files with a match whose
+    position rg does not report are left out, too. `plan.errors` names the files that are left out.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         replacement: Text to put in place of each match. `$1`, `$name` and `${name}` are groups, `$0` is the match, and
-            `$$` is a dollar. A backslash is a backslash, as in `rg --replace`. A newline is written as it is, also in a
-            file with CRLF.
+            `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`. A
+            newline is written as it is, also in a file with CRLF.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
-        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. An rg before version 15 can replace
-            only by a text without groups.
-        **options: rg's flags; see `SearchOptions`. Hidden files and symbolic links are left out, unless `hidden` or
-            `follow` is set, since a link may lead to another directory. `context` is the number of lines around each
-            edit in the diff, 3 by default. `max_count` counts matching lines of each file.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. An rg before version 15
+            supports only replacements without groups.
+        **options: rg's flags; see `SearchOptions`. Hidden files are left out, unless `hidden` is set. Symbolic links
+            are left out, unless `follow` is set, because a link may lead to another directory. `context` is the number
+            of lines around each edit in the diff, 3 by default. `max_count` counts matching lines of each file.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
-            `passthru` or `replace` is given; files in this `encoding` cannot be changed; or what `search()` raises it
-            for.
+            `passthru` or `replace` is given; or files in this `encoding` cannot be changed.
         CapabilityError: The replacement refers to a group, and rg is older than 15.
         ConflictError: A file changed while it was searched.
 
@@ -186,19 +187,18 @@ async def replace(
 
 
 async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None) -> AppliedEdits:
-    """Restore the files that a plan has changed, all or none; also after a kill or a crash while they were written.
+    """Restore the old contents and modification times of the files that a plan has changed, all or none.
 
-    The time of modification becomes the old one again, too.
+    This also works if the process was killed or the system crashed while the plan was applied.
 
     Args:
-        journal: Path of the journal: `AppliedEdits.journal`. `None` is the last one for a plan of `cwd` that is not
-            undone.
+        journal: Path of the journal: `AppliedEdits.journal`. `None` is the newest journal for `cwd` that is not undone.
         cwd: The directory that was searched; it has no effect with `journal`.
         journals: The directory of the journals, if one was passed to `apply()`.
 
     Raises:
         FileNotFoundError: There is no such journal.
-        ConflictError: A file has changed since; nothing was written.
+        ConflictError: A file has changed since the plan was applied; nothing was written.
         ValueError: The journal is damaged.
         OSError: A file cannot be written; all files have their new contents.
     """
@@ -208,13 +208,13 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceRequest:
-    """A checked call of `replace()`.
+    """Checked arguments of `replace()`.
 
     Attributes:
         command: Command of the search.
-        template: Replacement.
+        template: Parsed replacement.
         options: Options of the search.
-        context: Lines of context around an edit.
+        context: Number of context lines around an edit.
     """
 
     command: Command
@@ -228,7 +228,7 @@ class ReplaceRequest:
         return os.path.normpath(self.command.cwd)
 
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
-        """Return the step that searches the file `probe` in a directory."""
+        """Return the run of rg that searches the file `probe`. Its output tells which groups a pattern has."""
         options = compile_options(self.options)
         if replacement is not None:
             options["replace"] = replacement
@@ -245,7 +245,7 @@ def replace_request(
     *,
     escapes: bool,
 ) -> ReplaceRequest:
-    """Return the checked request of `replace()`."""
+    """Check the arguments, and return the request of `replace()`."""
     refuse_overlay("replace()")
     given = cast("dict[str, Any]", {**VISIBLE_FILES, **options})
     search_command(pattern, cwd, paths, options, arguments=ARGUMENTS)  # checks the options and their types
@@ -270,14 +270,15 @@ async def run_replace(
     allowed: Callable[[str], bool] | None = None,
     holds: Callable[[str], bool] | None = None,
 ) -> EditPlan:
-    """Search, check the references of the replacement, and read the files with matches.
+    """Search, check the groups that the replacement refers to, and read the files with matches.
 
     Args:
-        run: Runner.
-        request: Request.
+        run: Runner of the searches.
+        request: Checked arguments of `replace()`.
         timeout: Seconds for the search, and again for reading the files; `None` is no limit.
-        allowed: Filter for paths that rg prints; `None` allows all.
-        holds: Filter for real paths, just before they are read; `None` allows all.
+        allowed: Function that returns True for a path of rg that may be changed; `None` allows all.
+        holds: Function that returns True for a real path that may be read; `None` allows all. It is called immediately
+            before the file is read.
 
     Raises what `replace()` raises.
     """
@@ -303,7 +304,7 @@ async def run_write(run: Runner, work: "partial[AppliedEdits]", *, timeout: floa
 
 
 async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
-    """Raise `ValueError` if the replacement refers to a group that the pattern lacks; rg says which groups it has."""
+    """Raise `ValueError` if the replacement refers to a group that the pattern lacks. rg tells which groups exist."""
     references, patterns = request.template.references, request.command.patterns
     if request.options.get("fixed_strings"):
         raise missing_group(references[0], 0)
@@ -322,7 +323,7 @@ async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
             if not name.isdigit() and not (is_name(name) and await _has_name(run, request, name, folder)):
                 raise missing_group(name, None)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # one small file, also if the task is cancelled
+        shutil.rmtree(folder, ignore_errors=True)  # deletes one small file, also if the task is cancelled
 
 
 def _make_probe() -> str:
@@ -335,7 +336,7 @@ def _make_probe() -> str:
 async def _has_name(run: Runner, request: ReplaceRequest, name: str, folder: str) -> bool:
     try:
         await run.collect(request.probe(name_probe(request.command.patterns, name), folder))
-    except SearchError:  # PCRE2's own error is no PatternError
+    except SearchError:  # the name exists; rg's error about PCRE2 is not a `PatternError`
         return True
     return False
 
@@ -345,9 +346,9 @@ class _File:
     """Matches of a file.
 
     Attributes:
-        changes: Changes of its text.
-        unlocated: Number of a line in which rg found a match and does not say where; 0 if there is none.
-        binary: Offset of the first NUL byte at which rg took the file for binary; `None` if it did not.
+        changes: Changes of the text of the file.
+        unlocated: Number of the first line with a match whose position rg does not report; 0 if there is no such line.
+        binary: Offset of the first NUL byte, if rg found the file to be binary; `None` otherwise.
     """
 
     changes: list[Change] = field(default_factory=list[Change])
@@ -364,11 +365,11 @@ class _File:
             self.changes.append(Change(start, end, hit.raw_match, after))
 
     def why_left_out(self) -> str:
-        """Return the reason not to change the file; empty if there is none."""
+        """Return the reason not to change the file; empty if the file can be changed."""
         if self.binary is not None:
-            return f"it is binary (NUL at byte {self.binary}), and text=True changes it, too"
+            return f"it is binary (NUL at byte {self.binary}); text=True changes binary files, too"
         if self.unlocated:
-            return f"rg does not say where the match in line {self.unlocated} is"
+            return f"rg does not report the position of the match in line {self.unlocated}"
         return ""
 
 
@@ -382,11 +383,11 @@ class EditCollector:
     """
 
     def __init__(self, constant: bytes | None, timeout: float | None = None) -> None:
-        """Set what to collect.
+        """Set the replacement.
 
         Args:
             constant: Bytes that replace every match; `None` if rg writes the replacements.
-            timeout: Time limit in seconds, for the error.
+            timeout: Time limit in seconds, for the error message; `None` is no limit.
         """
         self.ended: bool = False
         self.errors: tuple[PathError, ...] = ()
@@ -402,7 +403,7 @@ class EditCollector:
         self.ended = self._decoder.summary is not None
 
     def end_run(self, end: Exit) -> None:
-        """Process the end of the output of one rg; raise if rg failed."""
+        """Process the end of the output of one run of rg; raise an error if rg failed."""
         if end.ended:
             self._take(self._decoder.close())
         end.check(summary=self._decoder.summary is not None)
@@ -429,7 +430,7 @@ class EditCollector:
         self.errors = (*end.path_errors(), *sorted(left_out, key=lambda error: error.path or ""), *too_long)
 
     def found(self) -> Iterator[Found]:
-        """Yield the changes of each file that can be changed as a whole."""
+        """Yield the changes of each file that is not left out."""
         dropped = self._decoder.dropped
         for path, file in self._files.items():
             if path not in dropped and not file.why_left_out():

@@ -1,4 +1,4 @@
-"""Report what a scan found: SARIF for other programs, and a baseline of known texts."""
+"""Reports of a scan: SARIF for other programs, and a baseline, which lists the texts that are already known."""
 
 import json
 import os
@@ -19,10 +19,11 @@ SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schem
 
 
 def sarif(hits: Iterable[ScanMatch], rules: Mapping[str, str] | Iterable[Rule]) -> dict[str, Any]:
-    """Return the log of a scan in SARIF 2.1.0, for `json.dump`.
+    """Return the log of a scan in the format SARIF 2.1.0, for `json.dump`.
 
-    It has the places of the texts, not the texts, which may be secrets. Paths are relative to the `cwd` of the scan.
-    The format is https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
+    The log has the positions of the texts, but not the texts themselves, because they may be secrets. Paths are
+    relative to the `cwd` of the scan. https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html defines the
+    format.
 
     Args:
         hits: Texts that `scan()` found.
@@ -73,15 +74,15 @@ def _result(hit: ScanMatch, rule: Rule, index: int) -> dict[str, Any]:
 
 
 class Baseline(Model, frozen=True):
-    """Texts that are known, so that only others are reported.
+    """Texts that are already known, so that later scans can report only new texts.
 
-    A text is known by its rule, its path and its content, wherever its line is. If a file has a text twice, and the
-    baseline has it once, the second is new. The baseline has hashes, not the texts; a short text can be guessed from
-    its hash.
+    A text is known if the baseline has a text with the same rule, path and content. The line number does not matter. If
+    a file has a text twice, and the baseline has the text once, the second one is new. The baseline stores hashes, not
+    texts. A short text can be guessed from its hash.
 
     Attributes:
         version: Version of the format.
-        known: Number of the texts with each `ScanMatch.fingerprint`.
+        known: Number of known texts with each `ScanMatch.fingerprint`.
     """
 
     version: Literal[1] = 1
@@ -108,7 +109,7 @@ class Baseline(Model, frozen=True):
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             said = f"{where}: {first['msg']}" if where else first["msg"]
-            raise ValueError(f"{os.fspath(path)} is not a baseline of ripwrap ({said}); write it again") from error
+            raise ValueError(f"{os.fspath(path)} is not a baseline of ripwrap ({said}); write a new one") from error
 
     def write(self, path: StrPath) -> None:
         """Write the baseline to a file; an existing one is replaced.
@@ -121,7 +122,7 @@ class Baseline(Model, frozen=True):
             file.write(f"{text}\n")
 
     def new(self, hits: Iterable[ScanMatch]) -> Iterator[ScanMatch]:
-        """Yield the texts that are not known."""
+        """Yield the texts that are not in the baseline."""
         left = Counter(self.known)
         for hit in hits:
             if left[hit.fingerprint]:

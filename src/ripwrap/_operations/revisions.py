@@ -1,4 +1,4 @@
-"""Search and list a revision of git, without a checkout."""
+"""Search and list the files of a git revision, without a checkout."""
 
 import os
 from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
@@ -40,12 +40,12 @@ async def run_grep_revision(request: GrepRequest, rev: str, rg: Rg) -> GrepResul
 
 
 def run_grep_revision_blocking(request: GrepRequest, rev: str, rg: Rg) -> GrepResult:
-    """Do what `run_grep_revision()` does, blocking."""
+    """Search a revision, and return the page, blocking."""
     return run_grep_in_blocking(*grep_revision_request(request, rev), rg)
 
 
 def grep_revision_request(request: GrepRequest, rev: str) -> tuple[GrepInRequest, RevisionSource]:
-    """Check the arguments, and return the request of `grep(rev=…)`, and its files.
+    """Check the arguments; return the request of `grep(rev=…)`, and the source of the files of the revision.
 
     Raises:
         ValueError: `rev` begins with a dash, a path is outside of `cwd`, or an option does not apply to a revision.
@@ -80,13 +80,13 @@ def listing_request(
     """Check the arguments, and return the request of `files(rev=…)`; raise what `grep_revision_request()` raises."""
     refuse_beside("rev", "on", on)
     source = revision_source(cwd, rev, paths)
-    files_command(cwd, (), options)  # checks that the options are those of `files()`
+    files_command(cwd, (), options)  # raises an error for an option that `files()` does not have
     command = item_command("", cast("SearchOptions", options), ARGUMENTS, source.roots)
     return RevisionListing(command, source, check_limit(limit))
 
 
 def revision_source(cwd: StrPath, rev: str, paths: StrPath | Iterable[StrPath]) -> RevisionSource:
-    """Return the files of a revision."""
+    """Return the source that reads the files of a revision."""
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
     return RevisionSource(os.path.abspath(cwd), check_revision(rev), several)
 
@@ -97,5 +97,5 @@ def run_revision_listing(request: RevisionListing, rg: Rg) -> AsyncGenerator[str
 
 
 def run_revision_listing_blocking(request: RevisionListing, rg: Rg, timeout: float | None) -> Generator[str]:
-    """Do what `run_revision_listing()` does, blocking."""
+    """List the files of a revision, blocking."""
     return list_items_blocking(request.command, request.source, request.limit, rg, check_timeout(timeout))

@@ -1,4 +1,4 @@
-"""Rules of `scan()`, and the check of what they matched: path, keywords, entropy and allowlists; no rg."""
+"""Rules of `scan()`, and the filters of their matches: path, keywords, entropy and allowlists."""
 
 import math
 import os
@@ -18,23 +18,24 @@ def _check_regex(regex: str) -> str:
     try:
         re.compile(regex)
     except re.error as error:
-        raise ValueError(f"Python's re does not take {regex!r}: {error}") from error
+        raise ValueError(f"Python's re cannot compile {regex!r}: {error}") from error
     return regex
 
 
 PathRegex = Annotated[str, AfterValidator(_check_regex)]
-"""Regular expression of Python."""
+"""Regular expression in Python's syntax."""
 
 
 class Allowlist(Model, frozen=True, extra="forbid"):
-    """Matches of a rule that are left out.
+    """Condition under which matches of a rule are left out.
 
     Attributes:
-        paths: Regular expressions of Python; one must be found in the path, which has `/` between its parts.
-        regexes: Regular expressions of Python; one must be found in the `target`.
-        stopwords: Words; one must be in the secret. Case is ignored.
+        paths: Regular expressions of Python; at least one must match in the path, which has `/` between its parts.
+        regexes: Regular expressions of Python; at least one must match in the text that `target` selects.
+        stopwords: Words, of which the secret must contain at least one. Case is ignored.
         target: Text for `regexes`: the `secret`, the whole `match`, or its `line`.
-        condition: `"any"`: one of `paths`, `regexes` and `stopwords` is enough. `"all"`: all that are given must apply.
+        condition: `"any"`: one of `paths`, `regexes` and `stopwords` must apply. `"all"`: each of them that is not
+            empty must apply.
     """
 
     paths: tuple[PathRegex, ...] = ()
@@ -44,7 +45,7 @@ class Allowlist(Model, frozen=True, extra="forbid"):
     condition: Literal["any", "all"] = "any"
 
     def allows(self, hit: ScanMatch, secret: str) -> bool:
-        """Return whether a match is left out."""
+        """Return True if a match is left out. `secret` is the part of the match that is the secret."""
         text = {"secret": secret, "match": hit.submatches[0].match, "line": hit.lines}[self.target]
         checks = [
             *([any(_compiled(one).search(_slashed(hit)) for one in self.paths)] if self.paths else []),
@@ -58,17 +59,19 @@ class Rule(Model, frozen=True, extra="forbid"):
     """Rule of `scan()`.
 
     Attributes:
-        id: Name of the rule; `ScanMatch.rule`.
+        id: Name of the rule, as in `ScanMatch.rule`.
         pattern: Regular expression of rg (https://docs.rs/regex).
         description: Description for reports.
-        path: Regular expression of Python that must be found in the path, which has `/` between its parts; empty is any
-            path.
-        keywords: Words of which the file must have at least one; case of ASCII letters is ignored. Empty is any file.
-        entropy: Shannon entropy, in bits for each character, that the secret must exceed; 0 is no limit.
-        secret_group: Number of the group that is the secret; 0 is the first group that is not empty, or else the match.
-        allowlists: Matches to leave out.
+        path: Regular expression of Python that must match in the path, which has `/` between its parts; empty allows
+            any path.
+        keywords: Words, of which the file must contain at least one; case of ASCII letters is ignored. Empty allows any
+            file.
+        entropy: Shannon entropy, in bits per character, that the secret must exceed; 0 is no limit.
+        secret_group: Number of the group that is the secret; 0 is the first group that is not empty, or the match if
+            all groups are empty.
+        allowlists: Conditions under which matches are left out.
         tags: Tags for reports.
-        multiline: True if a match may span lines. The rule is then searched in a run of its own.
+        multiline: True if a match may span lines. A separate run of rg then searches for the rule.
     """
 
     id: Annotated[str, Field(min_length=1)]
@@ -91,11 +94,11 @@ class Rule(Model, frozen=True, extra="forbid"):
 
     @cached_property
     def filters(self) -> bool:
-        """True if a match of the pattern may be left out."""
+        """True if the rule has a filter, so that some matches of the pattern may be left out."""
         return bool(self.path or self.keywords or self.entropy or self.allowlists)
 
     def accepts(self, hit: ScanMatch) -> bool:
-        """Return whether a match of the pattern counts, apart from `keywords`."""
+        """Return True if a match of the pattern passes all filters of the rule. `keywords` are not checked."""
         if self.path and not _compiled(self.path).search(_slashed(hit)):
             return False
         secret = self.secret(hit)
@@ -105,14 +108,14 @@ class Rule(Model, frozen=True, extra="forbid"):
 
 
 def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return the rules, in order.
+    """Check the argument `rules` of `scan()`, and return the rules in order.
 
     Raises:
         ValueError: There is no rule, or two have the same name.
         TypeError: A rule is neither a pattern with a name nor a `Rule`.
     """
     if isinstance(rules, (str, bytes)) or not isinstance(rules, Iterable):
-        raise TypeError(f"rules must be a mapping of names to patterns, or Rules; got {type(rules).__name__}")
+        raise TypeError(f"rules must be a mapping of names to patterns, or a list of Rule; got {type(rules).__name__}")
     known: list[Rule] = []
     pairs: Iterable[tuple[Any, Any]]
     pairs = cast("Mapping[Any, Any]", rules).items() if isinstance(rules, Mapping) else ((None, one) for one in rules)
@@ -122,7 +125,7 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
         elif isinstance(name, str) and isinstance(pattern, str):
             known.append(Rule(id=name, pattern=pattern))
         else:
-            raise TypeError(f"a rule must be a pattern with a name, or a Rule; got {pattern!r} for {name!r}")
+            raise TypeError(f"a rule must be a Rule, or a name with a pattern; got {pattern!r} with the name {name!r}")
     if not known:
         raise ValueError("no rules given; pass a mapping of names to patterns")
     for name, number in Counter(rule.id for rule in known).items():
@@ -132,14 +135,14 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def accepted(hits: Iterable[ScanMatch], rules: Mapping[str, Rule], cwd: str) -> Iterator[ScanMatch]:
-    """Yield the matches that count; read their files for keywords.
+    """Yield the matches that pass the filters of their rules. Read files if a rule has keywords.
 
     Args:
-        hits: Matches.
+        hits: Matches of the patterns of the rules.
         rules: Rules by name.
         cwd: Directory that paths are relative to.
     """
-    files: dict[str, bytes] = {}  # the last one; matches come file by file
+    files: dict[str, bytes] = {}  # content of the last file; matches come file by file
     for hit in hits:
         rule = rules[hit.rule]
         if not rule.filters or (rule.accepts(hit) and (not rule.keywords or _has_keyword(rule, hit, cwd, files))):
@@ -159,7 +162,7 @@ def _has_keyword(rule: Rule, hit: ScanMatch, cwd: str, files: dict[str, bytes]) 
 
 
 def _read_lower(path: str) -> bytes:
-    """Return the content of a file in lower case; empty if it is gone."""
+    """Return the content of a file in lower case; empty if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             raw = file.read()
@@ -172,7 +175,7 @@ def _read_lower(path: str) -> bytes:
 
 
 def shannon_entropy(text: str) -> float:
-    """Return the Shannon entropy of a text, in bits for each character."""
+    """Return the Shannon entropy of a text, in bits per character."""
     return -sum(number / len(text) * math.log2(number / len(text)) for number in Counter(text).values())
 
 

@@ -1,4 +1,4 @@
-"""Search for many rules at once, and tell which rule matched and what its groups are."""
+"""Search for many rules at once, and report the rule and the groups of each match."""
 
 import os
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
@@ -26,9 +26,9 @@ _REFUSED = {
     "multiline": "pass Rule(…, multiline=True) for the rules that may span lines",
     "engine": "pass pcre2=True for PCRE2",
     "max_count": "it would count lines that no rule matches; use limit",
-    "stop_on_nonmatch": "lines are searched for several rules",
+    "stop_on_nonmatch": "a line without a match of one rule may match another rule",
 }
-"""Options that cannot be followed, with the reasons."""
+"""Options that do not apply to `scan()`, with the reasons."""
 
 
 def scan(
@@ -43,14 +43,15 @@ def scan(
 ) -> AsyncGenerator[ScanMatch]:
     r"""Search files for many rules at once and yield each text that a rule matches, with its rule and its groups.
 
-    A rule matches what `search()` finds for its pattern. If texts of several rules overlap, only one is yielded: the
-    text that begins first, or that of the earlier rule if both begin at the same place. `overlaps=True` yields all
-    texts, as one search for each rule would find them.
+    A rule matches the same texts that `search()` finds for its pattern. If texts of several rules overlap, only the
+    text that begins first is yielded. If texts begin at the same position, the text of the first rule is yielded.
+    `overlaps=True` yields all texts, as if each rule was searched for alone.
 
-    If all rules are searched together, texts come file by file, in the order of the file. Rules that may span lines,
-    name the start of the file (`\A`), or have white space between their parts (`(?x)`) are searched in further runs.
-    With such rules and without `overlaps`, all texts are held in memory before the first is yielded. With more than 16
-    rules and no `sort`, rg may run twice; then the texts of the first run are held until the second finds their files.
+    If all rules are searched together, texts come file by file, from the start of each file to its end. Rules that may
+    span lines, name the start of the file (`\A`), or have white space between their parts (`(?x)`) are searched in
+    further runs of rg. With such rules and without `overlaps`, all texts are held in memory before the first is
+    yielded. With more than 16 rules and no `sort`, rg may run twice. Then the texts of a file that the first run has
+    found are held until the second run finds the file.
 
     ```python
     import asyncio
@@ -76,10 +77,10 @@ def scan(
     ```
 
     Args:
-        rules: Patterns by the names of their rules, or `Rule`s, such as those of `load_rules()`.
+        rules: A mapping of rule names to patterns, or an iterable of `Rule` objects, as `load_rules()` returns.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
-        overlaps: Yield all texts that rules match, also those that overlap.
+        overlaps: Yield all texts that rules match, also texts that overlap.
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, each rule is searched in a run of its
@@ -87,13 +88,13 @@ def scan(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: There is no rule, two have the same name, `limit` is negative, or an option cannot be followed.
+        ValueError: There is no rule, two rules have the same name, `limit` is negative, or an option does not apply.
         PatternError: A rule does not compile; the message names it, and `PatternError.rule` is its name.
         CapabilityError: rg is older than version 15, which is the first that can report groups.
         FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError,
             DecodeError: See `search()`.
 
-    The call raises the first two, the first iteration the others.
+    The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     return run_scan(scan_request(rules, cwd, paths, limit, options, overlaps=overlaps), rg)
 
@@ -107,7 +108,7 @@ def scan_request(
     *,
     overlaps: bool,
 ) -> ScanRequest:
-    """Return the checked request of `scan()`; raise what its call raises."""
+    """Check the arguments, and return the request of `scan()`; raise what the call of `scan()` raises."""
     refuse_overlay("scan()")
     known = check_rules(rules)
     for name, reason in _REFUSED.items():
@@ -119,7 +120,7 @@ def scan_request(
 
 
 async def run_scan(request: ScanRequest, rg: Rg) -> AsyncGenerator[ScanMatch]:
-    """Search, and yield what rules match."""
+    """Search, and yield the texts that the rules match."""
     run = AsyncRunner(rg)
     with Spool() as spool:
         scanning = Scanning(request, None, spool.path)
@@ -141,7 +142,7 @@ async def run_scan(request: ScanRequest, rg: Rg) -> AsyncGenerator[ScanMatch]:
 
 
 def run_scan_blocking(request: ScanRequest, rg: Rg, timeout: float | None) -> Generator[ScanMatch]:
-    """Search, and yield what rules match, blocking.
+    """Search, and yield the texts that the rules match, blocking.
 
     Raises:
         ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.

@@ -1,4 +1,4 @@
-"""Search lines that were found for each rule that may match them."""
+"""Second step of a scan: search the lines that rg has found, once for each rule that may match them."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,39 +17,39 @@ from ripwrap.models import CapturedMatch, Match, ScanMatch
 from ripwrap.options import FileOptions, SearchOptions
 
 _NARROW_RULES = 3
-"""With this many rules, one search first drops the lines that no rule matches. Then each rule is searched."""
+"""Number of rules above which a first search, for all rules together, drops the lines that no rule matches."""
 
 _NARROWING = frozenset({"word_regexp", "line_regexp"})
-"""Options that only drop matches; without them, at least the same lines match."""
+"""Options that only remove matches. Without them, the same lines match, and possibly more."""
 
 _FILE_OPTIONS = frozenset(FileOptions.__annotations__) - {"threads"}
 _FOR_FILES = frozenset(
     {"encoding", "max_count", "context", "before_context", "after_context", "passthru", "stop_on_nonmatch", "binary"}
 )
-"""Options that the search of single lines leaves out."""
+"""Options that the search of the found lines leaves out, because they apply to whole files."""
 
 
 def timeout_error(timeout: float | None) -> TimeoutError:
     """Return the error for a scan that took longer than its timeout, in seconds."""
-    return TimeoutError(f"the scan took more than timeout={timeout} seconds; narrow it, or allow more")
+    return TimeoutError(f"the scan took more than timeout={timeout} seconds; scan fewer files, or allow more time")
 
 
 def widened(options: SearchOptions) -> SearchOptions:
-    """Return the options without those that drop matches of a pattern."""
+    """Return the options without `word_regexp` and `line_regexp`, which remove matches of a pattern."""
     given = cast("Mapping[str, Any]", options)
     return cast("SearchOptions", {name: value for name, value in given.items() if name not in _NARROWING})
 
 
 class LineSearch:
-    """Search of lines, in a file of these lines."""
+    """Search of lines. The lines are written to a temporary file, which rg searches."""
 
     def __init__(
         self, request: ScanRequest, directory: str, timeout: float | None, left: Callable[[], float | None]
     ) -> None:
-        """Set what is searched, and how.
+        """Set the options and the time limit.
 
         Args:
-            request: Call.
+            request: Checked arguments of `scan()`.
             directory: Directory for temporary files.
             timeout: Seconds for the whole scan; `None` is no limit.
             left: Function that returns the seconds that are left; `None` is no limit.
@@ -64,7 +64,7 @@ class LineSearch:
         self._left = left
 
     async def check(self, run: Runner, rules: Sequence[CompiledRule]) -> None:
-        """Check that rules compile, even if no line has their literals.
+        """Check that all rules compile, even if no line will be searched for them.
 
         Raises:
             PatternError: A rule does not compile.
@@ -75,6 +75,7 @@ class LineSearch:
         except PatternError as error:
             if "exceeds size limit" not in error.stderr or len(rules) == 1:
                 await self.name_rule(run, error, rules)
+            # Together, the rules are too large for rg's regex engine, so check each half alone.
             half = len(rules) // 2
             await self.check(run, rules[:half])
             await self.check(run, rules[half:])
@@ -87,7 +88,7 @@ class LineSearch:
         raise error
 
     async def search(self, run: Runner, lines: Sequence[Match], rules: Sequence[CompiledRule]) -> list[ScanMatch]:
-        """Return the texts of the rules in lines, in the order of the lines.
+        """Return the texts that the rules match in these lines, in the order of the lines.
 
         Raises:
             PatternError: A rule does not compile.
@@ -106,12 +107,13 @@ class LineSearch:
         hits: list[tuple[int, int, int, ScanMatch]] = []
         for order, rule in enumerate(rules):
             for match in await self._search(run, rule):
-                if not match.absolute_offset:  # the line that was added
+                if not match.absolute_offset:  # the empty first line, which `_put()` adds
                     continue
                 number = starts[match.absolute_offset]
                 for hit in texts(match, rule.rule.id, lines[number]):
                     (submatch,) = hit.submatches
-                    # At the end of a file without a newline rg finds no empty text. There is a newline here.
+                    # rg finds no empty match at the end of a file without a final newline. The temporary file adds
+                    # this newline, so the match is left out here.
                     if submatch.start < len(raw[number]) or raw[number].endswith(self._end):
                         hits.append((number, submatch.start, order, hit))
         hits.sort(key=lambda one: one[:3])
@@ -120,8 +122,11 @@ class LineSearch:
     async def _put(
         self, run: Runner, raw: Sequence[bytes], numbers: Sequence[int], rules: Sequence[CompiledRule]
     ) -> tuple[Sequence[int], dict[int, int], list[CompiledRule]]:
-        """Write lines into the file. Return their numbers, the numbers by offset, and the rules that may match."""
-        # The first line is empty, so that rg sees no byte order mark.
+        """Write lines to the temporary file.
+
+        Return the line numbers, a map from offsets in the temporary file to line numbers, and the rules that may match.
+        """
+        # The first line is empty, so that rg does not take the start of a line for a byte order mark.
         pieces, starts, at = [self._end], dict[int, int](), len(self._end)
         for number in numbers:
             line = raw[number]
@@ -136,7 +141,7 @@ class LineSearch:
         return numbers, starts, possible
 
     async def _search_together(self, run: Runner, patterns: Sequence[str], options: SearchOptions) -> list[Match]:
-        """Return the lines of the file that any of the patterns matches."""
+        """Return the lines of the temporary file that any of the patterns matches."""
         file = os.path.join(self._directory, "patterns")
         await run.call(partial(write_patterns, file, patterns))
         command = for_scan(search_command(patterns, self._directory, self._path, options, pattern_file=file))
@@ -145,7 +150,7 @@ class LineSearch:
         ).matches
 
     async def _search(self, run: Runner, rule: CompiledRule) -> list[CapturedMatch]:
-        """Return the matches of a rule in the file."""
+        """Return the matches of a rule in the temporary file."""
         command, answer = capturing_search([rule.rule.pattern], self._directory, self._path, None, self._options)
         step = Step(for_scan(command), lambda: _LineCollector(answer(), self._timeout), self._left())
         try:
@@ -155,10 +160,10 @@ class LineSearch:
 
 
 class _LineCollector:
-    """Collector of matches.
+    """Collector of the matches in the temporary file.
 
     Attributes:
-        matches: Matches.
+        matches: Matches, in the order of the file.
     """
 
     def __init__(self, answer: MatchAnswer, timeout: float | None) -> None:
@@ -180,7 +185,7 @@ class _LineCollector:
 
 
 def texts(match: CapturedMatch, rule: str, line: Match | None = None) -> Iterator[ScanMatch]:
-    """Yield each submatch of a match as a text of a rule; `line` is the line of the file."""
+    """Yield each submatch of a match as a `ScanMatch`. `line`, if given, has the path and the position to use."""
     place = dict(match if line is None else line)
     for submatch, captures in zip(match.submatches, match.captures, strict=True):
         known: dict[str, Any] = {**place, "submatches": (submatch,), "captures": (captures,), "rule": rule}
@@ -188,7 +193,7 @@ def texts(match: CapturedMatch, rule: str, line: Match | None = None) -> Iterato
 
 
 def write_patterns(path: str, patterns: Sequence[str]) -> None:
-    """Write patterns to a file for rg, one on each line."""
+    """Write patterns to a file for rg, one per line."""
     _write(path, "".join(f"{pattern}\n" for pattern in patterns).encode())
 
 

@@ -1,8 +1,8 @@
-"""Choose the runs of rg for a scan, and the patterns of each run; no rg.
+"""Choose the runs of rg for a scan, and the patterns of each run.
 
 A regex of 200 rules is slow: rg's automaton has too many states, and takes up to 75 s of CPU for 37 MB. So a scan for
-many rules takes two runs. The first looks for literals: every match of a rule contains one of its literals. The second
-is for rules that have no literals, or only frequent ones; it searches for the rules themselves.
+many rules takes two runs. The first run searches for the literals of rules: texts, at least one of which every match
+contains. The second run is for rules without literals, or with only frequent literals. It searches for their patterns.
 """
 
 import re
@@ -19,15 +19,15 @@ from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap.options import SearchOptions, StrPath
 
 FEW_RULES = 16
-"""Maximum number of rules that rg searches for in one run; measured: with more, each rule makes the run slower."""
+"""Maximum number of rules that rg searches for in one run. Measured: each further rule makes the run slower."""
 
 _FREQUENT = frozenset(
     {"access", "auth", "class", "code", "data", "error", "file", "func", "http", "https", "import", "info", "line"}
     | {"list", "message", "name", "none", "null", "path", "return", "secret", "self", "string", "test", "text", "time"}
     | {"title", "token", "true", "type", "user", "value"}
 )
-"""Words that are frequent in source code. A rule with such a literal is itself searched for, unless there are longer
-literals."""
+"""Words that are frequent in source code. If the literal of a rule is such a word, rg searches for the rule's pattern
+instead."""
 
 _MIN_LETTERS = 4
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
@@ -36,15 +36,15 @@ _LETTERS = re.compile(rb"[a-z]+")
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """A checked call of `scan()`.
+    """Checked arguments of `scan()`.
 
     Attributes:
         rules: Rules, in order.
         cwd: Directory to search.
         paths: Files or directories to search; empty is all of `cwd`.
-        overlaps: Argument of `scan()`.
-        limit: Argument of `scan()`.
-        options: Options.
+        overlaps: True to yield all texts, also texts that overlap.
+        limit: Maximum number of texts; `None` is no limit.
+        options: rg's flags for all rules.
     """
 
     rules: tuple[Rule, ...]
@@ -61,8 +61,9 @@ class CompiledRule:
 
     Attributes:
         rule: Rule.
-        groups: Groups of its pattern; `None` if their syntax is unknown.
-        literals: Literals, at least one of which is in each line with a match; `None` if there are none.
+        groups: Groups of its pattern; `None` if ripwrap does not know the syntax of the pattern.
+        literals: Literals that each line with a match must contain, all or one of several; `None` if no literal is
+            known.
     """
 
     rule: Rule
@@ -71,7 +72,7 @@ class CompiledRule:
 
     @property
     def joins(self) -> bool:
-        """True if a line alone tells if the rule matches it, so that it can be searched together with other rules."""
+        """True if one line is enough to decide if the rule matches. Such rules are searched together in one run."""
         return self.joined is not None and not self.rule.multiline
 
     @property
@@ -86,12 +87,12 @@ class CompiledRule:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Literals of which each line with a match has at least one; empty if one of them may be frequent."""
+        """Literals, at least one of which each line with a match contains; empty if any of them may be frequent."""
         words = () if self.literals is None else _rarest(self.literals)
         return () if any(map(_frequent, words)) else tuple(word.decode() for word in words)
 
     def may_match(self, folded: bytes) -> bool:
-        """Return False if a folded text (`fold()`) lacks literals, so that the rule matches nothing in it."""
+        """Return False if the rule cannot match in a text that `fold()` returned, because the text lacks literals."""
         return self.literals is None or _has(folded, self.literals)
 
 
@@ -100,10 +101,11 @@ class Pass:
     """Run of rg over all files.
 
     Attributes:
-        rules: Rules that it is for.
-        alone: True if it searches for one rule, with its groups; otherwise it finds lines, which are searched again.
-        literals: True if it searches for the literals of the rules that have some.
-        held: True if its texts are held, because the next pass finds texts of other rules in the same files.
+        rules: Rules whose texts this run finds.
+        alone: True if rg searches for a single rule, and reports its groups; False if rg finds lines, which are then
+            searched for each rule.
+        literals: True if rg searches for literals in place of patterns, for each rule that has literals.
+        held: True if the texts of this run are held, because the next run finds texts of other rules in the same files.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -112,12 +114,12 @@ class Pass:
     held: bool = False
 
     def halves(self) -> "tuple[Pass, Pass]":
-        """Return two passes, for half of the rules each."""
+        """Return two runs, each for half of the rules."""
         half = len(self.rules) // 2
         return replace(self, rules=self.rules[:half]), replace(self, rules=self.rules[half:])
 
     def patterns(self) -> list[str]:
-        """Return patterns that match at least the lines that the rules match."""
+        """Return patterns that match all lines that the rules match, and possibly other lines."""
         words: dict[str, None] = {}
         patterns: list[str] = []
         for rule in self.rules:
@@ -133,7 +135,7 @@ class Pass:
 def compile_rules(rules: Iterable[Rule], options: SearchOptions) -> list[CompiledRule]:
     """Return the rules with their groups and literals."""
     given = cast("Mapping[str, Any]", options)
-    # Lines have the encoding of rg's output, not that of files.
+    # Literals are compared with rg's output, which does not have the encoding of the files.
     decoded = cast("SearchOptions", {name: value for name, value in given.items() if name != "encoding"})
     compiled: list[CompiledRule] = []
     for rule in rules:
@@ -160,12 +162,12 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 
 
 def for_scan(command: Command) -> Command:
-    """Return a command that needs the rg that a scan needs."""
+    """Return the command with the minimum version of rg that a scan needs."""
     return replace(command, needs=(*(need for need in command.needs if need != NEEDS_CAPTURES), NEEDS_SCAN))
 
 
 def _rarest(required: Required) -> list[bytes]:
-    """Return literals, at least one of which is in each match: all alternatives, or the longest of several parts."""
+    """Return literals, at least one of which is in each match: all alternatives, or the rarest of several parts."""
     if isinstance(required, bytes):
         return [required]
     parts = [_rarest(part) for part in required.parts]
@@ -175,7 +177,7 @@ def _rarest(required: Required) -> list[bytes]:
 
 
 def _frequent(literal: bytes) -> bool:
-    """Return whether a literal may be frequent: a short or frequent word."""
+    """Return True if a literal may be frequent: a short word, or a frequent word with at most one other character."""
     words = _LETTERS.findall(literal)
     if words == [literal]:
         return len(literal) < _MIN_LETTERS or literal.decode() in _FREQUENT
@@ -187,7 +189,7 @@ def _escaped(found: "re.Match[str]") -> str:
 
 
 def _has(text: bytes, required: Required) -> bool:
-    """Return whether a folded text has the literals."""
+    """Return True if a text that `fold()` returned has the required literals."""
     if isinstance(required, bytes):
         return required in text
     combine: Callable[[Iterable[bool]], bool] = all if isinstance(required, AllOf) else any

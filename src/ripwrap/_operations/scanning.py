@@ -1,4 +1,4 @@
-"""State of a scan: runs that are to come, lines and texts that were found, and their order."""
+"""State of a scan: the runs of rg that are left, and the lines and texts that were found."""
 
 import math
 import os
@@ -20,17 +20,17 @@ from ripwrap.options import SearchOptions
 
 _BATCH_LINES = 16384
 _BATCH_BYTES = 8 << 20
-"""Maximum number, and size in bytes, of the lines that are collected before the rules are searched in them."""
+"""Maximum number, and maximum size in bytes, of the lines that are collected before they are searched for each rule."""
 
 _LONG_PATTERNS = 16 << 10
-"""With more characters than this, patterns are passed in a file, because command lines are limited."""
+"""Number of characters above which patterns are passed in a file, because the length of a command line is limited."""
 
 
 class Scanning:
     """State of a scan.
 
     Attributes:
-        passes: Runs of rg over all files that are to come.
+        passes: Runs of rg over all files that are left, in order.
         full: True if the limit is reached.
     """
 
@@ -38,8 +38,8 @@ class Scanning:
         """Choose the runs.
 
         Args:
-            request: Call.
-            timeout: Seconds for everything; `None` is no limit.
+            request: Checked arguments of `scan()`.
+            timeout: Seconds for the whole scan; `None` is no limit.
             directory: Directory for temporary files.
         """
         self._request = request
@@ -53,9 +53,9 @@ class Scanning:
         self._search = LineSearch(request, directory, timeout, self.left)
         self._lines: list[Match] = []
         self._size = 0
-        self._held: list[ScanMatch] = []
-        self._early: dict[str | None, list[ScanMatch]] = {}
-        self._open: tuple[str | None, ...] = ()
+        self._held: list[ScanMatch] = []  # texts that may overlap texts of later runs
+        self._early: dict[str | None, list[ScanMatch]] = {}  # texts of a held run, by path
+        self._open: tuple[str | None, ...] = ()  # path whose lines may continue in the next batch
 
     @property
     def full(self) -> bool:
@@ -63,7 +63,7 @@ class Scanning:
         return self._left <= 0
 
     def left(self) -> float | None:
-        """Return the seconds that are left; `None` without a limit.
+        """Return the seconds that are left; `None` is no limit.
 
         Raises:
             TimeoutError: No time is left.
@@ -76,7 +76,7 @@ class Scanning:
         return left
 
     async def check(self, run: Runner) -> None:
-        """Check that all rules that are searched together compile, even if no line has their literals.
+        """Check that all rules that are searched together compile, even if no line will be searched for them.
 
         Raises:
             PatternError: A rule does not compile.
@@ -107,7 +107,7 @@ class Scanning:
         return self.passes[0].alone or len(self._lines) >= _BATCH_LINES or self._size >= _BATCH_BYTES
 
     async def flush(self, run: Runner) -> Iterable[ScanMatch]:
-        """Search the lines that were added, and return the texts that are known now."""
+        """Search the lines that were added, and return the texts that can be yielded now."""
         lines, self._lines, self._size = self._lines, [], 0
         part = self.passes[0]
         if part.alone:
@@ -124,7 +124,7 @@ class Scanning:
         return self._found(self._merge(hits))
 
     async def end(self, run: Runner) -> Iterable[ScanMatch]:
-        """End a run; return the texts that are known now."""
+        """End a run, and return the texts that can be yielded now."""
         found = list(await self.flush(run))
         if not self.passes[0].held:
             found += self._found(self._merge([], ended=True))
@@ -134,7 +134,7 @@ class Scanning:
         return found
 
     async def fail(self, run: Runner, error: PatternError) -> None:
-        """Split the rules of a run whose regex is too large, or raise an error that names the rule.
+        """Split a run in two if its regex is too large for rg; otherwise raise an error that names the rule.
 
         Raises:
             PatternError: A rule does not compile.
@@ -150,9 +150,9 @@ class Scanning:
         self.passes.extendleft(reversed(part.halves()))
 
     def _merge(self, hits: list[ScanMatch], *, ended: bool = False) -> list[ScanMatch]:
-        """Return texts of a run with those of the same files that an earlier run found.
+        """Add the texts that an earlier run found in the same files, and sort all texts by file and position.
 
-        rg writes each file whole, so only the last file of `hits` may go on in the next ones.
+        rg writes all matches of a file before the next file. So only the last file of `hits` may have more texts later.
         """
         if not (hits or ended) or not (self._early or self._open):
             return hits
@@ -173,7 +173,7 @@ class Scanning:
         )
 
     def _found(self, hits: list[ScanMatch]) -> Sequence[ScanMatch]:
-        """Return the texts that count; hold them until the end if others may overlap them."""
+        """Return the texts to yield. If texts of later runs may overlap them, hold them and return nothing."""
         if self._request.overlaps:
             return self._limited(hits)
         if self._held or len(self.passes) > 1:
@@ -190,7 +190,7 @@ class Scanning:
 
 
 def _without_overlaps(hits: Iterable[ScanMatch], order: Mapping[str, int]) -> list[ScanMatch]:
-    """Return the texts without those that overlap an earlier one, or one of an earlier rule at the same place."""
+    """Return the texts that do not overlap an earlier text. If texts begin at the same offset, the first rule wins."""
     files: dict[str | None, list[tuple[int, int, int, ScanMatch]]] = {}
     for hit in hits:
         (submatch,) = hit.submatches

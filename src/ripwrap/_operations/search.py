@@ -76,11 +76,11 @@ def search(
             page, sheet, paragraph or cell. Globs and types choose members and documents. Files and members that cannot
             be read are logged as warnings.
         captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
-            `match.groups`, `match.named` and `match.captures`. It needs rg 15 or later, and cannot be combined with
-            `inside`, `invert_match` or `replace`.
+            `match.groups`, `match.named` and `match.captures`. `captures` needs rg 15 or later, and cannot be combined
+            with `inside`, `invert_match` or `replace`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. It is called in this task or thread. An exception in it ends the
-            search. It cannot be combined with `inside`.
+            and once at the end. The function runs in this task or thread. If it raises an exception, the search ends.
+            `on_progress` cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd` is a directory on
             the host, relative to the host's own directory, and `paths` and `rg` are also paths on the host.
@@ -100,7 +100,7 @@ def search(
     The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
     """
     if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect  # it imports this module
+        from ripwrap._operations.detect import detect_request, run_detect  # circular import
 
         for name, value in (("captures", captures), ("inside", inside), ("on_progress", on_progress)):
             refuse_with_detect(name, value)
@@ -112,7 +112,7 @@ def search(
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
             raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
-        from ripwrap._operations.inside import inside_request, run_inside  # it imports this module
+        from ripwrap._operations.inside import inside_request, run_inside  # circular import
 
         return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
     return run_stream(metered(search_request(pattern, cwd, paths, limit, options, on), on_progress, limit), rg)
@@ -129,22 +129,22 @@ def search_messages(
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[Message]:
-    """Search files for a pattern and yield all messages of rg, in its order.
+    """Search files for a pattern and yield all messages of rg, in the order in which rg writes them.
 
     Each file with a match has a `Begin`, then its `Match` and `Context` lines, then an `End`. The last message is a
-    `Summary`, with the paths that rg could not read. Files are never interleaved. `limit` counts matches; when it is
-    reached, the stream ends without an `End` or `Summary`.
+    `Summary`, with the paths that rg could not read. Messages of two files are never mixed. `limit` counts matches.
+    When the limit is reached, the stream ends without an `End` or `Summary`.
 
-    Args and errors are those of `search()`. With `inside`, the errors of the summary include the parts of files that
-    could not be read.
+    The arguments and errors are the same as in `search()`. With `inside`, the errors of the summary include the parts
+    of files that could not be read.
     """
     if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect  # it imports this module
+        from ripwrap._operations.detect import detect_request, run_detect  # circular import
 
         refuse_with_detect("inside", inside)
         return run_detect(detect_request(messages_request, pattern, cwd, paths, limit, options, on), rg)
     if inside:
-        from ripwrap._operations.inside import messages_inside_request, run_inside  # it imports this module
+        from ripwrap._operations.inside import messages_inside_request, run_inside  # circular import
 
         return run_inside(messages_inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
     return run_stream(messages_request(pattern, cwd, paths, limit, options, on), rg)
@@ -206,7 +206,7 @@ def capturing_search(
     options: SearchOptions,
     on: RgHost | None = None,
 ) -> tuple[Command, Callable[[], "CaptureAnswer"]]:
-    """Return the command of a search for the groups of one pattern, and a function that makes its answer."""
+    """Return the command of a search for the groups of one pattern, and a function that makes the decoder of a run."""
     groups = read_groups(patterns, options)
     known = patterns if groups is None else [groups.pattern]
     replacement = "$0" if groups is None else groups.replacement
@@ -218,7 +218,7 @@ def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | No
     """Return the groups of a single pattern; `None` if its syntax is unknown, or the pattern is not a string."""
     if len(patterns) != 1 or not isinstance(patterns[0], str):
         return None
-    from ripwrap._ripgrep.groups import UnknownSyntaxError, groups_of  # late: few searches need it
+    from ripwrap._ripgrep.groups import UnknownSyntaxError, groups_of  # imported late, because few searches need it
 
     pcre2 = bool(options.get("pcre2")) or options.get("engine", "default") != "default"
     with suppress(UnknownSyntaxError):
@@ -245,7 +245,7 @@ def messages_request(
 
 
 class SearchAnswer:
-    """Base class of both answers. It decodes rg's output, stops at the limit, and checks rg's exit."""
+    """Base class of answers. An answer decodes rg's output, stops at the limit, and checks the exit of rg."""
 
     kinds: ClassVar[Collection[str]]
     """Kinds of messages that are yielded."""
@@ -254,7 +254,7 @@ class SearchAnswer:
         self._left = limit
         self.full = limit == 0
         self._decoder = MessageDecoder(self.kinds)
-        self._summary: Summary | None = None  # joined summary of the runs that have ended
+        self._summary: Summary | None = None  # sum of the summaries of the runs that have ended
 
     @property
     def pending(self) -> int:
@@ -284,7 +284,7 @@ class SearchAnswer:
         return too_long_errors(self._decoder.dropped)
 
     def _end_run(self, end: Exit) -> Iterator[Record]:
-        """Decode a last line without a newline; raise an error if rg gave no answer, not even a partial one."""
+        """Decode a last line without a newline; raise an error if rg failed, so that not even partial results exist."""
         if end.ended:
             yield from self._decoder.close()
         end.check(summary=self.ended)
@@ -311,7 +311,8 @@ class MatchAnswer(SearchAnswer):
 class CaptureAnswer(MatchAnswer):
     """Answer that yields the matches of a search, each with its groups.
 
-    rg's output has the groups in its replacements. In the matches, `replacement` is `None`, as in other searches.
+    rg writes the groups of a match as its replacement. In the yielded matches, `replacement` is `None`, as in a search
+    without groups.
     """
 
     def __init__(self, limit: int | None, groups: "Groups | None") -> None:
@@ -332,13 +333,13 @@ def with_groups(match: Match, groups: "Groups | None") -> CapturedMatch:
     """Return a match with its groups, given a match whose replacements list the groups.
 
     Raises:
-        SearchError: rg accepts the pattern, but its groups are not known.
+        SearchError: rg accepts the pattern, but ripwrap cannot find its groups.
         DecodeError: A replacement does not list the groups.
     """
     if groups is None:
         raise SearchError(
             HintedText(
-                "ripwrap cannot find the groups of the pattern, because it does not know this syntax; leave ",
+                "ripwrap cannot find the groups of the pattern, because it does not know all of its syntax; leave ",
                 Hint("captures", kind="omit"),
                 " out",
             )
@@ -374,7 +375,7 @@ class MessageAnswer(SearchAnswer):
 
 
 def sum_summaries(before: Summary | None, summary: Summary | None) -> Summary | None:
-    """Return the summary of two runs of rg, without errors, as if one rg had searched the paths of both."""
+    """Return the sum of the summaries of two runs of rg, as if one run had searched all paths. It has no errors."""
     if before is None or summary is None:
         return before or summary
     counts = before.stats.model_dump(exclude={"elapsed"})

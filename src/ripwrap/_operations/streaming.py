@@ -1,4 +1,4 @@
-"""Request of a streaming operation, and the async and the blocking function that run it."""
+"""Request of a streaming operation, and two functions that run a request: async and blocking."""
 
 from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class StreamRequest(Generic[T]):
 
 
 def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | None) -> StreamRequest[T]:
-    """Return a request that also reports its progress, if `report` is a function.
+    """Return a request that also reports its progress; if `report` is `None`, return the request itself.
 
     Args:
         request: Request.
-        report: Argument `on_progress` of the operation.
-        limit: Maximum number of items.
+        report: Argument `on_progress` of the operation; `None` reports nothing.
+        limit: Maximum number of items; `None` is no limit.
     """
     check_callback(report)
     if report is None:

@@ -88,8 +88,8 @@ def search_in(
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
-        items: Pairs of a name and `bytes` or `str`, iterable or async iterable. A `str` is searched as UTF-8. An
-            iterable that is not async is read in a worker thread. ripwrap does not close an iterator.
+        items: Iterable or async iterable of pairs: a name, and a content as `bytes` or `str`. A `str` is searched as
+            UTF-8. An iterable that is not async is read in a worker thread. ripwrap does not close iterators.
         limit: Maximum number of matches, over all items. (`max_count` is the limit for each item.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`. `glob`, `type`, `hidden` and `max_depth` choose items by their
@@ -169,9 +169,9 @@ class ItemRequest(Generic[T]):
     """Checked arguments of an operation that searches items and yields matches or messages.
 
     Attributes:
-        command: Command for rg, and choice of items.
+        command: Command for rg, with the filter that chooses items.
         answer: Function that makes the decoder of one call.
-        items: Items.
+        items: Items to search.
     """
 
     command: ItemCommand
@@ -184,7 +184,7 @@ class GrepInRequest:
     """Checked arguments of `grep_in()`, or of the method `grep()` of a source.
 
     Attributes:
-        grep: Call of `grep()` with the same options.
+        grep: Checked arguments of `grep()`, with the same options.
         command: Command for the items.
         root: Directory that the names are relative to; empty if there is none.
     """
@@ -245,8 +245,8 @@ def item_command(
 ) -> ItemCommand:
     """Return the command of a search of items.
 
-    `arguments` are the caller's arguments besides the options; hints about unknown names use them. See `NameSelection`
-    for `roots`.
+    `arguments` are the names of the caller's other arguments, for the errors about unknown options. `roots` are
+    directories that are searched even if an option excludes them; empty is the top directory.
 
     Raises what `search_command()` raises, and `ValueError` for an option that a search of items does not support.
     """
@@ -263,7 +263,7 @@ def item_command(
     by_name = {name: value for name, value in given.items() if name in _BY_NAME}
 
     def selects(types: FileTypes) -> Callable[[str], bool]:
-        from ripwrap._ignore.selection import NameSelection  # late: it imports pathspec
+        from ripwrap._ignore.selection import NameSelection  # imported late, because it imports pathspec
 
         return NameSelection(by_name, types, roots).selects
 
@@ -293,7 +293,7 @@ async def run_grep_in(request: GrepInRequest, items: AnyItems, rg: Rg) -> GrepRe
 
 
 def run_grep_in_blocking(request: GrepInRequest, items: Items, rg: Rg) -> GrepResult:
-    """Do what `run_grep_in()` does, blocking; raise `TypeError` if `items` is an async iterable."""
+    """Search items and return the page, blocking; raise `TypeError` if `items` is an async iterable."""
     check_items(items, blocking=True)
     return run_blocking(_collect(BlockingRunner(rg), request, items))
 
@@ -374,7 +374,7 @@ class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
 
 
 class _SourceAnswer(NamingAnswer):
-    """Base class of answers about a source, which also tell the items that could not be read."""
+    """Base class of answers about a source. They also report the items that could not be read."""
 
     def __init__(self, limit: int | None, source: Source) -> None:
         super().__init__(limit)
@@ -389,7 +389,7 @@ class SourceMatchAnswer(_SourceAnswer, MatchAnswer):
 
 
 class SourceMessageAnswer(_SourceAnswer, MessageAnswer):
-    """Answer that yields all messages of a search of a source; the summary has its items that could not be read."""
+    """Answer that yields all messages of a search of a source; the summary has the items that could not be read."""
 
 
 class ItemMatchCollector(MatchCollector):

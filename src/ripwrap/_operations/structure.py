@@ -1,7 +1,7 @@
 """Search code by its syntax with ast-grep, and make a plan that replaces what was found.
 
-rg lists the files of the language that have the longest text that each match must contain. Only these are parsed, in
-worker processes. The matches are those of ast-grep in all files.
+Each match of a pattern must contain certain texts. rg lists the files of the language that contain the longest of these
+texts. Only these files are parsed, in worker processes. The matches are the same as if ast-grep had searched all files.
 """
 
 import math
@@ -33,10 +33,10 @@ from ripwrap.models import CodeError, CodeErrorKind, CodeMatch, PathError, Subma
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 
 FILE_SECONDS = 10.0
-"""Seconds for parsing and searching a file."""
+"""Default maximum number of seconds for parsing and searching a file."""
 
 MAX_FILE_BYTES = 32 << 20
-"""Size above which a file is not parsed: its tree would need more than the memory of a worker process."""
+"""Size in bytes above which a file is not parsed: its tree would need more than the memory of a worker process."""
 
 _TYPE = "ripwrapcode"
 _HEAD_BYTES = 64 << 10
@@ -57,14 +57,14 @@ def search_code(
 ) -> AsyncGenerator[CodeItem]:
     """Search code by its syntax, with a pattern of ast-grep; yield each match, and each file that was not searched.
 
-    A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of them,
+    A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of nodes,
     such as arguments (https://ast-grep.github.io/guide/pattern-syntax.html). White space does not count. The matches
-    are those of ast-grep in all files of the language, in path order, also those within another match. JavaScript in
-    HTML is not searched. It needs the extra `structure`.
+    are the same that ast-grep finds in all files of the language. They come in path order, and include matches within
+    other matches. JavaScript in HTML is not searched. `search_code()` needs the extra `structure`.
 
     rg first finds the files that have the longest name or text of the pattern, so a pattern with a rare name is fast.
-    Files are parsed in processes of their own, because a parser may hang or crash. What was not searched is a
-    `CodeError`, with `type` `"error"`, and the other files are searched.
+    Files are parsed in separate processes, because a parser may hang or crash. For a file that was not searched, or
+    only in part, a `CodeError` is yielded, whose `type` is `"error"`. Then the search continues.
 
     ```python
     import asyncio
@@ -94,7 +94,7 @@ def search_code(
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
             whatever its extension.
         limit: Maximum number of matches, over all files.
-        file_timeout: Seconds for parsing and searching a file, after which it is a `CodeError`.
+        file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is a `CodeError`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags that choose files; see `FileOptions`. `type` does not apply.
 
@@ -125,10 +125,10 @@ async def replace_code(
 ) -> ReplacePlan:
     """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
 
-    In `fix`, `$NAME` and `$$$NAME` are what the metavariables of the pattern have captured. The new text is that of
-    `ast-grep run --rewrite`: lines keep their indentation relative to the match. A part of the match that the
-    pattern does not name stays, such as an `else` or a semicolon. If a match is inside of another one, only the outer
-    one is replaced; a second call finds the inner one.
+    In `fix`, `$NAME` and `$$$NAME` stand for the code that the metavariables of the pattern have captured. The new text
+    is the same as with `ast-grep run --rewrite`: lines keep their indentation relative to the match. A part of the
+    match that the pattern does not name stays, such as an `else` or a semicolon. If a match is inside another match,
+    only the outer match is replaced. A second call finds the inner match.
 
     ```python
     import asyncio
@@ -154,16 +154,15 @@ async def replace_code(
         lang: Language, as in `search_code()`.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search_code()`.
-        file_timeout: Seconds for parsing and searching a file, after which it is left out.
+        file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is left out.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags that choose files. As in `replace()`, hidden files and symbolic links are left out, unless
-            `hidden` or `follow` is set.
+        **options: rg's flags that choose files. As in `replace()`, hidden files are left out, unless `hidden`
+            is set, and symbolic links are left out, unless `follow` is set.
 
     Files that were not searched, or only in part, are in `plan.errors`.
 
     Raises:
-        ValueError: The fix names a metavariable that the pattern does not capture; or what `search_code()` raises it
-            for.
+        ValueError: The fix names a metavariable that the pattern does not capture.
         ConflictError: A file changed while it was searched.
 
     It also raises what `search_code()` raises.
@@ -175,7 +174,7 @@ async def replace_code(
 
 @dataclass(frozen=True, slots=True)
 class CodeRequest:
-    """A checked call of `search_code()` or `replace_code()`.
+    """Checked arguments of `search_code()` or `replace_code()`.
 
     Attributes:
         pattern: Pattern.
@@ -183,8 +182,8 @@ class CodeRequest:
         language: Language.
         paths: Files or directories to search; empty is all of the directory.
         limit: Maximum number of matches; `None` is no limit.
-        file_timeout: Seconds for a file.
-        options: Options, with the file type of the language.
+        file_timeout: Maximum number of seconds for a file.
+        options: Options that choose files, with the file type of the language.
         listing: Command that lists the files of the language.
     """
 
@@ -203,7 +202,7 @@ class CodeRequest:
         return os.path.normpath(self.listing.cwd)
 
     def candidates(self, literals: Sequence[str]) -> "Step[ListingCollector[str]]":
-        """Return the step that lists the files with the first of these texts; without texts, all files."""
+        """Return the run of rg that lists the files with the first of these texts; without texts, all files."""
         decoder: Callable[[], Any] = PathDecoder
         command = self.listing
         if literals:
@@ -223,11 +222,11 @@ def code_request(
     file_timeout: float,
     options: FileOptions,
 ) -> CodeRequest:
-    """Return the checked request of `search_code()` or `replace_code()`."""
+    """Check the arguments, and return the request of `search_code()` or `replace_code()`."""
     refuse_overlay("A search by syntax")
     language = find_language(lang)
     if options.get("type"):
-        raise ValueError(HintedText(Hint("type", kind="omit"), " does not apply: the language chooses files; use glob"))
+        raise ValueError(HintedText(Hint("type", kind="omit"), " does not apply: lang chooses the files; use glob"))
     for name, text in {"pattern": pattern, "fix": fix or ""}.items():
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a string, got {type(text).__name__}")
@@ -299,10 +298,10 @@ class FoundInFile:
     """Result of the search of a file.
 
     Attributes:
-        path: Path; empty for errors about other paths.
-        matches: Matches.
-        changes: Changes that a fix makes.
-        errors: Errors.
+        path: Path; empty if the errors are about other paths.
+        matches: Matches; empty if there is a fix.
+        changes: Changes that the fix makes; empty without a fix.
+        errors: Errors about the file.
     """
 
     path: str = ""
@@ -324,7 +323,7 @@ class CodeSearch:
     """State of a search by syntax; a context manager that ends its processes.
 
     Attributes:
-        unlisted: Paths that rg could not read; known after `begin()`.
+        unlisted: Paths that rg could not read; `begin()` sets them.
     """
 
     def __init__(self, request: CodeRequest) -> None:
@@ -342,7 +341,7 @@ class CodeSearch:
     def __exit__(self, *_: object) -> None:
         self._workers.pool.close()
         if self._results is not None:
-            with suppress(ValueError):  # a thread that was cancelled still waits in it; the thread ends it
+            with suppress(ValueError):  # a cancelled thread still runs the generator, and will end it
                 self._results.close()
 
     async def begin(self, run: Runner) -> FoundInFile | None:
@@ -422,7 +421,7 @@ class CodeSearch:
             if self._request.fix is None:
                 found.matches.append(_match(found.path, text, line, first, last, hit.start, hit.end, hit.spans))
             elif hit.edit is None:
-                found.add_error("syntax", f"line {line} is left out: the end of the match is not known", line)
+                found.add_error("syntax", f"the match in line {line} is left out, because its end is not known", line)
             elif hit.start >= changed:
                 end = changed = hit.edit.end
                 found.changes.append(Change(hit.start, end, text[hit.start : end], hit.edit.text.encode()))

@@ -84,7 +84,7 @@ async def tree_text(
     README.txt
     ```
 
-    Args and errors are those of `tree()`.
+    The arguments and errors are the same as in `tree()`.
     """
     return await run_tree(AsyncRunner(rg), tree_request(cwd, limit, exclude, options, timeout=None))
 
@@ -182,7 +182,7 @@ def checked_names(exclude: Collection[str]) -> frozenset[str]:
 
 
 def insert_path(root: Directory, path: str, exclude: frozenset[str]) -> None:
-    """Insert a file below `root`, unless a part of its path is excluded."""
+    """Insert a file below `root`, unless a name in its path is excluded."""
     *parents, name = path.split(os.sep)
     if name not in exclude and exclude.isdisjoint(parents):
         insert_parts(root, parents, name)
@@ -210,7 +210,8 @@ def arrange(root: Directory, limit: int | None, order: Order | None = None) -> I
     Args:
         root: Directory to arrange.
         limit: Maximum number of entries; `None` is no limit.
-        order: Function that sorts the children of a directory; pass a cached one to arrange several times.
+        order: Function that sorts the children of a directory; `None` is `in_order()`. To arrange a tree several times,
+            pass a function that caches its results.
     """
     order = order or in_order
     visible = None if limit is None else _visible_counts(root, limit, order)

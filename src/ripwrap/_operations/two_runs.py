@@ -1,8 +1,9 @@
 """Collect a page of a dense search faster: count all matches in a run of rg, then search the files of the page.
 
-rg writes the context of every match, and a page needs that of few. So if many matches come in a short time, rg is
-stopped. A run with `--count` has the exact totals and the files of the page, and a run with context searches these
-files. The answer is that of one run; where it could differ, one run is made (docs/explanation/architecture.md).
+rg writes the context of every match, but a page needs the context of few matches. So if many matches come in a short
+time, the search is dense, and rg is stopped. A run with `--count` finds the exact totals and the files of the page, and
+a run with context searches these files. The result is the same as that of a single run. If the result could differ, a
+single run is used (docs/explanation/architecture.md).
 """
 
 import os
@@ -32,19 +33,19 @@ MAX_PATHS = 10
 C = TypeVar("C", bound=MatchCollector)
 
 _CONTEXT = ("context", "before_context", "after_context", "passthru")
-# With these options, rg counts something else than the records of its JSON, counts too much (rg-facts 51), or searches
-# a named file in another way than a file of a directory (rg-facts 20).
+# With these options, `rg --count` may count other things than the records of rg's JSON, or too much (rg-facts 51), or
+# rg searches a file that is named as a path differently from a file in a directory (rg-facts 20).
 _OTHER_COUNTS = ("multiline", "max_count", "invert_match", "null_data", "binary", "text", "stop_on_nonmatch", "mmap")
 _STATS = re.compile(rb"\n(\d+) matched lines\n(\d+) files contained matches\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """Condition under which the matches of a search are counted first.
+    """Condition under which a search is dense, so that its matches are counted first.
 
     Attributes:
-        matches: Number of matches beyond those of a page; the condition is checked once, when there are so many.
-        per_second: Minimum number of matches per second up to that check.
+        matches: Number of matches beyond the page. When rg has found so many, the condition is checked, once.
+        per_second: Minimum number of matches per second, from the start of rg to that check.
     """
 
     matches: int = 4096
@@ -52,7 +53,7 @@ class Density:
 
 
 class _DenseSearchError(Exception):
-    """Stop of a search that is dense.
+    """Error that stops a dense search.
 
     Attributes:
         collector: Collector with the matches so far.
@@ -64,7 +65,7 @@ class _DenseSearchError(Exception):
 
 
 class _FirstCollector(MatchCollector):
-    """Collector that stops a dense search, by an error."""
+    """Collector that stops a dense search: it raises `_DenseSearchError`."""
 
     def __init__(self, page: PageRequest, density: Density) -> None:
         super().__init__(page)
@@ -90,11 +91,11 @@ class _FirstCollector(MatchCollector):
 
 
 class _CountCollector(MatchCollector):
-    """Collector of the number of matches of each file, which keeps the first files; they have no records yet.
+    """Collector of the number of matches of each file. It keeps the files of the page, still without records.
 
     Attributes:
-        complete: True if rg ended, and its statistics have as many matches as its counts. They have more if rg found
-            matches in a binary file, because it then prints no count for the file (rg-facts 58).
+        complete: True if rg ended, and its statistics have as many matches as its counts. The statistics have more if a
+            binary file matched, because rg prints no count for such a file (rg-facts 58).
     """
 
     def __init__(self, page: PageRequest) -> None:
@@ -114,7 +115,7 @@ class _CountCollector(MatchCollector):
 
 
 class _Clock:
-    """Time limit of several runs together, without the waits between them.
+    """Time limit for several runs of rg together. Time between the runs does not count.
 
     Attributes:
         left: Seconds that are left; `None` is no limit.
@@ -145,8 +146,8 @@ async def collect_page(run: Runner, request: "GrepRequest", density: Density) ->
 
     Args:
         run: Runner of the searches.
-        request: Search.
-        density: Condition for several runs.
+        request: Checked arguments of `grep()`.
+        density: Condition under which rg runs several times.
 
     Raises what `Runner.collect()` raises.
     """
@@ -184,7 +185,7 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
         return counts
     most = max(skip + taken for _, skip, taken in blocks) + 1  # one more, to see if a file has more matches now
     page = replace(request.page, offset=blocks[0][1], max_files=len(blocks), max_count=most)
-    # With few files, rg uses memory maps, in which it finds other binary files (rg-facts 20).
+    # If few files are named, rg uses memory maps, and then takes other files for binary (rg-facts 20).
     options: SearchOptions = {**request.options, "max_count": most, "mmap": False}
     paths = [os.fsdecode(block.path) for block, _, _ in blocks]
     command = _command(request, search_command(request.query, os.curdir, paths, options))
@@ -205,7 +206,7 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
 
 
 def _allows_two_runs(request: "GrepRequest") -> bool:
-    """Return True if two runs have the same answer as one run, unless files change or are binary."""
+    """Return True if two runs have the same result as one run, unless files change or are binary."""
     command, options = request.command, request.options
     return (
         request.page.max_matches <= MAX_PAGE

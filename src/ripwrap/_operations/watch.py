@@ -46,32 +46,32 @@ def watch(
 ) -> AsyncGenerator[MatchChange]:
     """Search files for a pattern, and search again each time files change; yield the matches that come and go.
 
-    The first item has all matches as `added`. Each further item has the matches that were added and removed since the
-    item before, and there is at least one. A match whose line has only moved within its file is neither. So the matches
-    that were added and not removed are those of a new search.
+    The first item has all matches in `added`. Each further item has the matches that were added and removed since the
+    previous item, at least one match. A match whose line has only moved within its file is not in the item. So all
+    added matches without the removed matches are the matches that a new search finds.
 
     A search runs when no file has changed for `quiet` seconds, and after ten seconds if files change without a pause.
-    So many changes at once, such as a checkout of another branch, are one item. Each search reads all files, because
-    an ignore file may change which of them count. All matches are in memory. Changes behind symbolic links, and of
-    ignore files outside of `cwd`, are seen at the next change in `cwd`.
+    So many changes at once, such as a checkout of another branch, make one item. Each search reads all files, because a
+    changed ignore file may change which files are searched. All matches are held in memory. Changes behind symbolic
+    links, and changes of ignore files outside of `cwd`, are seen at the next change in `cwd`.
 
-    It needs the extra `watch`. To leave early, wrap the generator in `contextlib.aclosing`.
+    `watch()` needs the extra `watch`. To leave early, wrap the generator in `contextlib.aclosing`.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search and to watch; globs and `paths` are relative to it.
-        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`. After the first
-            search, paths that are missing have no matches.
-        quiet: Seconds without a change before the next search; after ten seconds it runs in any case.
+        paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`. If a path is missing
+            in a later search, it has no matches, and no error is raised.
+        quiet: Seconds without a change before the next search; after ten seconds the search runs in any case.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`.
 
     Raises:
         RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
         ValueError: `quiet` is negative or infinite, one of `paths` is not below `cwd`, or an argument of `search()`
-            does not apply; or what `search()` raises it for.
+            does not apply.
 
-    It also raises what `search()` raises, also if a later search fails.
+    It also raises what `search()` raises, for the first search and for each later search.
     """
     return run_watch(watch_request(pattern, cwd, paths, quiet, options), rg)
 
@@ -104,7 +104,7 @@ class WatchRequest:
         return waiter
 
     def without_paths(self, error: FileNotFoundError) -> list[Match]:
-        """Return no matches if only `paths` are missing, such as a file that an editor is replacing.
+        """Return an empty list if only `paths` are missing, such as a file that an editor is replacing.
 
         Raises:
             FileNotFoundError: The directory is missing, too.
@@ -133,7 +133,9 @@ def watch_request(
     top = os.path.normpath(search.command.cwd)
     for path in search.command.paths:
         if not Path(os.path.normpath(os.path.join(top, path))).is_relative_to(top):
-            raise ValueError(f"paths must be below cwd, which is watched; got {shown(path)}; pass another cwd")
+            raise ValueError(
+                f"paths must be below cwd, which is watched; got {shown(path)}; pass a common parent directory as cwd"
+            )
     return WatchRequest(search, _check_quiet(quiet), include_git)
 
 
@@ -142,7 +144,9 @@ def _check_quiet(quiet: float) -> float:
     if not isinstance(quiet, (int, float)) or isinstance(quiet, bool):
         raise TypeError(f"quiet must be a number of seconds, got {type(quiet).__name__}")
     if not 0 <= quiet < math.inf:
-        raise ValueError(HintedText(Hint("quiet", kind="correct"), f" must be 0 seconds or more, got {quiet}"))
+        raise ValueError(
+            HintedText(Hint("quiet", kind="correct"), f" must be a finite number of seconds, 0 or more; got {quiet}")
+        )
     return quiet
 
 
@@ -162,7 +166,7 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
                 if first:
                     raise
                 found = request.without_paths(error)
-            # In a thread, because it takes seconds for a million matches.
+            # Compare in a thread, because this takes seconds for a million matches.
             change, before = await in_thread(partial(_difference, before, found))
             if first or change.added or change.removed:
                 yield change
@@ -174,7 +178,7 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
 
 
 def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
-    """Do what `run_watch()` does, blocking.
+    """Search, and search again after each burst of changes, blocking.
 
     Raises:
         ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
@@ -219,7 +223,7 @@ def _by_file(matches: Iterable[Match]) -> _ByFile:
 
 
 def _difference(before: _ByFile, matches: Iterable[Match]) -> tuple[MatchChange, _ByFile]:
-    """Return the matches that were added and removed, in the order of their paths; and all matches by file."""
+    """Return the matches that were added and removed, in the order of their paths, and all current matches by file."""
     now = _by_file(matches)
     added: list[Match] = []
     removed: list[Match] = []
@@ -232,7 +236,7 @@ def _difference(before: _ByFile, matches: Iterable[Match]) -> tuple[MatchChange,
 
 
 def _without(matches: Iterable[Match], others: Iterable[Match]) -> list[Match]:
-    """Return the matches whose line is not among the others; equal lines are counted."""
+    """Return the matches without an equal line in `others`. Each line in `others` removes at most one match."""
     left = Counter(map(_key, others))
     found: list[Match] = []
     for match in matches:
@@ -245,5 +249,5 @@ def _without(matches: Iterable[Match], others: Iterable[Match]) -> list[Match]:
 
 
 def _key(match: Match) -> tuple[Any, ...]:
-    """Return what identifies a match besides its place in the file."""
+    """Return the parts of a match that stay the same if its line moves within the file."""
     return match.raw_lines, match.submatches

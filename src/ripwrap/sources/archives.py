@@ -68,8 +68,8 @@ class Bounds:
     """Limits for reading one file, together with all archives in it.
 
     Attributes:
-        member_bytes: Maximum size of a member.
-        total_bytes: Maximum size of all members together.
+        member_bytes: Maximum size of a member in bytes.
+        total_bytes: Maximum size of all members together in bytes.
         members: Maximum number of members.
         ratio: Maximum ratio of the unpacked size to the size of the file; checked after the first 16 MiB.
         depth: Maximum depth of nested archives; 1 means that archives in archives are not opened.
@@ -114,7 +114,7 @@ class ArchiveSource(Source):
             follow: True to follow links.
             named: Paths that the caller names. Links in them are followed, and documents among them are read even if
                 `selects()` is false for them.
-            reader: Reader of documents, which this source closes; `None` for a new reader without a cache.
+            reader: Reader of documents, which this source closes; `None` is a new reader without a cache.
         """
         super().__init__()
         self._cwd = cwd
@@ -297,7 +297,7 @@ class _Reader:
         if self._read > self._bounds.total_bytes:
             raise _LimitError(f"unpacks to more than {plural(self._bounds.total_bytes, 'byte')}")
         if self._read > max(_RATIO_FROM_BYTES, self._packed * self._bounds.ratio):
-            raise _LimitError(f"unpacks to more than {self._bounds.ratio} times its size (a bomb?)")
+            raise _LimitError(f"unpacks to more than {self._bounds.ratio} times its size (a decompression bomb?)")
 
     def _fail(self, name: str, text: str) -> None:
         self._source.errors.append(PathError(path=name, kind="other", message=text))
@@ -311,7 +311,7 @@ class _Counting(io.RawIOBase):
     """
 
     _MAX_READS_AT_END = 100
-    """Number of reads at the end of the file. `tarfile` skips as many blocks as the header of a member asks for."""
+    """Maximum number of reads at the end of the file. A false size in a header makes `tarfile` read on and on there."""
 
     def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
         self.left: int = _HEADER_BYTES
@@ -376,14 +376,14 @@ def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def format_of(name: str, inside: Sequence[str]) -> str | None:
-    """Return the format that the name of a file stands for; `None` if `inside` does not have it."""
+    """Return the format in `inside` that has the extension of a file name; `None` if there is no such format."""
     lower = name.lower()
     wanted = sorted(inside, key=lambda kind: kind != "tar")
     return next((kind for kind in wanted if lower.endswith(_suffixes(kind))), None)
 
 
 def is_document(name: str, inside: Sequence[str]) -> bool:
-    """Return True for a notebook or document: its parts are searched, its bytes are not."""
+    """Return True for a notebook or document, whose parts are searched instead of its bytes."""
     kind = format_of(name, inside)
     return kind is not None and find_format(kind) is not None
 
@@ -400,7 +400,7 @@ def _inner(name: str) -> str:
 
 
 def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:
-    """Return a file that decompresses another; the extension in `name` selects the format."""
+    """Return a file object that decompresses `file`; the extension of `name` selects the format."""
     lower = name.lower()
     if lower.endswith((".gz", ".tgz", ".crate")):
         return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))

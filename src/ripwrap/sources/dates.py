@@ -1,4 +1,4 @@
-"""Dates for git, and of git."""
+"""Dates that are passed to git, and dates that git writes."""
 
 import re
 from contextlib import suppress
@@ -28,19 +28,19 @@ def check_date(since: str | None) -> str | None:
         datetime.fromisoformat(since.strip())
     except ValueError:
         raise date_error(since) from None
-    # git takes a date without a time for that day at the present time of day (approxidate).
+    # git reads a date without a time as that day at the current time of day (approxidate), so add midnight.
     return f"{since.strip()} 00:00"
 
 
 def date_error(since: str) -> ValueError:
-    """Return the error for a date that is none, or that git cannot read."""
+    """Return the error for a text that is not a date, or not a date that git can read."""
     return ValueError(HintedText(Hint("since", kind="correct"), f" must be a date such as '2024-01-31', got {since!r}"))
 
 
 def read_date(text: str) -> datetime:
-    """Parse a date that git wrote; ignore its time zone if that is invalid, which git allows.
+    """Parse a date that git wrote. If its time zone is invalid, read the date as UTC.
 
-    A date that is invalid or after the year 9999, which git allows too, becomes the beginning of 1970.
+    git also allows invalid dates, and dates after the year 9999. Such a date becomes the beginning of 1970.
     """
     for known in (text, f"{text[:19]}Z"):
         with suppress(ValueError):

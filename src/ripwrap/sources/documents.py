@@ -13,7 +13,7 @@ from typing import Any
 from ripwrap.models import Location
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""First bytes of a document of Office 97, and of an encrypted one of any later Office ([MS-OFFCRYPTO])."""
+"""First bytes of an Office 97 document, and of an encrypted document of any later Office ([MS-OFFCRYPTO])."""
 
 _ONE_LINE = str.maketrans("\r\n\t\v\f\u2028\u2029", "       ")
 _LIGATURES = str.maketrans({"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl"})
@@ -47,7 +47,7 @@ def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
             yield location, page.extract_text().translate(_LIGATURES)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - the other pages count; pypdf raises errors of many classes
+        except Exception as error:  # noqa: BLE001 - pypdf raises many types; the other pages are still read
             yield location, error
 
 
@@ -118,4 +118,4 @@ def _check_package(content: bytes) -> None:
     with zipfile.ZipFile(io.BytesIO(content)) as package:
         size = sum(info.file_size for info in package.infolist())
     if size > max(_RATIO_FROM_BYTES, _MAX_RATIO * len(content)):
-        raise ValueError(f"unpacks to more than {_MAX_RATIO} times its size (a bomb?)")
+        raise ValueError(f"unpacks to more than {_MAX_RATIO} times its size (a decompression bomb?)")

@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 MAX_WORKERS = 256
 MAX_HELD_BYTES = 64 << 20
-"""Total size of fetched objects, not yet searched, from which on no further object is fetched."""
+"""Maximum size in bytes of fetched objects that are not searched yet. Above it, no further fetch is started."""
 
 MAX_OBJECT_BYTES = 256 << 20
-"""Maximum size of an object; a larger object is not searched."""
+"""Maximum size of an object in bytes; a larger object is not searched."""
 
 _CHUNK_BYTES = 1 << 20
 _POLL_SECONDS = 0.1
-"""Seconds between two checks, while an object is fetched, whether the server stalls or the search has ended."""
+"""Seconds between two checks of a fetch: does the server stall, or has the search ended?"""
 
 _KINDS: tuple[tuple[type[OSError], PathErrorKind], ...] = ((FileNotFoundError, "missing"), (PermissionError, "denied"))
 
@@ -62,8 +62,8 @@ def fs(
     r"""Return objects in object stores, or files on other file systems, as items for `search_in()` and `grep_in()`.
 
     `fsspec` reads them, with the package for the protocol: `s3fs` for `s3://`, `gcsfs` for `gs://`, `adlfs` for
-    `az://`, `aiohttp` for `https://`. The objects of each URL are sorted by name. The name of an item is its URL, which
-    `glob`, `type` and the other options that choose files are matched with.
+    `az://`, `aiohttp` for `https://`. The objects of each URL are sorted by name. The name of an item is its URL,
+    to which `glob`, `type` and the other options that choose files apply.
 
     ```py
     import fsspec
@@ -88,24 +88,28 @@ def fs(
         workers: Number of objects to fetch at the same time, 1 to 256.
         inside: Formats of archives and compressed files. Their members are searched instead of their bytes, as in
             `search(inside=…)`: `inside="gz"` searches `a.gz` as `a.gz!/a`.
-        max_bytes: Maximum number of bytes to fetch. The first object that exceeds it and all later objects are not
-            searched, and `errors` says so. `None` is no limit.
-        stall_seconds: Seconds to wait for the next byte of an object, before it becomes an error; `None` is no limit.
+        max_bytes: Maximum number of bytes to fetch. The first object that would exceed this number is not searched, and
+            no later object is searched. `errors` then names the first object. `None` is no limit.
+        stall_seconds: Seconds to wait for the next byte of an object. After that, the object counts as unreadable.
+            `None` is no limit.
         storage_options: Arguments for the file system, such as `{"anon": True}` for public buckets of S3.
 
     Raises:
         ValueError: `fsspec`, or the package for a protocol, is not installed; a protocol or format is unknown; a number
             is out of range; or there is no URL.
-        TypeError: An argument has another type.
+        TypeError: An argument has a wrong type.
 
-    A source is for one search at a time. For an object that cannot be read, it adds an error to its `errors`. The
+    A source is for one search at a time. For each object that cannot be read, the source adds an error to `errors`. The
     search raises `FileNotFoundError` if no object matches any of the URLs, and `SearchError` if a store cannot list its
     objects.
     """
     several = (urls,) if isinstance(urls, str) else tuple(urls)
     if not several or not all(several):
         raise ValueError(
-            HintedText(Hint("urls", kind="correct"), " must be a URL such as 's3://bucket/*.gz', or several")
+            HintedText(
+                Hint("urls", kind="correct"),
+                " must be one or more URLs such as 's3://bucket/*.gz'; got no URL, or an empty URL",
+            )
         )
     for url in several:
         if not isinstance(url, str):
@@ -214,7 +218,7 @@ class FileSystemSource(Source):
             return self._wait(task)
         except (_EndedError, _OverError, _SearchTimeoutError):
             raise
-        except Exception as error:  # noqa: BLE001 - of any file system; it concerns this object only
+        except Exception as error:  # noqa: BLE001 - a file system may raise any error, about this object only
             kinds: list[PathErrorKind] = [kind for type_of_error, kind in _KINDS if isinstance(error, type_of_error)]
             kind = kinds[0] if kinds else "other"
             self.errors.append(PathError(path=found.name, kind=kind, message=_text(error)))
@@ -263,7 +267,7 @@ class FileSystemSource(Source):
             if self._ended.is_set():
                 raise _EndedError
             if self.deadline is not None and now >= self.deadline:
-                raise _SearchTimeoutError("the time limit was reached before all objects were fetched")
+                raise _SearchTimeoutError("the time limit was reached before all objects were fetched; allow more time")
             if self._stall is not None and now - task.progressed >= self._stall:
                 raise _LeftOutError(f"the server sent no byte for {self._stall:g} seconds")
         return task.result()
@@ -415,7 +419,7 @@ def _check_protocols(url: str) -> None:
             raise ValueError(f"{protocol}:// needs a package that is not installed: {_text(error)}") from error
         except ValueError as error:
             raise ValueError(
-                HintedText(f"fsspec knows no protocol {protocol!r}; correct ", Hint("urls", kind="correct"))
+                HintedText(f"fsspec does not know the protocol {protocol!r}; correct ", Hint("urls", kind="correct"))
             ) from error
 
 

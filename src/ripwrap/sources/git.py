@@ -1,7 +1,7 @@
 """Read files out of git without a checkout: the tree of a revision, and the blobs of a history.
 
 git is started without a shell. A revision is never read as an option, and paths are bytes ended by NUL. Only the
-absolute entries of PATH are searched for git, so that a checkout cannot bring its own. The directory determines the
+absolute entries of PATH are searched for git, so that a `git` in a checkout is never run. The directory determines the
 repository; variables such as `GIT_DIR`, which git sets for hooks, have no effect. git asks no questions, takes no
 optional locks, and does not fetch missing objects of a partial clone.
 """
@@ -26,29 +26,30 @@ from ripwrap.sources.dates import date_error, read_date
 
 _DROPPED_VARIABLES = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_EXTERNAL_DIFF"),
-    *("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"),  # errors beside GIT_LITERAL_PATHSPECS
+    # git fails if one of the next three is set together with GIT_LITERAL_PATHSPECS.
+    *("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"),
 )
 _SETTINGS = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # from git 2.44 on; `_missing()` finds the missing objects for older ones
+    "GIT_NO_LAZY_FETCH": "1",  # from git 2.44 on; `_missing()` finds missing objects for older versions
     "GIT_LITERAL_PATHSPECS": "1",
     "LC_ALL": "C",
 }
 _GLOBAL_OPTIONS = ("--no-pager", "-c", "log.diffMerges=separate")
-"""Options before the command. `-m` of `git log` shows merges as `log.diffMerges` says, which may be not at all."""
+"""Options before the command. The user's `log.diffMerges` could hide the changes of merges from `git log -m`."""
 
 _REGULAR, _SUBMODULE = "100", "160000"
 """Beginning of the modes of regular files, and mode of a submodule; the mode of a link begins with 120."""
 
 _OTHER_TYPE = "but the object dereferences to"
-"""Part of what `git rev-parse` prints for an object of another type, such as the tree of a directory."""
+"""Part of the error that `git rev-parse` prints if an object has a wrong type: for example, a tree is not a commit."""
 
 _EXIT_SECONDS = 5.0
 _MAX_ERROR = 4000
 _BUFFER_BYTES = 1 << 20
 _COMMIT = b"\x01"
-"""First byte of a commit in the log; its fields follow, each ended by a NUL."""
+"""First byte of a commit in the log; the fields of the commit follow, each ended by a NUL."""
 
 _PLAIN_LOG = (
     "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00",
@@ -65,7 +66,7 @@ class _Entry(NamedTuple):
 
 
 class _Git:
-    """Runs git in a directory, one command at a time; `close()` ends it from another thread."""
+    """Runner of git in a directory, one command at a time. Another thread may call `close()` to end git."""
 
     def __init__(self, cwd: str) -> None:
         self._cwd = cwd
@@ -184,9 +185,10 @@ class RevisionSource(NamedSource):
 
         Args:
             cwd: Directory of a repository; paths are relative to it.
-            rev: Revision.
+            rev: Revision, such as a commit, branch or tag.
             paths: Files and directories; empty is all.
-            commits_only: True to refuse a tree, which may be that of a directory, so that its paths are shorter.
+            commits_only: True to accept only commits. A tree may be that of a subdirectory, and then its paths do not
+                begin at the top directory.
         """
         super().__init__()
         self._kind = "commit" if commits_only else "tree"
@@ -277,7 +279,7 @@ class HistorySource(Source):
         Args:
             cwd: Directory of a repository; paths are relative to it, and files outside of it are not read.
             rev: Newest commit.
-            since: Date that git understands; older commits are not read.
+            since: Date that git can read; older commits are not read. `None` reads all commits.
             paths: Files and directories; empty is all.
         """
         super().__init__()
@@ -308,7 +310,7 @@ class HistorySource(Source):
         self._git.close()
 
     def _blobs(self, tip: str) -> Mapping[str, Blob]:
-        """Return the contents by their ids, the newest first."""
+        """Return the versions of files by the ids of their blobs, the newest first."""
         blobs: dict[str, Blob] = {}
         found = False
         left: dict[str, tuple[bool, str]] = {}  # by blob: (removed by a merge, parent of the commit that removed it)
@@ -369,10 +371,10 @@ class HistorySource(Source):
 
 
 def _readable_date(git: _Git, since: str) -> str:
-    """Return a date that git can read. `git log` takes any other text for the present time.
+    """Check that git can read a date, and return it. `git log` would read any other text as the current time.
 
     Raises:
-        ValueError: git cannot read it.
+        ValueError: git cannot read the date.
     """
     try:
         git.read("config", "--type=expiry-date", f"--default={since}", "--get", "ripwrap.since")
@@ -406,7 +408,10 @@ def _resolve(git: _Git, cwd: str, name: str, rev: str) -> str:
     if stderr:
         raise SearchError(f"git could not read the revision {rev!r}: {stderr}")
     raise ValueError(
-        HintedText(Hint("rev", kind="correct"), f" is not a revision of the repository in {shown(cwd)}: {rev!r}")
+        HintedText(
+            Hint("rev", kind="correct"),
+            f" is not a revision of the repository in {shown(cwd)}: {rev!r}; pass a commit, branch or tag",
+        )
     )
 
 
@@ -419,7 +424,7 @@ def _missing(git: _Git, rev: str, *, history: bool = False) -> frozenset[str]:
     """Return the ids of objects that are missing in a partial clone; empty for other repositories."""
     try:
         git.read("config", "--get-regexp", r"^remote\..*\.promisor$")
-    except SearchError:  # it exits with 1 if there is none
+    except SearchError:  # git exits with 1 if no remote has this setting
         return frozenset()
     walk = () if history else ("--no-walk",)
     listing = git.read("rev-list", "--objects", "--no-object-names", "--missing=print", *walk, rev, "--")
@@ -444,7 +449,9 @@ def _contents(git: _Git, oids: Sequence[str]) -> Iterator[bytes | None]:
                 head = output.stdout.readline().split()
                 if len(head) != 3:
                     if not head:
-                        raise SearchError("git cat-file ended early", argv=("git", "cat-file"))
+                        raise SearchError(
+                            "git cat-file ended before it had written all files; search again", argv=("git", "cat-file")
+                        )
                     yield None
                     continue
                 content = output.stdout.read(int(head[2]))

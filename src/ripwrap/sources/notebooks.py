@@ -7,14 +7,14 @@ from typing import Any, cast
 from ripwrap.models import Location
 
 _TEXT_TYPES = ("text/plain", "text/markdown", "text/html", "text/latex")
-"""Types of an output, of which the first that is there is read; others, such as images, are not text."""
+"""Text types of an output, best first. Only the first type that an output has is read; images are never read."""
 
 
 def read_cells(content: bytes) -> Iterator[tuple[Location, str]]:
     """Yield the source of each cell.
 
     Raises:
-        ValueError: It is no notebook.
+        ValueError: The content is not a notebook.
     """
     for location, cell in _cells(content):
         yield location, _joined(cell.get("source", cell.get("input", "")))
@@ -24,7 +24,7 @@ def read_cells_and_outputs(content: bytes) -> Iterator[tuple[Location, str]]:
     """Yield the source of each cell, and after it the text of its outputs.
 
     Raises:
-        ValueError: It is no notebook.
+        ValueError: The content is not a notebook.
     """
     for location, cell in _cells(content):
         yield location, _joined(cell.get("source", cell.get("input", "")))
@@ -37,7 +37,7 @@ def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
     try:
         notebook = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"not the JSON of a notebook: {error}") from None
+        raise ValueError(f"not a notebook: it is not valid JSON: {error}") from None
     if not isinstance(notebook, dict):
         raise ValueError("not a notebook: it is not a JSON object")
     top = cast("dict[str, Any]", notebook)
@@ -55,7 +55,7 @@ def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """Return the text of an output, with a traceback without the escapes of a terminal."""
+    """Return the text of an output. For an error, return its name and value, because a traceback has terminal codes."""
     if "text" in output:
         return _joined(output["text"]).rstrip("\n")
     if "traceback" in output:

@@ -1,7 +1,8 @@
-"""Read documents in a process of its own, with limits of memory and time, because a document may be hostile.
+"""Read documents in a separate process, with limits of memory and time, because a document may be hostile.
 
-The process is started for the first document that is not in the cache, and ends with the search. A document that takes
-too long, too much memory, or makes the reader crash is an error; the next document gets a new process.
+The process is started for the first document that is not in the cache, and ends with the search. If a document takes
+too long, needs too much memory or makes the reader crash, the document becomes an error. The next document gets a new
+process.
 """
 
 import json
@@ -22,10 +23,10 @@ from ripwrap.sources.adapters import Format
 from ripwrap.sources.texts import TextCache
 
 DOCUMENT_SECONDS = 30.0
-"""Seconds for a document, after which its process is killed."""
+"""Maximum number of seconds for a document. After that, the process is killed."""
 
 MAX_TEXT_BYTES = 256 << 20
-"""Maximum size of the text of a document."""
+"""Maximum size in bytes of the text of a document."""
 
 _IDLE_SECONDS = 60.0
 _CODE = "from ripwrap.sources.reading import serve; serve({seconds!r}, {idle!r})"
@@ -41,8 +42,8 @@ class DocumentText:
     """Parts and errors of a document that was read.
 
     Attributes:
-        parts: Its parts, each with its text.
-        errors: Parts that could not be read, each with the reason; `None` stands for the rest of the document.
+        parts: Location and text (UTF-8) of each part.
+        errors: Location of each part that could not be read, with the reason; `None` is the rest of the document.
     """
 
     parts: list[tuple[Location, bytes]]
@@ -58,9 +59,9 @@ class DocumentReader:
         """Set the limits; the process is started when it is needed.
 
         Args:
-            cache: Cache of texts; `None` for none.
-            seconds: Time limit for a document.
-            until: Time of `time.monotonic()` at which reading ends with a `TimeoutError`; `None` for none.
+            cache: Cache of texts; `None` is no cache.
+            seconds: Maximum number of seconds for a document.
+            until: Time of `time.monotonic()` at which reading ends with a `TimeoutError`; `None` is no limit.
         """
         self._cache = cache
         self._seconds = seconds
@@ -72,7 +73,7 @@ class DocumentReader:
         """Return the text of a document.
 
         Raises:
-            DocumentError: It cannot be read.
+            DocumentError: The document cannot be read.
             RipwrapError: The process cannot be started.
             TimeoutError: The search has reached its time limit, or was cancelled.
         """
@@ -124,7 +125,7 @@ def serve(seconds: float, idle: float) -> None:
 
 
 def extract(wanted: Format, content: bytes) -> list[bytes]:
-    """Return the packed text of a document, with the errors that its reader raises."""
+    """Return two byte strings: JSON with the location, size and errors of each part, and the joined texts."""
     head: list[tuple[dict[str, Any], int]] = []
     errors: list[tuple[dict[str, Any] | None, str]] = []
     texts = bytearray()
@@ -144,11 +145,11 @@ def extract(wanted: Format, content: bytes) -> list[bytes]:
 
 
 def _parts(wanted: Format, content: bytes) -> Iterator[tuple[Location, str | Exception]]:
-    """Yield what an adapter yields.
+    """Yield the parts of a document that the adapter of its format yields.
 
     Raises:
-        TypeError: It yields something else.
-        Exception: Whatever it raises.
+        TypeError: The adapter yields a value that is not a pair of a location and a text or an error.
+        Exception: Any error that the adapter raises.
     """
     for part in wanted.load()(content):
         match part:

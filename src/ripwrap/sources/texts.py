@@ -1,4 +1,4 @@
-"""Cache of the texts of documents, by a hash of their content, in a directory of the user."""
+"""Cache of the texts of documents: files in a directory of the user, named by a hash of the document."""
 
 import hashlib
 import os
@@ -10,22 +10,22 @@ from pathlib import Path
 from ripwrap._concurrency import replace_file
 
 _VERSION = "1"
-"""Version of the files; other versions have other names, and are deleted as the oldest ones."""
+"""Version of the file format. The names of the files depend on it, so files of other versions are never read."""
 
 MAX_BYTES = 256 << 20
-"""Size of the cache above which the texts that were not used for the longest time are deleted."""
+"""Maximum size of the cache in bytes. Above it, the least recently used texts are deleted."""
 
 MAX_TEXT_BYTES = MAX_BYTES // 8
-"""Maximum size of a text that is stored."""
+"""Maximum size in bytes of a text that is stored."""
 
 _LEFT_OVER_SECONDS = 3600
-"""Age in seconds of a temporary file that a killed process has left."""
+"""Age in seconds above which a temporary file is deleted, because a killed process has left it."""
 
 _TEMPORARY = "writing-"
 
 
 class TextCache:
-    """Files with texts; a file that cannot be read or written is as one that is not there."""
+    """Cache of texts in files. Errors are ignored: a text that cannot be read or written counts as not stored."""
 
     def __init__(self, folder: Path, max_bytes: int = MAX_BYTES) -> None:
         """Set the directory, which is made when the first text is stored."""
@@ -38,7 +38,7 @@ class TextCache:
         """Return the name for the text of a document.
 
         Args:
-            reader: What reads the document, with its version.
+            reader: Name and version of the adapter that reads the document.
             content: Bytes of the document.
         """
         digest = hashlib.sha256(f"{_VERSION}\0{reader}\0".encode())
@@ -46,7 +46,7 @@ class TextCache:
         return digest.hexdigest()
 
     def get(self, key: str) -> bytes | None:
-        """Return a stored text; `None` if there is none, or if it is damaged."""
+        """Return the text with this key; `None` if no text is stored, or if the stored text is damaged."""
         path = self._folder / key
         try:
             stored = path.read_bytes()
@@ -76,7 +76,7 @@ class TextCache:
             self._has_grown = True
 
     def trim(self) -> None:
-        """Delete the oldest texts if the cache is too large, and what killed processes have left."""
+        """Delete the oldest texts if the cache is too large, and the temporary files of killed processes."""
         if not self._has_grown:
             return
         self._has_grown = False
