@@ -22,7 +22,7 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 Public names are loaded at first use, which takes 0.2 s. `from ripwrap import search` at the top of a module loads them
 before an event loop runs.
 
-General layout: eight layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
+Layout: eight layers. Each layer imports only from the layers below it (`[tool.importlinter]` in pyproject.toml).
 Names with an underscore are private.
 
     cli, frameworks, testing

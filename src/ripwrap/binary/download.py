@@ -31,7 +31,7 @@ MAX_RETRY_PAUSE_SECONDS = 30.0
 """Maximum pause in seconds before another try, even if a server's Retry-After asks for more."""
 
 SILENCE_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
-"""Seconds without any bytes after which a try fails; fewer for connecting."""
+"""Maximum number of seconds to wait for the next bytes (30), and for a connection (10)."""
 
 WATCH_INTERVAL_SECONDS = 0.05
 """Seconds between two checks of the deadline."""
@@ -59,7 +59,7 @@ class Fetcher:
     Attributes:
         mirrors: Base addresses, tried in order; below each there is `{version}/{asset}`, as in GitHub's releases.
         deadline: Time, as `time.monotonic()` gives it, at which the last try ends.
-        progress: Function that is called after every chunk.
+        progress: Function that is called after every chunk with the number of bytes read, and their total or `None`.
         cancelled: Event that another thread sets when the call is cancelled.
         retry_pause: Seconds before the second try; doubled before each further try.
     """
@@ -239,7 +239,7 @@ class Fetcher:
 
 
 def hash_in_sidecar(content: bytes, url: str) -> str:
-    """Return the hash in a `.sha256` file, which Unix tools or CertUtil wrote.
+    """Return the hash in a `.sha256` file, as Unix tools or CertUtil of Windows write it.
 
     CertUtil ends lines with CRLF, and its old versions write spaces into the hash.
 
@@ -312,7 +312,7 @@ def _checksum_error(url: str, expected: str, actual: str, start: bytes) -> Check
     shown = redact(url)
     looks = "" if start.startswith((b"\x1f\x8b", b"PK")) else f"; it is not an archive, it starts with {start!r}"
     return ChecksumMismatchError(
-        f"{shown} is not the released file{looks}: expected SHA-256 {expected}, got {actual}. It was deleted. A "
+        f"{shown} is not the released file{looks}: expected SHA-256 {expected}, got {actual}. The file was deleted. A "
         "proxy or captive portal may have changed it; try another network or RIPWRAP_MIRROR=…",
         url=shown,
         expected=expected,
