@@ -232,7 +232,7 @@ class EditPlan(Model, frozen=True):
 
 
 def _selected(file: FileEdits, select: Callable[[FileEdits, Edit], bool]) -> FileEdits | None:
-    """Return the file with the chosen edits, or None if there are none; hunks keep their lines."""
+    """Return the file with only the chosen edits, or `None` if no edit is chosen; hunks keep all their lines."""
     chosen = ((hunk, tuple(edit for edit in hunk.edits if select(file, edit))) for hunk in file.hunks)
     hunks = tuple(hunk.model_copy(update={"edits": edits}) for hunk, edits in chosen if edits)
     return file.model_copy(update={"hunks": hunks}) if hunks else None

@@ -51,8 +51,8 @@ class Hint:
     Attributes:
         option: Name of an option or argument, as the library spells it; empty if there is none.
         value: Value for `option`; `None` leaves the choice to the caller.
-        kind: Kind of step: 'pass' `option`, with `value`; 'omit' `option`; 'correct' the value that `option` has;
-            'call' `target`, with `option` as its argument; 'install' `target`.
+        kind: Kind of step. 'pass': pass `option` with `value`. 'omit': leave out `option`. 'correct': correct the value
+            of `option`. 'call': call `target` with `option` as its argument. 'install': install `target`.
         target: Function or method to call, or requirement to install with pip.
     """
 

@@ -70,7 +70,7 @@ class Flag:
     """Description of an option's flag, in the option's annotation.
 
     Attributes:
-        help: Noun phrase or imperative of at most 60 characters, without a full stop; it names flags, as rg does.
+        help: Noun phrase or imperative of at most 60 characters, without a full stop; other options are named as flags.
         group: Group of options that lists it in help texts.
         short: Letter of the flag in rg; empty if it has no letter.
         value: Placeholder for the value in help texts, such as `NUM`; empty for `bool` and `Literal` options.

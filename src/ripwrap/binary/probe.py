@@ -115,7 +115,7 @@ def format_version(version: tuple[int, ...]) -> str:
 
 
 def _ask_version(path: str, flag: str) -> str:
-    """Return rg's output for a flag; it is cached until the file changes."""
+    """Return rg's output for a flag; the output is cached until the file of rg changes."""
     try:
         state = os.stat(path)
     except OSError as error:

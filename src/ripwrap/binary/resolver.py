@@ -300,6 +300,7 @@ def _offline_instructions() -> str:
         return str(error)
     asset = asset_name(version, target)
     return (
-        f"or download {BASE_URL}/{version}/{asset}\n(SHA-256 {PINS.get((version, target), 'unknown')}) on another machine, put "
-        f"it at /DIR/{version}/{asset}\nand set RIPWRAP_MIRROR=file:///DIR"
+        f"or download {BASE_URL}/{version}/{asset}\n"
+        f"(SHA-256 {PINS.get((version, target), 'unknown')}) on another machine, put it at /DIR/{version}/{asset}\n"
+        "and set RIPWRAP_MIRROR=file:///DIR"
     )

@@ -80,7 +80,7 @@ class RipwrapBackend(BackendProtocol):
     Attributes:
         workspace: Workspace that reads and searches.
         virtual: True if `/` is the root of the workspace.
-        hidden: True if `grep()` also searches hidden files when no glob asks for them.
+        hidden: True if `grep()` searches hidden files also without a `glob`; with one, it always does.
     """
 
     def __init__(self, workspace: sync.Workspace, *, virtual: bool = True, hidden: bool = False) -> None:
@@ -90,7 +90,7 @@ class RipwrapBackend(BackendProtocol):
             workspace: Workspace that reads and searches.
             virtual: Use `/` for the root of the workspace. If False, use paths of the system, for example for an agent
                 that also has a shell.
-            hidden: Search hidden files in `grep()`, too.
+            hidden: Search hidden files also in a `grep()` without a `glob`.
 
         Raises:
             ValueError: `virtual` is True, and the workspace has several roots.

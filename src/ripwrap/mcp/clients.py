@@ -83,7 +83,7 @@ class Client:
         has_index: True if the workspace has an index.
         has_anchors: True if the workspace has anchors.
         may_write: True if the workspace has the tool that changes files.
-        sends_texts: True if the index sends texts to another machine, or if ripwrap cannot tell.
+        sends_texts: True if the index sends texts to another machine, or if ripwrap does not know.
     """
 
     def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
