@@ -273,8 +273,8 @@ class CapturedMatch(Match, frozen=True):
     """Match with its groups, as `search(captures=True)` yields it.
 
     A group that matched empty text is `""`; a group that took no part in the match is `None`. rg's output is the same
-    for both, so ripwrap decides by the syntax of the pattern. If the group can match empty text, and is optional by an
-    alternation or a lazy operator, as in `b|(a*)`, ripwrap cannot decide; the group is then `None`.
+    for both, so ripwrap decides by the syntax of the pattern. If the group is in a part that can match empty text and
+    is optional by an alternation or a lazy operator, as in `b|(a*)`, ripwrap cannot decide; the group is then `None`.
 
     Attributes:
         captures: Groups of each submatch.

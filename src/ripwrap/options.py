@@ -158,7 +158,9 @@ class SearchOptions(FileOptions, total=False):
     invert_match: Annotated[bool, Flag("Find lines that do not match", "pattern", short="v")]
     multiline: Annotated[bool, Flag("Let a match span several lines", "pattern", short="U")]
     multiline_dotall: Annotated[bool, Flag("With --multiline, let . match line ends", "pattern")]
-    stop_on_nonmatch: Annotated[bool, Flag("After a match, stop at the first line without one", "output", since=(14,))]
+    stop_on_nonmatch: Annotated[
+        bool, Flag("In a file, stop at the first non-match after a match", "output", since=(14,))
+    ]
     pcre2: Annotated[bool, Flag("Use PCRE2, for look-around and backreferences", "engine", short="P")]
     engine: Annotated[Engine, Flag("Regex engine; auto takes PCRE2 where it is needed", "engine")]
     no_unicode: Annotated[bool, Flag(r"Use ASCII, not Unicode, for `\w`, `\d`, `.` and case", "engine")]

@@ -1484,7 +1484,8 @@ def resolve(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
     Raises:
-        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists what to do.
+        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
+            to do.
         BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
         TimeoutError: The call took more than `timeout` seconds.
     """

@@ -52,7 +52,8 @@ async def resolve(rg: Rg = None) -> RgBinary:
         rg: A path, or a bare name to find in PATH; `None` looks everywhere.
 
     Raises:
-        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists what to do.
+        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
+            to do.
         BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
     """
     if found := _remembered(rg):
@@ -68,7 +69,8 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
         timeout: Seconds for an installation; `None` is two minutes.
 
     Raises:
-        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists what to do.
+        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
+            to do.
         BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
     """
     if found := _remembered(rg):

@@ -136,9 +136,7 @@ app["--help"].sort_key = 1
 app.command(
     "ripwrap.cli.index:index", name="index", help="Keep an index of a directory, and search with it.", sort_key=6
 )
-app.command(
-    "ripwrap.cli.scan:scan", name="scan", help="Search for matches of rules in a file, e.g. secrets.", sort_key=6
-)
+app.command("ripwrap.cli.scan:scan", name="scan", help="Search for texts that match rules, e.g. secrets.", sort_key=6)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -453,7 +451,7 @@ def why(file: str, /, *paths: str, run: RunOptions = RunOptions(), **options: Un
         "ripwrap replace 'old_(\\w+)' 'new_$1' src        # show a diff, write nothing",
         "ripwrap replace 'old_(\\w+)' 'new_$1' src --apply",
         "ripwrap replace -F 'a[0]' 'a.first' --interactive",
-        "ripwrap replace --undo                         # undo the last one here",
+        "ripwrap replace --undo                         # undo the last replacement",
         after=REPLACE_EXIT_CODES,
     ),
 )
@@ -615,7 +613,7 @@ def mcp(
     Parameters
     ----------
     root
-        Directory to search; may be repeated [default: client's]
+        Directory to search; may be repeated [default: the client's]
     http
         Serve HTTP at http://HOST:PORT/mcp instead of stdio
     host

@@ -64,7 +64,7 @@ def run_scan(
     rg: RgPath = None,
     **options: Unpack[SearchOptions],
 ) -> int:
-    """Search for matches of the rules in a file, e.g. for secrets.
+    """Search for texts that match rules, e.g. secrets.
 
     Parameters
     ----------

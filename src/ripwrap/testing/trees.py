@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 def tree(files: Mapping[str, str | bytes]) -> Generator[Path]:
     r"""Write files into a temporary directory, and remove the directory at the end of the block.
 
-    The directory is not in a repository, so only ignore files in `files` apply to a search.
+    No directory above it has a repository or an ignore file that affects a search.
 
     ```python
     from ripwrap import sync, testing
