@@ -82,8 +82,8 @@ def warn_deprecated(message: str) -> None:
 async def in_thread(call: Callable[[], T]) -> T:
     """Run a call in a worker thread.
 
-    If the task is cancelled, the task sets the `CANCELLED` event of the thread. It then waits only for the thread's
-    child process, not for the thread.
+    If the task is cancelled, the task sets the `CANCELLED` event of the thread. The task then waits only for
+    the thread's child process, not for the thread.
 
     At most `MAX_THREADS` calls run at a time. A later call can then use results that an earlier call has cached.
     """

@@ -77,7 +77,7 @@ def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
 def _open_below(folder: str, name: str, rest: str, folder_flags: int) -> int:
     """Open a file below a root without following links below the root."""
     # O_NOFOLLOW applies only to the last part of a path, so each directory is opened separately, relative to the
-    # directory above (openat(2), "Rationale for openat()"). If a directory is replaced by a link, it is not entered.
+    # directory above (openat(2), "Rationale for openat()"). If a link replaces a directory, it is not followed.
     start = os.path.join(folder, name)
     parts = [part for part in rest.split(os.sep) if part not in ("", os.curdir)]
     if not parts:

@@ -30,8 +30,8 @@ GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _MANY_FILES = 16
 """Maximum number of files to call `fsync()` for. For more files, one `sync()` of all file systems is faster.
 
-On ext4, `sync()` of 1,000 files takes 0.05 to 0.6 seconds, `fsync()` of each file takes 5, and `fsync()` in several
-threads takes even longer.
+On ext4, `sync()` of 1,000 files takes 0.05 to 0.6 seconds. `fsync()` of each file takes 5 seconds, and even longer in
+several threads.
 """
 
 _OPTIONAL_ATTRIBUTES = ("security.", "trusted.")

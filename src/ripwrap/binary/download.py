@@ -2,7 +2,7 @@
 
 The calls block; the async side runs them in a worker thread. httpx reads the settings for proxies and CA bundles
 (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`). A file is hashed while it is read, and is not used before
-its hash is verified. Credentials in an address are sent only to the host in it, and are never shown.
+its hash is verified. Credentials in an address are sent only to the host in that address, and are never shown.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ class Fetcher:
     """Mirrors and limits of a download.
 
     Attributes:
-        mirrors: Base addresses, tried in order; below each there is `{version}/{asset}`, as in GitHub's releases.
+        mirrors: Base addresses, tried in order; each has `{version}/{asset}` below it, as in GitHub's releases.
         deadline: Time, as `time.monotonic()` gives it, at which the last try ends.
         progress: Function that is called after every chunk with the number of bytes read, and their total or `None`.
         cancelled: Event that another thread sets when the call is cancelled.
@@ -107,7 +107,7 @@ class Fetcher:
         return self._from_any_mirror(path, attempt)
 
     def published_sha256(self, path: str) -> str:
-        """Return the hash in upstream's `.sha256` file for a file; used only if the file has no pinned hash.
+        """Return the hash in ripgrep's `.sha256` file for a file; used only if the file has no pinned hash.
 
         Raises:
             DownloadFailedError: The download failed, or the `.sha256` file does not have exactly one hash.

@@ -62,7 +62,7 @@ class NearOptions:
             negative=(),
             metavar="PATTERN",
             show_default=False,
-            help="Only lines near a match of PATTERN; may be repeated",
+            help="Only lines near a match of this pattern; may be repeated",
         ),
     ] = ()
     within: Annotated[

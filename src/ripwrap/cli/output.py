@@ -150,7 +150,7 @@ def print_reason(reason: Reason) -> None:
 
 
 def print_coverage(coverage: Coverage, *, as_json: bool) -> None:
-    """Print to stderr the number of searched files and an example for each reason to skip files, or a line of JSON."""
+    """Print to stderr how many files were searched, and one skipped file for each reason; or print JSON to stdout."""
     if as_json:
         print_json(coverage)
         return
