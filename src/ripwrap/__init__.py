@@ -19,10 +19,10 @@ shop/cart.py 5 # TODO: taxes
 shop/till.py 1 def pay(amount):  # TODO: cards
 ```
 
-Public names are loaded at first use, which takes 0.2 s. `from ripwrap import search` at the top of a module loads them
-before an event loop runs.
+Public names are loaded at first use, which takes 0.2 s. To load a name before an event loop runs, import it at the top
+of a module: `from ripwrap import search`.
 
-General layout: eight layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
+Layout: eight layers. Each layer imports only from the layers below it (`[tool.importlinter]` in pyproject.toml).
 Names with an underscore are private.
 
     cli, frameworks, testing

@@ -1,4 +1,4 @@
-"""`python -m ripwrap` and the `ripwrap` command."""
+"""Entry point of `python -m ripwrap` and of the command `ripwrap`."""
 
 import atexit
 import os
@@ -10,10 +10,10 @@ from types import FrameType
 from typing import NoReturn
 
 EXIT_INTERRUPTED = 130
-"""Exit code after Ctrl-C, as a shell reports it: 128 and the number of SIGINT."""
+"""Exit code after Ctrl-C, as a shell reports it: 128 plus the number of SIGINT."""
 
 THREAD_GRACE = 1.0
-"""Seconds for each thread to end after Ctrl-C."""
+"""Maximum number of seconds to wait for each thread to end after Ctrl-C."""
 
 SHOW_CURSOR = b"\x1b[?25h"
 """Escape sequence that shows the cursor, which a progress bar hides."""
@@ -31,7 +31,7 @@ def main() -> None:
                 raise
             print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
             sys.exit(2)
-    except KeyboardInterrupt:  # Ctrl-C while modules are imported, or a second one while the command ends
+    except KeyboardInterrupt:  # Ctrl-C during imports, or a second Ctrl-C while the command ends
         _end()
     except SystemExit as end:
         if end.code != EXIT_INTERRUPTED:
@@ -49,13 +49,14 @@ def _end() -> NoReturn:
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join(THREAD_GRACE)
-    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - they kill every rg that still runs
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - these functions kill every running rg
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(EXIT_INTERRUPTED)
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
+    """End the process at once, after a second Ctrl-C."""
     if os.isatty(2):
         os.write(2, SHOW_CURSOR)
     os._exit(EXIT_INTERRUPTED)

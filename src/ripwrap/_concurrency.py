@@ -1,4 +1,4 @@
-"""Run blocking work in a worker thread that is told if its task is cancelled; wait for locks and for files in use."""
+"""Run blocking work in worker threads that can be cancelled; hold locks; replace files, even while they are in use."""
 
 import inspect
 import itertools
@@ -23,7 +23,9 @@ T = TypeVar("T")
 
 
 class Cancellation(threading.Event):
-    """Event that tells a worker thread to end its work; it is set when the task that waits for the thread is cancelled.
+    """Event that tells a worker thread to end its work.
+
+    The event is set when the task that waits for the thread is cancelled.
 
     Attributes:
         has_child: True while the thread is in a `child()` block.
@@ -38,7 +40,7 @@ class Cancellation(threading.Event):
         Raises:
             TimeoutError: The task is already cancelled.
         """
-        self.has_child = True  # set it before the check: a task that sets the event after the check then sees the child
+        self.has_child = True  # before the check, so that a task that sets the event after the check sees the child
         try:
             if self.is_set():
                 raise TimeoutError("the call was cancelled")
@@ -67,8 +69,9 @@ _LIMITER: "RunVar[anyio.CapacityLimiter]" = RunVar("ripwrap_threads")
 def warn_deprecated(message: str) -> None:
     """Warn of a deprecated name. The warning points at the nearest caller that is not in ripwrap or in the event loop.
 
-    A coroutine that `asyncio.run()` runs is called by frames of asyncio. Python shows a `DeprecationWarning` only if it
-    points at `__main__` or at a test (https://docs.python.org/3/library/warnings.html#default-warning-filter).
+    A coroutine that `asyncio.run()` runs is called by frames of asyncio, which are skipped. Python shows a
+    `DeprecationWarning` only if it points at `__main__` or at a test
+    (https://docs.python.org/3/library/warnings.html#default-warning-filter).
     """
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _LOOP_PACKAGES:
@@ -79,8 +82,8 @@ def warn_deprecated(message: str) -> None:
 async def in_thread(call: Callable[[], T]) -> T:
     """Run a call in a worker thread.
 
-    If the task is cancelled, the task sets the `CANCELLED` event of the thread. It then waits only for the thread's
-    child process, not for the thread.
+    If the task is cancelled, the task sets the `CANCELLED` event of the thread. The task then waits only for
+    the thread's child process, not for the thread.
 
     At most `MAX_THREADS` calls run at a time. A later call can then use results that an earlier call has cached.
     """
@@ -118,7 +121,7 @@ async def in_thread_to_end(call: Callable[[], T]) -> T:
         CANCELLED.set(cancelled)  # in the thread's own context
         try:
             outcome.append(call())
-        except BaseException as error:  # noqa: BLE001 - raised below, without the group of the task group
+        except BaseException as error:  # noqa: BLE001 - raised below, outside of the task group's exception group
             errors.append(error)
 
     async def shielded(ended: anyio.Event) -> None:
@@ -156,7 +159,7 @@ class Lock(Protocol):
     """A lock for threads (`threading.Lock`) or for processes (`ProcessLock`)."""
 
     def acquire(self, *, timeout: float) -> bool:
-        """Return whether the lock was taken within `timeout` seconds."""
+        """Take the lock, and return True; return False if this takes more than `timeout` seconds."""
         ...
 
     def release(self) -> None:
@@ -171,7 +174,7 @@ class ProcessLock:
         """Set the lock's file, which is created when the lock is first acquired.
 
         Args:
-            path: The file.
+            path: File of the lock.
             if_writable: If the lock's file cannot be written, act as if the lock was acquired. In that case, the files
                 that the lock protects cannot be written either.
         """
@@ -181,7 +184,7 @@ class ProcessLock:
         self._if_writable = if_writable
 
     def acquire(self, *, timeout: float) -> bool:
-        """Return whether the lock was taken within `timeout` seconds.
+        """Take the lock, and return True; return False if this takes more than `timeout` seconds.
 
         Raises:
             OSError: The file of the lock cannot be written.
@@ -219,10 +222,10 @@ async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
 
     Args:
         lock: The lock.
-        wait: Wait for the lock if it is held elsewhere.
+        wait: Wait while another task, thread or process holds the lock.
 
     Yields:
-        True if the lock is held. It can be False only if `wait` is False.
+        True if the lock was taken; False if it was not free and `wait` is False.
     """
     while not (held := lock.acquire(timeout=0)) and wait:  # noqa: ASYNC110 - other processes set no event
         await anyio.sleep(LOCK_POLL_INTERVAL)
@@ -236,7 +239,7 @@ async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
 def replace_file(
     source: Path, target: Path, *, windows: bool = IS_WINDOWS, replace: Callable[[Path, Path], object] = os.replace
 ) -> None:
-    """Rename a file or directory, replacing a file of that name; on Windows, retry for ten seconds.
+    """Rename a file or directory, and replace an existing file `target`; on Windows, retry for ten seconds.
 
     On Windows, a rename fails while a virus scanner has the new file open, or another process has the old file open.
 

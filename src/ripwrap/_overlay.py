@@ -26,7 +26,10 @@ class Overlay:
     texts: Mapping[str, bytes | None]
 
     def exists(self, path: str) -> bool | None:
-        """Return whether an absolute path exists in the overlay; `None` if only the disk decides that."""
+        """Return True if the overlay has a text for an absolute path or below it, and False if it deletes the file.
+
+        `None` means that the overlay does not mention the path.
+        """
         real = os.path.realpath(path)
         if real in self.texts:
             return self.texts[real] is not None
@@ -34,7 +37,7 @@ class Overlay:
         return any(one.startswith(inside) and text is not None for one, text in self.texts.items()) or None
 
     def is_file(self, path: str) -> bool:
-        """Return whether an absolute path leads to a file with a text in the overlay."""
+        """Return True if an absolute path leads to a file with a text in the overlay."""
         return self.texts.get(os.path.realpath(path)) is not None
 
     def open(self, path: str) -> int | None:
@@ -82,12 +85,14 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     In the `with` block, results are as if the texts had been written to the disk: new files are found, and globs, file
     types, ignore files and `hidden` apply to them. This holds for `search()`, `search_messages()`, `grep()`, `files()`,
     `tree()`, `expand()`, the counts, and the tools of `Workspace` that use them. If a link leads to a file with a text,
-    the text is searched under the path of the link, too. `rank()`, `coverage()`, `why()`, `replace()`, `scan()`,
-    indexes, `Repositories`, other hosts and searches inside of files raise a `ValueError` in the block. Searches in a
-    revision of git are not affected.
+    the text is searched under the path of the link, too. Searches in a revision of git are not affected.
+
+    In the block, these raise a `ValueError`: `rank()`, `coverage()`, `why()`, `replace()`, `scan()`, indexes,
+    `Repositories`, searches on another host (`on`) and searches inside of files (`inside`).
 
     The overlay applies to the current task (or thread) and to tasks that are started in the block. A generator uses the
-    overlay that was active when it was called. Blocks may be nested; for a file in both, the inner text is used.
+    overlay that was active when its function was called. Blocks may be nested; if both have a text for a file, the text
+    of the inner block is used.
 
     ```python
     import ripwrap
@@ -111,7 +116,7 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
         cwd: Directory that relative paths start from.
 
     Raises:
-        ValueError: Two paths lead to the same file, a path is below another path, or `None` is given for a link.
+        ValueError: Two paths lead to the same file, a path is below the path of a file, or `None` is given for a link.
         IsADirectoryError: A path is a directory.
         NotADirectoryError: A path is below a file.
         TypeError: `texts` is not a mapping, or a path or text has a wrong type.
@@ -150,13 +155,13 @@ def _real_texts(texts: Mapping[P, str | bytes | None], cwd: str) -> Generator[tu
                 f"got a key of type {type(path).__name__} and a value of type {type(text).__name__}"
             )
         if not name or "\0" in name:
-            raise ValueError(f"a path of the overlay is empty or has a NUL: {name!r}")
+            raise ValueError(f"a path of the overlay must not be empty or have a NUL byte, got {name!r}")
         full = os.path.join(cwd, name)
         real = os.path.realpath(full)
         if os.path.isdir(real):
             raise IsADirectoryError(errno.EISDIR, "a path of the overlay is a directory; pass the path of a file", name)
         if text is None and os.path.islink(full):
-            raise ValueError(f"an overlay cannot delete the link {shown(name)}; pass the path of the file behind it")
+            raise ValueError(f"an overlay cannot delete the link {shown(name)}; pass the path that it leads to")
         above = os.path.dirname(real)
         while not os.path.lexists(above):
             above = os.path.dirname(above)

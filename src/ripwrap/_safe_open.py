@@ -37,8 +37,8 @@ def open_regular_file(
         folder: Directory that rg ran in.
         path: Path of the file, as rg printed it.
         follow: True if rg followed links.
-        roots: Paths that rg was told to search. Links in these paths are always followed, as by rg.
-        folder_flags: Flags for opening a directory of the path; a parameter because macOS has no `O_PATH`.
+        roots: Paths that rg was asked to search. Links in these paths are always followed, because rg follows them.
+        folder_flags: Flags for opening a directory of the path. Tests pass the flags of macOS, which has no `O_PATH`.
 
     Raises:
         FileNotFoundError: The file is gone, or is no longer a regular file.
@@ -66,7 +66,7 @@ def open_regular_file(
 
 
 def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
-    """Split a path into its root and the rest."""
+    """Split a path into its root (one of `roots`, or `.`) and the rest of the path."""
     if path in roots:
         return path, ""
     above = [name for name in roots if path.startswith(f"{name.rstrip(os.sep)}{os.sep}")]
@@ -77,7 +77,7 @@ def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
 def _open_below(folder: str, name: str, rest: str, folder_flags: int) -> int:
     """Open a file below a root without following links below the root."""
     # O_NOFOLLOW applies only to the last part of a path, so each directory is opened separately, relative to the
-    # directory above (openat(2), "Rationale for openat()"). If a directory is replaced by a link, it is not entered.
+    # directory above (openat(2), "Rationale for openat()"). If a link replaces a directory, it is not followed.
     start = os.path.join(folder, name)
     parts = [part for part in rest.split(os.sep) if part not in ("", os.curdir)]
     if not parts:

@@ -1,8 +1,8 @@
-"""Read and replace files, each in one step: a reader sees the old or the new content, and never a part of one.
+"""Read and replace files. Other programs see the old or the new content of a replaced file, and never a part of it.
 
-A new content is written to a temporary file beside its target and renamed. On POSIX, the directory of the target is
-opened without following links (`openat`), so that a link that another program puts in place of a directory does not
-lead the write elsewhere. Paths must be real paths.
+New content is written to a temporary file in the directory of the target, which is then renamed. On POSIX, this
+directory is opened without following links (`openat`). So if another program puts a link in place of a directory,
+nothing is written to the directory that the link leads to. Paths must be real paths.
 """
 
 import errno
@@ -25,14 +25,17 @@ _FOLDER: int = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0
 _HAS_DIR_FD = bool(_NO_FOLLOW) and {os.open, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
 
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-"""Errors for a file that is gone, or that a link has replaced, as a directory of its path may be."""
+"""Error numbers for a file that is gone, and for a link in place of the file or of a directory in its path."""
 
 _MANY_FILES = 16
-"""Number of files from which one `sync()` of all file systems is faster than an `fsync()` of each: on ext4, 1,000 files
-take 0.05 to 0.6 seconds in place of 5, and `fsync()` in several threads takes longer still."""
+"""Maximum number of files to call `fsync()` for. For more files, one `sync()` of all file systems is faster.
+
+On ext4, `sync()` of 1,000 files takes 0.05 to 0.6 seconds. `fsync()` of each file takes 5 seconds, and even longer in
+several threads.
+"""
 
 _OPTIONAL_ATTRIBUTES = ("security.", "trusted.")
-"""Extended attributes that only a privileged process can set; those that cannot be set are left out."""
+"""Prefixes of extended attributes that only a privileged process can set; other processes leave them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class FileState:
     attributes: tuple[tuple[str, bytes], ...] = ()
 
     def is_same_file(self, other: os.stat_result) -> bool:
-        """Return whether nothing has been written to the file since, and no other file is in its place."""
+        """Return True if `other` is the status of the same file, and nothing was written to the file in between."""
         mine = self.status
         return (mine.st_dev, mine.st_ino, mine.st_size, mine.st_mtime_ns) == (
             other.st_dev,
@@ -59,7 +62,7 @@ class FileState:
 
 
 class Disk:
-    """Operations on files by real path. Tests override `step()` to fail or to stop before one of them."""
+    """Operations on files by real path. Tests override `step()` to fail or to stop before an operation."""
 
     def step(self, name: str, path: str) -> None:
         """Do nothing. A subclass may stop the process or raise here, before each operation.
@@ -81,7 +84,7 @@ class Disk:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
                     raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)
-                with open(descriptor, "rb", closefd=False) as file:  # it refuses a directory with another error
+                with open(descriptor, "rb", closefd=False) as file:  # raises another error for a directory
                     return file.read(), FileState(status, _attributes(descriptor))
             finally:
                 os.close(descriptor)
@@ -90,7 +93,7 @@ class Disk:
         """Write a new file into the directory of `path`, with the mode, owner and attributes of another file.
 
         Raises:
-            OSError: It cannot be written, or cannot have this owner.
+            OSError: The file cannot be written, or cannot get this owner.
         """
         self.step("write", path)
         with _opened_folder(path) as (_, folder):
@@ -105,14 +108,14 @@ class Disk:
         """Rename the file `name` in the directory of `path` to `path`.
 
         Args:
-            path: Path of a file.
+            path: Path of the file to replace.
             name: Name of the new file.
             state: Metadata of the file in `path` when it was read.
-            times: Times of access and modification that it gets, in nanoseconds; `None` leaves those of the writing.
+            times: Access and modification time to set on the new file, in nanoseconds; `None` sets none.
 
         Raises:
-            InterruptedError: The file in `path` is not the one that was read.
-            OSError: It cannot be renamed.
+            InterruptedError: The file in `path` has changed since it was read.
+            OSError: The file cannot be renamed.
         """
         self.step("replace", path)
         with _opened_folder(path) as (own, folder):
@@ -143,7 +146,7 @@ class Disk:
         _sync([*paths])
 
     def sync_folders(self, paths: Iterable[str]) -> None:
-        """Wait until the directories of paths are on the disk; Windows cannot sync a directory."""
+        """Wait until the directories of files are on the disk; do nothing on Windows, which cannot sync a directory."""
         self.step("sync", "")
         if not IS_WINDOWS:
             _sync(sorted({os.path.dirname(path) for path in paths}))
@@ -164,9 +167,9 @@ def _sync(paths: list[str]) -> None:
 
 @contextmanager
 def _opened_folder(path: str) -> Generator[tuple[str, int | None]]:
-    """Open the directory of a real path without following links, and yield the name in it and the descriptor.
+    """Open the directory of a real path without following links; yield the file's name and the directory's descriptor.
 
-    On a system without `openat` (Windows) yield the whole path and `None`.
+    On a system without `openat` (Windows), yield the whole path and `None`.
     """
     if not _HAS_DIR_FD:
         yield path, None
@@ -180,7 +183,7 @@ def _opened_folder(path: str) -> Generator[tuple[str, int | None]]:
             here = below
         yield parts[-1], here
     except OSError as error:
-        if error.errno is not None:  # name the whole path; a full disk names none
+        if error.errno is not None:  # name the whole path: the error names a part, or nothing if the disk is full
             error.filename = path
             if error.filename2 is not None:
                 error.filename2 = path
@@ -207,9 +210,9 @@ def _attributes(descriptor: int) -> tuple[tuple[str, bytes], ...]:
     """Return the extended attributes of a file."""
     found: list[tuple[str, bytes]] = []
     if sys.platform == "linux":
-        with suppress(OSError):  # the file system has none
+        with suppress(OSError):  # the file system has no extended attributes
             for name in os.listxattr(descriptor):
-                with suppress(OSError):  # a privileged name
+                with suppress(OSError):  # only a privileged process may read it
                     found.append((name, os.getxattr(descriptor, name)))
     return tuple(found)
 
@@ -224,7 +227,7 @@ def _set_attribute(descriptor: int, name: str, value: bytes) -> None:
 
 
 def _replace_by_path(source: str, target: str, state: FileState) -> None:
-    """Rename on a system without `openat`. Windows does not replace a read-only file."""
+    """Rename a file on a system without `openat`; make a read-only target writable first, because of Windows."""
     mode = stat.S_IMODE(state.status.st_mode)
     read_only = not mode & stat.S_IWRITE
     if read_only:

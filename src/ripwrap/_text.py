@@ -2,7 +2,8 @@
 
 rg writes a text as `{"text": …}`, or as `{"bytes": base64}` if it is not UTF-8 (rg-facts 13). The annotations `Text`
 and `FsPath` accept a string or a `{"bytes": …}` object. In JSON, they write the string, or the object if the string
-would lose bytes. They are needed because Pydantic's own string type refuses the surrogates of `os.fsdecode` (PEP 383).
+would lose bytes. Pydantic's own string type cannot be used, because it refuses the surrogates of `os.fsdecode`
+(PEP 383).
 """
 
 import base64
@@ -67,7 +68,7 @@ def raw_bytes(text: str) -> bytes:
 
 
 def text_of(raw: bytes) -> str:
-    """Return the text of bytes. This is the inverse of `raw_bytes()`."""
+    """Decode bytes as UTF-8; if they are not UTF-8, return a `LossyText`. This is the inverse of `raw_bytes()`."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -121,7 +122,7 @@ class _TextOrBytes:
         from_envelope = core_schema.no_info_after_validator_function(self._read, envelope)
         written = core_schema.union_schema([core_schema.str_schema(), envelope])
         return core_schema.json_or_python_schema(
-            # The schemas are tried from left to right: rg nearly always writes a string, which the first one accepts.
+            # The schemas are tried from left to right. rg nearly always writes a string, which the first one accepts.
             core_schema.union_schema([core_schema.str_schema(strict=True), from_envelope], mode="left_to_right"),
             # `is_instance`, because Pydantic's own string schema refuses lone surrogates and copies subclasses.
             core_schema.union_schema([core_schema.is_instance_schema(str), from_envelope], mode="left_to_right"),
@@ -160,7 +161,7 @@ def nothing_found(noun: str, within: float | None) -> str:
 
     Args:
         noun: Noun in the plural.
-        within: Time limit in seconds if it was reached, so that there may be more to find; None if it was not.
+        within: Time limit in seconds, if it ended the search; None if the search is complete.
     """
     return f"No {noun} found" + ("" if within is None else f" within {in_seconds(within)}")
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import PureWindowsPath
 
 IS_WINDOWS = os.name == "nt"
-"""True on Windows. Functions with other rules on Windows have it as the default of a parameter, which tests set."""
+"""True on Windows. It is the default of parameters, so that tests can call a function as on Windows."""
 
-# These names are devices and not files. `C:name` and `name:stream` are not files of that name in a directory either.
-# Spaces before an extension are ignored: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+# These names, also with an extension, are devices and not files. Spaces before the extension are ignored:
+# https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 _DEVICE_NAME = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3]) *(?:\..*)?",
     re.IGNORECASE,
@@ -34,7 +34,7 @@ _EXIT_REASONS = {
         "a DLL that it needs is missing, most likely VCRUNTIME140.dll: install the Microsoft Visual C++ "
         "Redistributable, or use the rg of `ripwrap install`, which needs no DLL"
     ),
-    0xC000007B: "it, or a DLL that it needs, is for another processor",
+    0xC000007B: "the program, or a DLL that it needs, is for another processor",
 }
 """Reasons for the exit codes (NTSTATUS) of a program that Windows could not load."""
 
@@ -49,7 +49,7 @@ def is_batch_file(path: str) -> bool:
 
 
 def path_entries(path: str) -> list[str]:
-    """Return the directories in a PATH of Windows. In it, a directory name with a semicolon is in quotes."""
+    """Return the directories in a PATH of Windows, which has quotes around a directory name with a semicolon."""
     return [entry.replace('"', "") for entry in re.findall(r'(?:[^;"]|"[^"]*(?:"|$))+', path)]
 
 
@@ -64,10 +64,11 @@ def explain_exit(returncode: int) -> str:
 
 
 def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
-    r"""Return True if a path names a device, or a file on another computer outside of `roots`; only its text is read.
+    r"""Return True if a path names a device, or a file on another computer outside of `roots`.
 
+    The function reads only the text of the path, and does not touch the file system.
     When any function opens or checks `\\host\share`, Windows sends the user's credentials to that host. So call this
-    function before a path is used.
+    function before any function uses the path.
     """
     if _DEVICE_PATH.match(path):
         return True

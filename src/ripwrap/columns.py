@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Matches as columns: lists of equal length, in which one position is one match.
+    """Matches as columns: lists of equal length, which have the values of one match at the same position.
 
     `len()` is the number of matches. `to_arrow()`, `to_pandas()` and `to_polars()` return a table with these columns.
 
@@ -45,13 +45,13 @@ class Columns:
         return len(self.path)
 
     def __getitem__(self, rows: slice) -> "Columns":
-        """Return some of the rows, as a slice of a list has them."""
+        """Return the matches at the positions of a slice."""
         return Columns(*(getattr(self, name)[rows] for name in _NAMES))
 
     def to_arrow(self) -> "pa.Table":
-        """Return an Arrow table; `spans` is a list of pairs in each row, and bytes that are not UTF-8 are U+FFFD.
+        """Return an Arrow table; needs the extra `frames`.
 
-        It needs the extra `frames`.
+        `spans` is a list of pairs in each row. Bytes that are not UTF-8 become U+FFFD.
         """
         pyarrow = _imported("pyarrow", "ripwrap[frames]")
         numbers, text = pyarrow.int64(), pyarrow.string()
@@ -61,7 +61,7 @@ class Columns:
         return table
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return a data frame of pandas, which must be installed; bytes that are not UTF-8 are U+FFFD."""
+        """Return a pandas data frame; needs the package pandas. Bytes that are not UTF-8 become U+FFFD."""
         pandas = _imported("pandas")
         path, line_number, absolute_offset, text, spans = self._printable()
         frame: pd.DataFrame = pandas.DataFrame(
@@ -76,7 +76,7 @@ class Columns:
         return frame
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return a data frame of polars, which must be installed; bytes that are not UTF-8 are U+FFFD."""
+        """Return a polars data frame; needs the package polars. Bytes that are not UTF-8 become U+FFFD."""
         polars = _imported("polars")
         spans = polars.List(polars.Array(polars.Int64, 2))
         kinds = (polars.String, polars.Int64, polars.Int64, polars.String, spans)
@@ -85,7 +85,7 @@ class Columns:
         return frame
 
     def _printable(self) -> tuple[list[Any], ...]:
-        """Return the columns; a path that is not UTF-8 has U+FFFD in place of surrogates, which no table can have."""
+        """Return the columns, with U+FFFD in place of surrogates in paths, because tables cannot store surrogates."""
         paths = {path: path if path.isascii() else shown(path) for path in set(self.path)}
         return [paths[path] for path in self.path], self.line_number, self.absolute_offset, self.text, self.spans
 
@@ -104,7 +104,7 @@ def _imported(name: str, package: str | None = None) -> Any:
     """Import an optional package.
 
     Raises:
-        ImportError: It is not installed.
+        ImportError: The package is not installed.
     """
     from importlib import import_module
 

@@ -1,7 +1,7 @@
 """Models of changes to files: edits, the plan of a replacement, and the result of applying it.
 
-A plan does not depend on the way in which its edits were found. It has all lines that it shows, so that showing it
-reads no file.
+A plan does not depend on the way in which its edits were found. It contains all lines that it shows, so no file is read
+to show a plan.
 """
 
 from collections import deque
@@ -21,11 +21,11 @@ class Edit(NamedTuple):
     """Replacement of a part of a file.
 
     Attributes:
-        start: Offset of the part in the file, in bytes.
-        end: Offset of the byte after it.
-        at: Offset of the part in `Hunk.lines`, in bytes.
+        start: Offset of the part's first byte in the file, in bytes.
+        end: Offset of the byte after the part.
+        at: Offset of the part's first byte in `Hunk.lines`, in bytes.
         before: Text of the part.
-        after: Text that takes its place.
+        after: Text that replaces the part.
     """
 
     start: int
@@ -49,13 +49,13 @@ class Hunk(Model, frozen=True):
     edits: tuple[Edit, ...]
 
     def messages(self, path: str = "") -> Iterator[Match | Context]:
-        """Yield the lines as a search with replacements does: lines with edits as `Match`, others as `Context`."""
+        """Yield each line with edits as a `Match`, whose submatches have replacements, and other lines as `Context`."""
         raw, number, done = raw_bytes(self.lines), self.line_number, 0
         waiting = deque(self.edits)
         while done < len(raw) or waiting:
             end = _line_end(raw, done)
             edits: list[Edit] = []
-            # An edit at the end of the last line belongs to it, since no line follows.
+            # An edit at the end of the last line belongs to that line, because no line follows.
             while waiting and (waiting[0].at < end or end == len(raw)):
                 edits.append(waiting.popleft())
                 end = max(end, _line_end(raw, max(edits[-1].at + len(raw_bytes(edits[-1].before)) - 1, done)))
@@ -129,10 +129,10 @@ class FileEdits(Model, frozen=True):
             yield from hunk.messages(self.path)
 
     def diff(self) -> str:
-        """Return the edits as a unified diff, for `git apply -p1` or `patch -p1` in `root`.
+        """Return the edits as a unified diff, for `git apply -p1` or `patch -p1` in `EditPlan.root`.
 
-        For a file that is not UTF-8, use `raw_diff()`. A file in another encoding, or with a byte order mark, is shown
-        in UTF-8, and the diff does not apply to it.
+        If the file has bytes that are not UTF-8, use `raw_diff()`. For a file in another `encoding`, or with a byte
+        order mark, the diff is in UTF-8 and cannot be applied.
         """
         return text_of(self.raw_diff())
 
@@ -146,15 +146,15 @@ Select: TypeAlias = Collection[str] | Callable[[FileEdits, Edit], bool]
 
 
 class EditPlan(Model, frozen=True):
-    """Edits of files that are not written yet.
+    """Planned edits of files, which are not written yet.
 
-    `len()` is the number of files, and the plan is true if there are any. Iteration goes over `files`. `str()` has the
-    format of `diff()`, followed by `message`.
+    `len()` is the number of files with edits, and a plan without edits is false. Iteration goes over `files`. `str()`
+    is `diff()`, followed by `message`.
 
     Attributes:
         root: Directory that paths are relative to, as an absolute path.
         files: Files with edits, in the order of `rg --sort=path`.
-        errors: Paths that could not be searched, and files that are left out although they have matches, with the
+        errors: Paths that could not be searched, and files with matches that the plan leaves out; each with the
             reason.
     """
 
@@ -167,7 +167,7 @@ class EditPlan(Model, frozen=True):
         return len(self.files)
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to change."""
+        """Return True if the plan changes a file."""
         return bool(self.files)
 
     # See `GrepResult.__iter__()`.
@@ -197,10 +197,10 @@ class EditPlan(Model, frozen=True):
         return b"".join(file.raw_diff() for file in self.files)
 
     def selected(self, select: Select | None) -> tuple[FileEdits, ...]:
-        """Return the files with the chosen edits only.
+        """Return the files with only the chosen edits; `None` chooses all edits.
 
         Raises:
-            ValueError: `select` names a path without edits.
+            ValueError: `select` has a path that the plan does not change.
         """
         if select is None:
             return self.files
@@ -208,7 +208,7 @@ class EditPlan(Model, frozen=True):
             return tuple(filter(None, (_selected(file, select) for file in self.files)))
         wanted = {select} if isinstance(select, str) else {*select}
         if unknown := wanted - {file.path for file in self.files}:
-            raise ValueError(f"the plan does not change the file {min(unknown)!r} of select; choose from plan.files")
+            raise ValueError(f"the plan does not change {min(unknown)!r}, a path in select; choose from plan.files")
         return tuple(file for file in self.files if file.path in wanted)
 
     def __str__(self) -> str:
@@ -232,7 +232,7 @@ class EditPlan(Model, frozen=True):
 
 
 def _selected(file: FileEdits, select: Callable[[FileEdits, Edit], bool]) -> FileEdits | None:
-    """Return the file with the chosen edits, or None if there are none; hunks keep their lines."""
+    """Return the file with only the chosen edits, or `None` if no edit is chosen; hunks keep all their lines."""
     chosen = ((hunk, tuple(edit for edit in hunk.edits if select(file, edit))) for hunk in file.hunks)
     hunks = tuple(hunk.model_copy(update={"edits": edits}) for hunk, edits in chosen if edits)
     return file.model_copy(update={"hunks": hunks}) if hunks else None
@@ -242,7 +242,7 @@ class AppliedEdits(Model, frozen=True):
     """Result of applying a plan, or of undoing it.
 
     Attributes:
-        journal: Path of the journal, for `ripwrap.undo()`; empty if there was nothing to write.
+        journal: Path of the directory with the data that `ripwrap.undo()` needs; empty if there was nothing to write.
         root: Directory that was searched, as an absolute path.
         files: Real paths of the files that were written.
         undone: True if the files have their old contents again.
@@ -259,7 +259,7 @@ class AppliedEdits(Model, frozen=True):
 
     @property
     def message(self) -> str:
-        """Number of files, in a sentence."""
+        """Number of files that were changed or restored, in a sentence."""
         files = plural(len(self.files), "file")
         return f"{files} restored." if self.undone else f"{files} changed."
 

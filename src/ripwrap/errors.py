@@ -15,18 +15,20 @@
     │   └── RemoteError              a host cannot be reached, or does not run rg
     ├── DecodeError                  a record in rg's output is malformed  (also ValueError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
-    ├── ConflictError                paths, reason, journal: files are not as they were; nothing was written
+    ├── ConflictError                paths, reason, journal: files have changed; nothing was written
     └── AccessDeniedError            path, roots, denied_by: the agent tools may not use a path (also PermissionError)
 
+The names before a colon are attributes.
+
 Other errors have the classes of Python and pydantic. A bad option raises pydantic's `ValidationError`. A missing `cwd`
-raises `FileNotFoundError`, and so does `paths` if none of them exists. A `cwd` that is a file raises
+raises `FileNotFoundError`; so does a call for which none of `paths` exists. A `cwd` that is a file raises
 `NotADirectoryError`. A NUL in a pattern or path raises `ValueError`. A search that reaches its `timeout` raises
 `TimeoutError`. `BinaryNotFoundError` is deliberately not a `FileNotFoundError`: an `except` clause for a missing `cwd`
 must not also catch a missing rg.
 
 A message is a `HintedText`, in which each option, function and package is a `Hint`. In Python, a hint is printed as
-`fixed_strings=True`. The command line and the agent tools print the same message with `spell_error()`. It writes each
-hint in their syntax, such as `--fixed-strings`.
+`fixed_strings=True`. The command line and the agent tools print the same message with `spell_error()`, which writes
+each hint in the syntax of the front end, such as `--fixed-strings`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,8 +51,8 @@ class Hint:
     Attributes:
         option: Name of an option or argument, as the library spells it; empty if there is none.
         value: Value for `option`; `None` leaves the choice to the caller.
-        kind: Kind of step: 'pass' `option`, with `value`; 'omit' `option`; 'correct' the value that `option` has;
-            'call' `target`, with `option` as its argument; 'install' `target`.
+        kind: Kind of step. 'pass': pass `option` with `value`. 'omit': leave out `option`. 'correct': correct the value
+            of `option`. 'call': call `target` with `option` as its argument. 'install': install `target`.
         target: Function or method to call, or requirement to install with pip.
     """
 
@@ -94,8 +96,8 @@ class HintedText(str):
     ```
 
     Attributes:
-        parts: Texts, hints and clauses, in order. A clause is a tuple of texts and hints. A front end that cannot write
-            one of its hints leaves out the clause.
+        parts: Texts, hints and clauses, in order. A clause is a tuple of texts and hints. If a front end cannot write a
+            hint in a clause, it leaves out the whole clause.
     """
 
     __slots__ = ("parts",)
@@ -118,7 +120,7 @@ class HintedText(str):
         return tuple(leaf for leaf in _leaves(self.parts) if isinstance(leaf, Hint))
 
     def spell(self, speller: Speller) -> str:
-        """Return the text with its hints in the syntax of a front end, without the clauses that it cannot write."""
+        """Return the text with its hints in the syntax of a front end; leave out clauses that it cannot write."""
         return "".join(
             _spell_clause(part, speller) if isinstance(part, tuple) else _spell_leaf(part, speller) or str(part)
             for part in self.parts
@@ -189,7 +191,7 @@ class DownloadFailedError(BinaryError):
 
 
 class ChecksumMismatchError(DownloadFailedError):
-    """The hash of a download is not the hash of its release; the download was deleted.
+    """A download does not have the hash of the release, and was deleted.
 
     Attributes:
         expected: SHA-256 of the release, in hexadecimal.
@@ -207,7 +209,7 @@ class ExtractionFailedError(BinaryError):
 
 
 class SearchError(RipwrapError):
-    """rg failed and gave no answer.
+    """rg failed, so the search has no result.
 
     Attributes:
         argv: The whole command line, the executable first. It reproduces the failure.
@@ -234,12 +236,12 @@ class SearchError(RipwrapError):
 
 
 class PatternError(SearchError, ValueError):
-    """The pattern does not compile; the message quotes rg, with its caret.
+    """The pattern does not compile; the message quotes rg's error, which marks the position with a caret.
 
     Attributes:
-        pattern: The pattern with the error; `None` if there are several and rg does not say which.
+        pattern: The pattern with the error; `None` if the search has several patterns and rg does not say which.
         offset: Position of the error, in characters from the start of `pattern`; `None` if rg does not give it.
-        rule: Name of the rule of a scan that has the pattern; `None` outside of a scan.
+        rule: In a scan, name of the rule that has the pattern; otherwise `None`.
     """
 
     pattern: str | None = None
@@ -247,7 +249,7 @@ class PatternError(SearchError, ValueError):
     rule: str | None = None
 
     def about_rule(self, rule: str) -> "PatternError":
-        """Return the error with the name of a rule of a scan."""
+        """Return a copy of the error that names the rule of a scan that has the pattern."""
         message = HintedText(f"rule {rule!r}: ", self.args[0])
         error = PatternError(message, argv=self.argv, returncode=self.returncode, stderr=self.stderr)
         error.pattern, error.offset, error.rule, error.hint = self.pattern, self.offset, rule, self.hint

@@ -1,8 +1,8 @@
 """Models of rg's JSON messages: flat and frozen Pydantic models.
 
 A message `{"type": …, "data": {…}}` becomes one flat model, in which a `str` replaces each object `{"text": …}`. Field
-names are rg's own (`man rg`, "JSON"; https://docs.rs/grep-printer → JSON). Offsets count bytes unless a name says
-otherwise.
+names are rg's own (`man rg`, "JSON"; https://docs.rs/grep-printer → JSON). Offsets are in bytes, except where a
+docstring says otherwise.
 """
 
 import errno
@@ -21,7 +21,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Range(NamedTuple):
-    """Position of a submatch in its file: lines from 1, as in rg; columns from 0, as offsets into their lines.
+    """Position of a submatch in its file. Lines are counted from 1, as in rg, and columns from 0.
 
     The end is the position after the last character. (The Language Server Protocol counts lines from 0.)
     """
@@ -37,8 +37,8 @@ def _unwrapped(name: str, **extra: Any) -> Any:
     return Field(validation_alias=AliasChoices(AliasPath(name, "text"), name), **extra)
 
 
-# A model's validator is made when it is first used, because that takes time. Before pydantic 2.14, which has a lock for
-# it, two threads that use a model for the first time could see it half made.
+# From pydantic 2.14 on, a model's validator is made when the model is first used, because this takes time. Earlier
+# versions have no lock for it: two threads that use a model for the first time could see an incomplete validator.
 _DEFER_BUILD = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
 
 
@@ -51,9 +51,9 @@ class Submatch(Model, frozen=True):
 
     Attributes:
         match: Text that matched.
-        start: Offset of its first byte in the line's bytes.
-        end: Offset of the byte after its last byte.
-        replacement: Text that replaces it, with the option `replace` (rg 15 or later); otherwise `None`.
+        start: Offset of the first matched byte in `raw_lines` of the match.
+        end: Offset of the byte after the last matched byte.
+        replacement: Text that replaces `match`, with the option `replace` (rg 15 or later); otherwise `None`.
     """
 
     match: Text = _unwrapped("match")
@@ -63,7 +63,7 @@ class Submatch(Model, frozen=True):
 
     @property
     def raw_match(self) -> bytes:
-        """Bytes that matched: those of the file, or in UTF-8 if rg transcoded the file (rg-facts 15)."""
+        """Bytes of the file that matched; if rg transcoded the file to UTF-8, bytes of the UTF-8 text (rg-facts 15)."""
         return raw_bytes(self.match)
 
 
@@ -72,10 +72,10 @@ class _Lines(Model, frozen=True):
 
     Attributes:
         path: Path of the file, relative to `cwd` unless the caller gave an absolute path; `None` if rg names no file.
-        lines: Line with its terminator, or several lines with `multiline`; U+FFFD where it is not UTF-8.
-        line_number: Number of the first line, from 1; `None` if rg does not count lines.
+        lines: Line with its line terminator, or with `multiline` several lines. Bytes that are not UTF-8 are U+FFFD.
+        line_number: Number of the first line, from 1; `None` if rg does not count lines (`no_line_number`).
         absolute_offset: Offset of `lines` in bytes from the start of the (decoded) file.
-        submatches: Parts that matched, left to right; empty for an inverted match.
+        submatches: Parts that matched, from left to right; empty with `invert_match`.
     """
 
     path: FsPath | None = _unwrapped("path")
@@ -118,7 +118,7 @@ class _Lines(Model, frozen=True):
         return self._ranges(len)
 
     def utf16_ranges(self) -> tuple[Range, ...]:
-        """Return the same as `ranges()`, with columns in UTF-16 code units."""
+        """Return the first and last line and column of each submatch; columns count UTF-16 code units."""
         return self._ranges(_utf16_length)
 
     def _spans(self, length: Callable[[str], int]) -> tuple[Span, ...]:
@@ -152,8 +152,8 @@ class _Lines(Model, frozen=True):
             units += length(piece)
             newlines += before.count(end) + len(newline)
             column = length(last) + (0 if newline else column)
-            # The offset is inside of a character, which counts as one unit, or inside of a surrogate (ED A0), whose two
-            # bytes count as two.
+            # If the offset is inside of a character, the bytes before it count as one unit. The bytes of a surrogate
+            # (ED A0), which is not valid in UTF-8, count as one unit each.
             cut = len(decoder.getstate()[0].decode("utf-8", "replace"))
             places[offset] = (units + cut, newlines, column + cut)
             done = offset
@@ -196,7 +196,7 @@ class Begin(Model, frozen=True):
 
 
 class Location(Model, frozen=True):
-    """Part of a notebook or document; lines are counted from its beginning. Only the fields that apply are set.
+    """Part of a notebook or document. Lines are counted from the beginning of the part. Only fields that apply are set.
 
     Attributes:
         page: Number of the page of a PDF, from 1.
@@ -217,7 +217,7 @@ class Location(Model, frozen=True):
     part: Text | None = None
 
     def __str__(self) -> str:
-        """Return the end of the path of a match in this part: `page 3`, `sheet Prices`, `cell 7 output`."""
+        """Return the text at the end of the path of a match: `page 3`, `sheet Prices`, `cell 7 output`."""
         numbered = (("page", self.page), ("sheet", self.sheet), ("paragraph", self.paragraph), ("cell", self.cell))
         named = [f"{name} {value}" for name, value in numbered if value is not None]
         return " ".join((*named, *filter(None, [self.part]), *(["output"] if self.output else [])))
@@ -228,7 +228,7 @@ class Match(_Lines, frozen=True):
 
     Attributes:
         location: Page, sheet, paragraph or cell of the match, in a search inside of notebooks and documents; `path`
-            then ends in it, as in `report.pdf!/page 3`. `None` for the line of a file.
+            then ends with the location, as in `report.pdf!/page 3`. `None` for a line of any other file.
     """
 
     type: Literal["match"] = "match"
@@ -236,12 +236,12 @@ class Match(_Lines, frozen=True):
 
     @property
     def groups(self) -> tuple[str | None, ...]:
-        """Text of each group of the first submatch, `None` if it is unset; empty without `captures`."""
+        """Text of each group of the first submatch, `None` for an unset group; empty without the option `captures`."""
         return ()
 
     @property
     def named(self) -> dict[str, str | None]:
-        """Text of each named group of the first submatch, `None` if it is unset; empty without `captures`."""
+        """Text of each named group of the first submatch, `None` for an unset group; empty without `captures`."""
         return {}
 
     def replaced(self) -> str:
@@ -261,8 +261,8 @@ class Captures(Model, frozen=True):
     """Groups of a submatch.
 
     Attributes:
-        groups: Text of each group, in the order of their numbers; `None` if the group is unset.
-        named: Text of each named group.
+        groups: Text of each group, in the order of their numbers; `None` for a group that took no part in the match.
+        named: Text of each named group, by name; `None` as in `groups`.
     """
 
     groups: tuple[Text | None, ...] = ()
@@ -273,8 +273,8 @@ class CapturedMatch(Match, frozen=True):
     """Match with its groups, as `search(captures=True)` yields it.
 
     A group that matched empty text is `""`; a group that took no part in the match is `None`. rg's output is the same
-    for both, so ripwrap decides by the syntax of the pattern. In a part that can match empty text and is optional by an
-    alternation or a lazy operator, such as `b|(a*)`, it cannot decide; the group is then `None`.
+    for both, so ripwrap decides by the syntax of the pattern. If the group is in a part that can match empty text and
+    is optional by an alternation or a lazy operator, as in `b|(a*)`, ripwrap cannot decide; the group is then `None`.
 
     Attributes:
         captures: Groups of each submatch.
@@ -284,12 +284,12 @@ class CapturedMatch(Match, frozen=True):
 
     @property
     def groups(self) -> tuple[str | None, ...]:
-        """Text of each group of the first submatch, `None` if it is unset; empty if there is no submatch."""
+        """Text of each group of the first submatch, `None` for an unset group; empty if there is no submatch."""
         return self.captures[0].groups if self.captures else ()
 
     @property
     def named(self) -> dict[str, str | None]:
-        """Text of each named group of the first submatch, `None` if it is unset; empty if there is no submatch."""
+        """Text of each named group of the first submatch, `None` for an unset group; empty if there is no submatch."""
         return self.captures[0].named if self.captures else {}
 
 
@@ -304,7 +304,7 @@ class ScanMatch(CapturedMatch, frozen=True):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the rule, the path and the matched text, in hexadecimal; it stays when the lines move."""
+        """Hash of the rule, the path and the matched text, in hexadecimal; it does not depend on the line number."""
         parts = (
             self.rule.encode(),
             os.fsencode(self.path or "").replace(os.sep.encode(), b"/"),
@@ -316,11 +316,11 @@ class ScanMatch(CapturedMatch, frozen=True):
 class CodeMatch(Match, frozen=True):
     """Node of a syntax tree that a pattern of `search_code()` matched: a match with one submatch.
 
-    `lines` are all lines of the node. In an UTF-16 file, offsets are those of the text in UTF-8.
+    `lines` are all lines of the node. In a UTF-16 file, offsets count bytes of the text in UTF-8.
 
     Attributes:
-        metavariables: Text that each metavariable of the pattern has captured, by name without `$`; for `$$$NAME`, the
-            text from the first to the last node, and `""` if there is none.
+        metavariables: Text that each metavariable of the pattern has captured, by name without `$`. For `$$$NAME`, the
+            text from the first to the last captured node, and `""` if it captured no node.
     """
 
     metavariables: dict[str, Text] = {}
@@ -330,14 +330,14 @@ CodeErrorKind: TypeAlias = Literal["syntax", "timeout", "crash", "encoding", "bi
 
 
 class CodeError(Model, frozen=True):
-    """File that `search_code()` could not search, or only in part; it continued with the other files.
+    """File that `search_code()` could not search, or could search only in part; the other files were searched.
 
     Attributes:
         path: Path of the file; `None` if rg names no path.
         kind: `syntax` (a part of the file does not parse; the matches in its other parts were found), `timeout`
             (parsing took too long), `crash` (the parser crashed, or needed too much memory), `encoding` (the file is
             not UTF-8), `binary` (it has a NUL byte in its first 64 KiB), `too_large` or `unreadable`.
-        message: Description.
+        message: Description of the error.
         line_number: Number of the first line that does not parse, from 1; `None` for other kinds.
     """
 
@@ -353,7 +353,7 @@ class CodeError(Model, frozen=True):
 
 
 class Context(_Lines, frozen=True):
-    """Line near a match; its `submatches` are empty unless `invert_match` is set."""
+    """Line near a match. It has `submatches` only with `invert_match`."""
 
     type: Literal["context"] = "context"
 
@@ -363,12 +363,12 @@ class End(Model, frozen=True):
 
     Attributes:
         path: Path of the file.
-        binary_offset: Offset of the first NUL byte, if the file is binary for rg. rg stops searching at this offset,
+        binary_offset: Offset of the first NUL byte, if rg treats the file as binary. rg stops searching at this offset,
             unless `paths` names the file or `binary` is set. In a memory map (`mmap`, or a few files in `paths`), rg
             looks for NUL only at the start of the file and in matching lines (rg-facts 20).
-        stats: Counts for this file.
-        encoding: Encoding that was detected, with `encoding="detect"`; `None` for a file that is UTF-8, or that rg
-            decodes by its byte order mark.
+        stats: Statistics for this file.
+        encoding: Encoding that ripwrap detected, with the option `encoding="detect"`; `None` if the file is UTF-8, or
+            if rg decodes the file by its byte order mark.
     """
 
     type: Literal["end"] = "end"
@@ -418,7 +418,7 @@ class Summary(Model, frozen=True):
     """End of the search.
 
     Attributes:
-        stats: Counts for all files.
+        stats: Statistics for all files.
         elapsed_total: Duration of the run.
         errors: Paths that rg could not read; empty if it read everything.
         dropped_records: Number of records that were left out because each is larger than 20 MiB.
@@ -432,7 +432,7 @@ class Summary(Model, frozen=True):
 
 
 Message: TypeAlias = Annotated[Begin | Match | Context | End | Summary, Field(discriminator="type")]
-"""Item of `search_messages()`; its field `type` tells its kind."""
+"""Message that `search_messages()` yields; the field `type` tells its kind."""
 
 
 class Commit(Model, frozen=True):
@@ -441,7 +441,7 @@ class Commit(Model, frozen=True):
     Attributes:
         id: Id of the commit in hexadecimal digits.
         author: Name of the author.
-        date: Time of the commit, with the offset of its time zone; the beginning of 1970 if it is not valid.
+        date: Time of the commit, with the offset of its time zone; the beginning of 1970 if git has no valid time.
         subject: First line of the commit message.
     """
 
@@ -454,7 +454,7 @@ class Commit(Model, frozen=True):
 class HistoryMatch(Match, frozen=True):
     """Match in a version of a file, from a git history.
 
-    A version may have had several paths. `path` is the newest of them that the globs and types of the search allow.
+    A version may have had several paths. `path` is the newest path that the globs and types of the search allow.
 
     Attributes:
         blob: Id of the version (a blob of git).
@@ -482,7 +482,7 @@ class FileCount(Model, frozen=True):
 
 
 class TreeEntry(Model, frozen=True):
-    """Line of a tree.
+    """Entry of a tree: a file, a directory, or a `[N truncated]` line in place of other entries.
 
     Attributes:
         path: Path of the file or directory, relative to `cwd`; for a `[N truncated]` line, path of its directory (`""`
@@ -500,5 +500,5 @@ class TreeEntry(Model, frozen=True):
     truncated: int = 0
 
     def __str__(self) -> str:
-        """Return the line, with four spaces a level and `/` after a directory."""
+        """Return the line, indented by four spaces for each level, with `/` after a directory."""
         return f"{'    ' * self.depth}{self.name}{'/' if self.is_dir else ''}"

@@ -2,8 +2,8 @@
 
 `max_count=3` is `--max-count=3`, `glob=["*.py", "!test_*"]` is `--glob=*.py --glob=!test_*`, `ignore_case=True` is
 `--ignore-case`. A `False` leaves the flag out. If two options contradict each other, the option that is declared later
-in this module wins. In rg, the later flag wins. Values are not converted to the declared types: `max_count="3"` is an
-error.
+in this module wins: its flag comes later in rg's command line. Values are not converted to the declared types:
+`max_count="3"` is an error.
 """
 
 import difflib
@@ -70,13 +70,13 @@ class Flag:
     """Description of an option's flag, in the option's annotation.
 
     Attributes:
-        help: Noun phrase or imperative of at most 60 characters, without a full stop; it names flags, as rg does.
+        help: Noun phrase or imperative of at most 60 characters, without a full stop; other options are named as flags.
         group: Group of options that lists it in help texts.
-        short: Letter of the flag in rg, if it has one.
-        value: Placeholder of its value in help texts; `bool` and `Literal` options have none.
+        short: Letter of the flag in rg; empty if it has no letter.
+        value: Placeholder for the value in help texts, such as `NUM`; empty for `bool` and `Literal` options.
         default: True if ripwrap passes the flag when the caller does not set the option; for `bool` options only.
-        ours: True if the option is one of ripwrap; rg has no flag of that name.
-        negated: True if `False` passes the negated flag, such as `--no-mmap`; without the option, rg decides.
+        ours: True if only ripwrap has the option, and rg has no flag of that name.
+        negated: True if the value `False` passes the negated flag, such as `--no-mmap`; without the option, rg decides.
         since: First version of rg that has the flag; empty if all supported versions have it.
     """
 
@@ -95,7 +95,7 @@ MAX_THREADS = 1024
 take all memory.
 """
 EXCLUDED = (".git", ".ripgrep/")
-"""Globs of files that are not searched unless `include_git` is set. Versions of rg after 15.2 store an index in
+"""Globs of files that are searched only with `include_git`. Versions of rg after 15.2 store an index in
 `.ripgrep/` (ripgrep#1497).
 """
 
@@ -113,13 +113,11 @@ Paths: TypeAlias = StrPath | Sequence[StrPath]
 class FileOptions(TypedDict, total=False):
     """Options that select files, for `files()`, `tree()`, `rank()` and every search."""
 
-    glob: Annotated[
-        Strings, Flag("Only files that match; with a leading ! all others", "files", short="g", value="GLOB")
-    ]
-    iglob: Annotated[Strings, Flag("As --glob, ignoring case; applied after --glob", "files", value="GLOB")]
+    glob: Annotated[Strings, Flag("Only files that match; !GLOB leaves files out", "files", short="g", value="GLOB")]
+    iglob: Annotated[Strings, Flag("Like --glob, but ignore case; applied after --glob", "files", value="GLOB")]
     glob_case_insensitive: Annotated[bool, Flag("Ignore case in every --glob", "files")]
     type_clear: Annotated[Strings, Flag("Remove the globs of this type", "files", value="TYPE")]
-    type_add: Annotated[Strings, Flag("Add to a type, `web:*.vue` or `web:include:js`", "files", value="SPEC")]
+    type_add: Annotated[Strings, Flag("Add globs to a type: `web:*.vue` or `web:include:js`", "files", value="SPEC")]
     type: Annotated[Strings, Flag("Only files of this type; see `ripwrap types`", "files", short="t", value="TYPE")]
     type_not: Annotated[Strings, Flag("No files of this type", "files", short="T", value="TYPE")]
     hidden: Annotated[bool, Flag("Include hidden files and directories", "files", short=".", default=True)]
@@ -135,10 +133,10 @@ class FileOptions(TypedDict, total=False):
     no_ignore_global: Annotated[bool, Flag("Disregard git's core.excludesFile", "files")]
     no_ignore_parent: Annotated[bool, Flag("Disregard ignore files of parent directories", "files")]
     no_ignore_vcs: Annotated[bool, Flag("Disregard .gitignore", "files")]
-    max_depth: Annotated[
-        Count, Flag("Levels to descend; 1 is a directory's own files", "files", short="d", value="NUM")
+    max_depth: Annotated[Count, Flag("Maximum depth; 1 leaves out subdirectories", "files", short="d", value="NUM")]
+    max_filesize: Annotated[
+        Size, Flag("Leave out files larger than SIZE: bytes, or 50K, 80M, 1G", "files", value="SIZE")
     ]
-    max_filesize: Annotated[Size, Flag("Leave out larger files; in bytes, or 50K, 80M, 1G", "files", value="SIZE")]
     one_file_system: Annotated[bool, Flag("Do not cross into other file systems", "files")]
     sort: Annotated[SortKey, Flag("Sort files, ascending; rg then uses one thread", "output")]
     sortr: Annotated[SortKey, Flag("Sort files, descending; rg then uses one thread", "output")]
@@ -158,15 +156,21 @@ class SearchOptions(FileOptions, total=False):
     word_regexp: Annotated[bool, Flag("Match whole words only", "pattern", short="w")]
     line_regexp: Annotated[bool, Flag("Match whole lines only", "pattern", short="x")]
     invert_match: Annotated[bool, Flag("Find lines that do not match", "pattern", short="v")]
-    multiline: Annotated[bool, Flag("Let a match span lines", "pattern", short="U")]
+    multiline: Annotated[bool, Flag("Let a match span several lines", "pattern", short="U")]
     multiline_dotall: Annotated[bool, Flag("With --multiline, let . match line ends", "pattern")]
-    stop_on_nonmatch: Annotated[bool, Flag("Stop in a file at the first non-match after a hit", "output", since=(14,))]
+    stop_on_nonmatch: Annotated[
+        bool, Flag("In a file, stop at the first non-match after a match", "output", since=(14,))
+    ]
     pcre2: Annotated[bool, Flag("Use PCRE2, for look-around and backreferences", "engine", short="P")]
     engine: Annotated[Engine, Flag("Regex engine; auto takes PCRE2 where it is needed", "engine")]
-    no_unicode: Annotated[bool, Flag(r"Let `\w`, `\d`, `.` and case mean ASCII, not Unicode", "engine")]
-    dfa_size_limit: Annotated[Size, Flag("Memory for the DFA of a regex, in bytes, K, M or G", "engine", value="SIZE")]
-    regex_size_limit: Annotated[Size, Flag("Size of a compiled regex, in bytes, K, M or G", "engine", value="SIZE")]
-    crlf: Annotated[bool, Flag("Treat CRLF as a line end, which $ matches before", "engine")]
+    no_unicode: Annotated[bool, Flag(r"Use ASCII, not Unicode, for `\w`, `\d`, `.` and case", "engine")]
+    dfa_size_limit: Annotated[
+        Size, Flag("Maximum memory for the DFA: bytes, or with K, M or G", "engine", value="SIZE")
+    ]
+    regex_size_limit: Annotated[
+        Size, Flag("Maximum size of the regex: bytes, or with K, M or G", "engine", value="SIZE")
+    ]
+    crlf: Annotated[bool, Flag("Treat CRLF as a line end, so that $ matches before it", "engine")]
     null_data: Annotated[bool, Flag("End lines at NUL instead of LF", "engine")]
     binary: Annotated[bool, Flag("Search binary files past their first NUL", "files")]
     text: Annotated[bool, Flag("Search binary files as if they were text", "files", short="a")]
@@ -179,9 +183,9 @@ class SearchOptions(FileOptions, total=False):
     context: Annotated[Count, Flag("Lines of context around each match", "output", short="C", value="NUM")]
     before_context: Annotated[Count, Flag("Lines of context before each match", "output", short="B", value="NUM")]
     after_context: Annotated[Count, Flag("Lines of context after each match", "output", short="A", value="NUM")]
-    passthru: Annotated[bool, Flag("Show every line that does not match as context", "output")]
+    passthru: Annotated[bool, Flag("Show all lines; lines without a match are context", "output")]
     replace: Annotated[
-        str, Flag("Show this in place of each match; $1 is a group", "output", short="r", value="TEXT", since=(15,))
+        str, Flag("Show TEXT in place of each match; $1 is a group", "output", short="r", value="TEXT", since=(15,))
     ]
 
 
@@ -197,7 +201,7 @@ def flag_of(hint: Any) -> Flag:
 
 
 ShowDenied: TypeAlias = Literal["hide", "count", "name"]
-"""Ways of the tools to show denied files in listings."""
+"""Display of denied files in listings: not at all (`hide`), as a number (`count`), or by name (`name`)."""
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
@@ -219,7 +223,7 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
 
 
 def check_callback(function: object, name: str = "on_progress") -> None:
-    """Check a function that the caller passed, which is called without `await`; `None` is no function.
+    """Check that a callback can be called without `await`; `None` stands for no callback and is accepted.
 
     Raises:
         TypeError: The value cannot be called, or is an async function.

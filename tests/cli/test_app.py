@@ -94,7 +94,7 @@ def test_search_prints_lines_near_others(plant: Plant) -> None:
     (line,) = run("search", "retry", "--near", "5", "--json", cwd=folder).stdout.splitlines()
     assert json.loads(line)["total_matches"] == 2
     for arguments, message in {
-        ("--within", "2"): "--within is a distance from --near; add --near",
+        ("--within", "2"): "--within needs --near; add --near",
         ("--near", "x", "-c"): "--count does not apply to --near",
         ("--near", "x", "-U"): "--multiline does not apply to --near: a match must be on one line",
     }.items():
@@ -392,7 +392,7 @@ def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: 
     assert done.stderr == warning
     assert re.fullmatch(
         r"3 added, 0 changed, 0 removed, 0 unchanged; \d+ chunks in \d\.\d seconds; left out: 1 binary; "
-        r"1 file longer than a million bytes indexed up to there\n",
+        r"1 file longer than a million bytes, indexed only up to that size\n",
         done.stdout.decode(),
     )
     done = run("index", "search", "cookie", "--json", *options, cwd=folder)

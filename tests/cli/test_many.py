@@ -66,8 +66,8 @@ def test_failed_root_is_named_and_the_others_are_printed(roots: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--per-root", "1"], "--per-root needs --repositories; add it"),
-        (["--dask", "tcp://a:1"], "--dask needs --repositories; add it"),
+        (["--per-root", "1"], "--per-root needs --repositories; add --repositories"),
+        (["--dask", "tcp://a:1"], "--dask needs --repositories; add --repositories"),
         (["--repositories", "none/*"], "no directory matches"),
         (["--repositories", "src/*", "-C1"], "--repositories prints no context; leave out --context"),
         (["--repositories", "src/*", "-l"], "--repositories takes no PATH, "),

@@ -30,7 +30,7 @@ NEW = [b"[o]\nx\n[o]\n", b"\xff [o]\r\n"]
 def test_dry_run_prints_a_diff_that_git_applies(plant: Plant) -> None:
     folder = plant(FILES)
     done = run("replace", "fo(o)", "[$1]", cwd=folder)
-    assert done.stderr == b"ripwrap: 3 replacements in 2 files. --apply writes.\n"
+    assert done.stderr == b"ripwrap: 3 replacements in 2 files. --apply writes them.\n"
     assert texts(folder) == OLD
     subprocess.run(["git", "apply", "-p1", "-"], cwd=folder, input=done.stdout, check=True)
     assert texts(folder) == NEW

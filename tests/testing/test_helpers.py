@@ -19,7 +19,7 @@ def test_tree_is_written_and_removed() -> None:
 
 @pytest.mark.parametrize("path", ["", ".", "/a", "../a", "a/../../b"])
 def test_tree_refuses_paths_outside(path: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a path must be that of a file in the tree"):
+    with pytest.raises(ValueError, match="a path must be relative and lead to a file in the tree"):
         testing.write_tree(tmp_path, {"good": "", path: ""})
     assert not list(tmp_path.iterdir())
 

@@ -1,4 +1,4 @@
-"""Extract one program from a tar.gz or zip safely: sizes are limited, links are refused, and names never become paths.
+"""Extract one program from a tar.gz or zip safely: sizes are limited, links are refused, no name becomes a path.
 
 Only the expected member is copied, as a stream, into a file that the caller opened; `extractall` is never called. An
 archive that contains anything unusual for a release of rg is refused.
@@ -62,12 +62,16 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
     start = archive.read(16)
     archive.seek(0)
     if not start.startswith(_MAGIC[kind]):
-        raise ExtractionFailedError(f"{name} is not a {kind} archive: it starts with {start!r}")
+        raise ExtractionFailedError(
+            f"{name} is not a {kind} archive: it starts with {start!r}; check the file in the mirror"
+        )
     try:
         chunks = _read_zip(archive, name, member) if kind == "zip" else _read_tar(archive, name, member)
         _copy(chunks, name, into)
     except NotImplementedError as error:
-        raise ExtractionFailedError(f"{name} is compressed in a way that Python cannot read: {error}") from error
+        raise ExtractionFailedError(
+            f"{name} is compressed in a way that Python cannot read: {error}; compress it with Deflate"
+        ) from error
     except _DAMAGE_ERRORS as error:
         # EINVAL is an impossible offset in the archive; other error numbers come from the disk.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
@@ -100,7 +104,7 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
                 name, info.name, safe=info.isdir() or (info.isreg() and not info.issparse()), count=len(members)
             )
             members.append(info)
-        unzipped.left = MAX_UNPACKED_BYTES * 2  # for reading the rest of the archive, and then one member, in chunks
+        unzipped.left = MAX_UNPACKED_BYTES * 2  # for the rest of the archive, and then for one member
         while unzipped.read(CHUNK_BYTES):  # read to the end for gzip's checksum; `tarfile` does not read that far
             if unzipped.tell() > MAX_UNPACKED_BYTES:
                 raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
@@ -157,7 +161,7 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
 
 
 def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
-    """Return the only file with the name `member`."""
+    """Return the file with the name `member`; raise an error if there is none, or more than one."""
     found = [info for name, info in files if name == member]
     if not found:
         names = [member, *(name for name, _ in files)]
@@ -180,7 +184,8 @@ def _read_deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile
     except ModuleNotFoundError:
         yield from _read_with_zipfile_deflate64(unzipped, info, name)
         return
-    # The local header (APPNOTE.TXT 4.3.7): 30 bytes, then a name and an extra field, whose lengths end the 30 bytes.
+    # The local header (APPNOTE.TXT 4.3.7) has 30 bytes, a name and an extra field. The last 4 of the 30 bytes are the
+    # lengths of both.
     archive.seek(info.header_offset)
     header = archive.read(30)
     archive.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
@@ -199,7 +204,7 @@ def _read_with_zipfile_deflate64(unzipped: zipfile.ZipFile, info: zipfile.ZipInf
         importlib.import_module("zipfile_deflate64")  # adds the method to `zipfile`
     except ModuleNotFoundError:
         raise ExtractionFailedError(
-            f'{name} is compressed with Deflate64, which needs a further package: pip install "ripwrap[deflate64]"'
+            f'{name} is compressed with Deflate64, which needs another package: pip install "ripwrap[deflate64]"'
         ) from None
     with unzipped.open(info) as opened:
         while chunk := opened.read(CHUNK_BYTES):

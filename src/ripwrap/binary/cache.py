@@ -24,7 +24,7 @@ def folder() -> Path:
     try:
         if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
             return Path(setting).expanduser().absolute()
-        from platformdirs import user_cache_path  # late: it is needed only if no other step found an rg
+        from platformdirs import user_cache_path  # late: needed only if no other step found an rg
 
         return user_cache_path("ripwrap", appauthor=False)
     except RuntimeError:  # the user has no home directory
@@ -59,7 +59,7 @@ def parse_release(rg: Path) -> tuple[str, str]:
 
 
 def installed(path: Path) -> Iterator[Path]:
-    """Return every rg in a cache, newest release first, including incomplete ones."""
+    """Return the path of every rg in a cache, newest release first, including incomplete installations."""
     found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if parse_release(rg)[0]]
     return iter(
         sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)
@@ -83,7 +83,7 @@ def damage(rg: Path) -> str:
 
 
 def _foreign(path: Path) -> bool:
-    """Return whether a file is a link, belongs to another user, or can be written by others (POSIX only)."""
+    """Return True if a file is a link, belongs to another user, or can be written by others (POSIX only)."""
     if sys.platform == "win32" or not os.path.lexists(path):
         return False
     state = path.lstat()

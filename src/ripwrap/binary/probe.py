@@ -37,13 +37,13 @@ BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands; pa
 """Reason why `.bat` and `.cmd` files of Windows are refused."""
 
 PROBE_SECONDS = 10
-"""Seconds for `rg --version`."""
+"""Maximum number of seconds that `rg --version` may take."""
 
 MAX_OUTPUT_BYTES = 64 * 1024
 """Maximum number of bytes of the output of `rg --version`, which usually has a few hundred."""
 
 REAP_SECONDS = 1.0
-"""Seconds for a killed program to end."""
+"""Maximum number of seconds to wait for a killed program to end."""
 
 RESOURCE_ERRNOS = {
     errno.EMFILE,
@@ -52,7 +52,7 @@ RESOURCE_ERRNOS = {
     errno.ENOMEM,
     errno.ENOSPC,
 }
-"""Errors that are caused by the system and not by the program."""
+"""Error numbers for a lack of system resources, which is no fault of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class RgBinary:
 
     Attributes:
         path: Absolute path of the program.
-        source: Step that found it.
+        source: Step that found the program, such as `PATH` or `cache`.
     """
 
     path: str
@@ -115,7 +115,7 @@ def format_version(version: tuple[int, ...]) -> str:
 
 
 def _ask_version(path: str, flag: str) -> str:
-    """Return rg's output for a flag; it is cached until the file changes."""
+    """Return rg's output for a flag; the output is cached until the file of rg changes."""
     try:
         state = os.stat(path)
     except OSError as error:

@@ -10,7 +10,7 @@ DEFAULT_VERSION = "15.2.0"
 """Newest pinned release."""
 
 BASE_URL = "https://github.com/BurntSushi/ripgrep/releases/download"
-"""Base address of the releases; a mirror replaces it."""
+"""Base address of the releases, which the address of a mirror replaces."""
 
 MAX_ARCHIVE_BYTES = 32 * 1024 * 1024
 """Maximum size in bytes of an archive that is downloaded; releases have under 3 MB."""

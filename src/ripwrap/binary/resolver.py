@@ -52,7 +52,8 @@ async def resolve(rg: Rg = None) -> RgBinary:
         rg: A path, or a bare name to find in PATH; `None` looks everywhere.
 
     Raises:
-        BinaryNotFoundError: There is no rg, and none may be downloaded. The message lists candidates and what to do.
+        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
+            to do.
         BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
     """
     if found := _remembered(rg):
@@ -61,14 +62,15 @@ async def resolve(rg: Rg = None) -> RgBinary:
 
 
 def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
-    """Do what `resolve()` does, blocking.
+    """Find the rg to use, blocking; install one if there is none. The result is cached as in `resolve()`.
 
     Args:
         rg: A path, or a bare name to find in PATH; `None` looks everywhere.
         timeout: Seconds for an installation; `None` is two minutes.
 
     Raises:
-        BinaryNotFoundError: There is no rg, and none may be downloaded. The message lists candidates and what to do.
+        BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
+            to do.
         BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
     """
     if found := _remembered(rg):
@@ -87,7 +89,7 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
 
 
 def explain(rg: Rg = None) -> tuple[Candidate, ...]:
-    """Return every candidate of `find(rg)`, in order, with the reason why it is used or not; install nothing."""
+    """Return every candidate for rg, in order, with the reason why it is used or not; install nothing."""
     if isinstance(rg, RgBinary):
         return (Candidate(rg.source, rg.path, True, "taken: found earlier"),)
     seen: list[Candidate] = []
@@ -128,10 +130,10 @@ async def install(
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
         dest: Directory, which is created if it does not exist; `None` is the cache.
-        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; below each
-            there is `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
+        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
+            `{version}/{asset}` below it. `None` is `RIPWRAP_MIRROR` or GitHub.
         sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
-        allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in upstream's `.sha256`
+        allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in ripgrep's `.sha256`
             file.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read, and the total or `None`.
@@ -190,7 +192,7 @@ def fetch_for(
 ) -> str:
     """Return the path of an rg for another machine, from the cache or downloaded and verified, but not run.
 
-    Args and errors are those of `install()`; `platform` is that of the other machine.
+    The arguments and errors are described at `install()`; `platform` is the platform of the other machine.
     """
     return _install(
         version,
@@ -277,7 +279,9 @@ def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBina
     """Install rg, because no candidate is usable; raise an error with the reasons if that is not possible."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source in ("argument", "RIPWRAP_RG"):
-        raise BinaryError(f"the given rg cannot be used:\n{places}\nPass another rg, or none to look everywhere.")
+        raise BinaryError(
+            f"the given rg cannot be used:\n{places}\nPass another rg, or leave it out to look everywhere."
+        )
     ways = f"Install it, for instance:\n{how_to_install()}\nor name one: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
     if settings.offline() and not settings.mirrors():
@@ -298,6 +302,7 @@ def _offline_instructions() -> str:
         return str(error)
     asset = asset_name(version, target)
     return (
-        f"or bring {BASE_URL}/{version}/{asset}\n(SHA-256 {PINS.get((version, target), 'unknown')}) from elsewhere, "
-        f"put it at /DIR/{version}/{asset}\nand set RIPWRAP_MIRROR=file:///DIR"
+        f"or download {BASE_URL}/{version}/{asset}\n"
+        f"(SHA-256 {PINS.get((version, target), 'unknown')}) on another machine, put it at /DIR/{version}/{asset}\n"
+        "and set RIPWRAP_MIRROR=file:///DIR"
     )

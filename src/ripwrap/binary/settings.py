@@ -17,13 +17,13 @@ VARIABLES = (
 
 
 def offline() -> bool:
-    """Return whether `RIPWRAP_OFFLINE` forbids the network."""
+    """Return True if `RIPWRAP_OFFLINE` forbids the network."""
     return os.environ.get("RIPWRAP_OFFLINE", "").lower() not in ("", "0", "false", "no")
 
 
 def mirrors() -> list[str]:
-    """Return the mirrors in `RIPWRAP_MIRROR`, a comma-separated list, or else GitHub; offline, only `file://` ones."""
-    # Split at a comma only if an address follows it, because a password may contain a comma.
+    """Return the mirrors in `RIPWRAP_MIRROR`, or GitHub if it is not set; with `RIPWRAP_OFFLINE`, only `file://`."""
+    # Commas separate mirrors. Split at a comma only if an address follows, because a password may contain a comma.
     named = re.split(r",(?=\s*(?:$|,|\w+:))", os.environ.get("RIPWRAP_MIRROR") or BASE_URL)
     return allowed_offline([mirror.strip() for mirror in named if mirror.strip()])
 

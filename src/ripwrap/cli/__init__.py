@@ -1,4 +1,4 @@
-"""The command line, `ripwrap`: ripgrep's own flags, with answers as lines, JSON or an MCP server."""
+"""Command line `ripwrap`: rg's flags, and results as lines or as JSON; it can also start an MCP server."""
 
 from ripwrap.cli.app import run
 

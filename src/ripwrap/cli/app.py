@@ -105,13 +105,13 @@ Exit codes:
 WHY_EXIT_CODES = """\
 Exit codes:
   0  a search reads the file
-  1  it does not; the reason is printed
+  1  a search does not read the file; the reason is printed
   2  an error; stderr says which"""
 
 REPLACE_EXIT_CODES = """\
 Exit codes:
-  0  something to replace, or replaced, or undone
-  1  nothing to replace, or nothing chosen
+  0  there are matches, or files were changed or restored
+  1  there are no matches, or no replacement was chosen
   2  an error; stderr says which"""
 
 app: App = App(
@@ -132,11 +132,11 @@ app: App = App(
 )
 app["--help"].group = app["--version"].group = OTHER
 app["--help"].sort_key = 1
-# These two are imported when they are used.
+# The modules of these two commands are imported when they are used.
 app.command(
     "ripwrap.cli.index:index", name="index", help="Keep an index of a directory, and search with it.", sort_key=6
 )
-app.command("ripwrap.cli.scan:scan", name="scan", help="Search for the rules of a file, e.g. for secrets.", sort_key=6)
+app.command("ripwrap.cli.scan:scan", name="scan", help="Search for texts that match rules, e.g. secrets.", sort_key=6)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -147,7 +147,7 @@ def run(arguments: list[str] | None = None) -> int:
     if sys.stderr is None:  # stderr is closed, so `print` would write errors to stdout
         sys.stderr = io.StringIO()
     if sys.stdout is None:
-        complain("stdout is closed: there is nowhere to print to")
+        complain("stdout is closed, so no results can be printed")
         return FAILED
     try:
         given = drop_overridden(move_stdin(sys.argv[1:] if arguments is None else arguments))
@@ -247,7 +247,9 @@ def search(
         Files and directories [default: all]; - is standard input
     """
     if coverage and on is not None:
-        raise ValueError("--coverage reads files of this machine, and cannot be combined with --on; leave it out")
+        raise ValueError(
+            "--coverage reads files of this machine, and cannot be combined with --on; leave one of them out"
+        )
     host = _parse_on(on)
     if line_number:
         options["no_line_number"] = False
@@ -365,7 +367,7 @@ def tree(
     run: RunOptions = RunOptions(),
     **options: Unpack[FileOptions],
 ) -> int:
-    """Show files as a tree, a part of each directory.
+    """Show files as a tree, shortened to --limit entries.
 
     Parameters
     ----------
@@ -449,7 +451,7 @@ def why(file: str, /, *paths: str, run: RunOptions = RunOptions(), **options: Un
         "ripwrap replace 'old_(\\w+)' 'new_$1' src        # show a diff, write nothing",
         "ripwrap replace 'old_(\\w+)' 'new_$1' src --apply",
         "ripwrap replace -F 'a[0]' 'a.first' --interactive",
-        "ripwrap replace --undo                         # the last one here",
+        "ripwrap replace --undo                         # undo the last replacement",
         after=REPLACE_EXIT_CODES,
     ),
 )
@@ -465,7 +467,7 @@ def replace_(
     run: RunOptions = RunOptions(),
     **options: Unpack[SearchOptions],
 ) -> int:
-    r"""Replace matches in files, all or none; show a diff first.
+    r"""Replace matches in all files or none; show a diff first.
 
     Parameters
     ----------
@@ -553,14 +555,16 @@ def install(
     mirror
         Base address in place of GitHub's; may be repeated
     sha256
-        Hash of the archive, for one that ripwrap does not know
+        Hash of an archive that ripwrap does not know
     allow_unpinned
-        Trust the .sha256 file beside a version without a pin
+        If ripwrap has no hash, trust the published .sha256 file
     timeout
-        Seconds for everything
+        Maximum number of seconds for the whole installation
     """
     if dest is not None and on is not None:
-        raise ValueError("--dest is a directory of this machine, and cannot be combined with --on; leave it out")
+        raise ValueError(
+            "--dest is a directory of this machine, and cannot be combined with --on; leave one of them out"
+        )
     host = _parse_on(on)
     call = partial(sync.install, dest=dest) if host is None else host.install_blocking
     with DownloadBar() as progress:
@@ -609,7 +613,7 @@ def mcp(
     Parameters
     ----------
     root
-        Directory to allow; may be repeated [default: the client's]
+        Directory to search; may be repeated [default: the client's]
     http
         Serve HTTP at http://HOST:PORT/mcp instead of stdio
     host
@@ -621,11 +625,11 @@ def mcp(
     index
         Offer the tools of an index, kept in the user's cache
     index_location
-        Keep the index here; project is .ripwrap in each root
+        Keep the index in DIR; project is .ripwrap in each root
     anchors
-        Show hashes of lines, and offer to find lines again
+        Show a hash of each line, and a tool to find it again
     deny
-        Deny these files, too, as in .gitignore; may be repeated
+        Deny files that match, as in .gitignore; may be repeated
     no_deny
         Deny only the files of --deny, not the usual secrets
     show_denied

@@ -67,10 +67,11 @@ Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", 
 Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Directory to start from")]
 RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg to run, a path or a name in PATH")]
 OnHost = Annotated[
-    str | None, Parameter(name="--on", group=RIPWRAP, metavar="HOST", help="Search ssh:HOST[:DIR] or docker:NAME[:DIR]")
+    str | None,
+    Parameter(name="--on", group=RIPWRAP, metavar="HOST", help="Search on a host: ssh:HOST[:DIR] or docker:NAME[:DIR]"),
 ]
 Inside = Annotated[
-    str, Parameter(group=RIPWRAP, metavar="FORMATS", help="Search inside, too: zip,tar,gz,ipynb,pdf,docx,xlsx,…")
+    str, Parameter(group=RIPWRAP, metavar="FORMATS", help="Search inside of files: zip,tar,gz,ipynb,pdf,docx,xlsx,…")
 ]
 EmbedderName = Annotated[
     str | None, Parameter(metavar="NAME", help="Embedding model, e.g. `wordllama` [default: none]")
@@ -96,7 +97,7 @@ _ARGUMENTS = {"path": "FILE", "paths": "PATHS"}
 
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
-"""Options without a negated flag: their negation is an option of its own, because rg has a letter for it."""
+"""Options without a negated flag: their negation is a separate option, for which rg has a letter (`-n`)."""
 
 _OVERRIDES = (
     {"ignore_case", "smart_case", "case_sensitive"},
@@ -124,7 +125,7 @@ def flags(
     """Give a command's `**options` the flags of a TypedDict, with rg's names, letters and negations.
 
     Args:
-        options: The TypedDict.
+        options: TypedDict with the options.
         defaults: Defaults of the command that differ from those of the flags.
         without: Options that the command does not have.
     """
@@ -152,7 +153,7 @@ def drop_overridden(arguments: Sequence[str]) -> list[str]:
             kept.append(tokens)
             later.add(option)
     if len(kept) == len(given):
-        return list(arguments)  # return them unchanged; the parser reports the error
+        return list(arguments)  # nothing is overridden; keep combined letters as typed
     return [*(token for tokens in reversed(kept) for token in tokens), *arguments[end:]]
 
 

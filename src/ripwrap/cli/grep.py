@@ -1,4 +1,4 @@
-"""Print results of `grep()`: of the command `search --near`, which finds lines near others, and of an index."""
+"""Print results of `grep()`, for the commands `ripwrap search --near` and `ripwrap index grep`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def print_grep(
 @Parameter(name="*")
 @dataclass(frozen=True)
 class NearOptions:
-    """Options that choose lines by the lines around them."""
+    """Options to search only for matches that are near matches of other patterns."""
 
     near: Annotated[
         tuple[str, ...],
@@ -62,7 +62,7 @@ class NearOptions:
             negative=(),
             metavar="PATTERN",
             show_default=False,
-            help="Only lines near a match of this; may be repeated",
+            help="Only lines near a match of this pattern; may be repeated",
         ),
     ] = ()
     within: Annotated[
@@ -82,7 +82,7 @@ class NearOptions:
             ValueError: `--near` was given with one of them, or `--within` without `--near`.
         """
         if self.within is not None and not self.near:
-            raise ValueError("--within is a distance from --near; add --near, or leave --within out")
+            raise ValueError("--within needs --near; add --near, or leave --within out")
         if self.near and others:
             raise ValueError(f"{others[0]} does not apply to --near; leave one of them out")
         return bool(self.near)

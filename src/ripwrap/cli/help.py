@@ -1,4 +1,4 @@
-"""Help texts in the layout of rg and uv: groups of options without boxes, one line for most options."""
+"""Help texts in the layout of rg and uv: options in groups without boxes, most of them on one line."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

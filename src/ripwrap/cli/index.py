@@ -107,7 +107,7 @@ class IndexOptions:
                 f"ROOT must be a directory; {shown(os.path.abspath(root)) if root else 'an empty path'} {what}"
             )
         arguments = {name: value for name, value in vars(self).items() if value is not None}
-        with printed_warnings():  # a warning if 'auto' leaves out an embedder
+        with printed_warnings():  # warnings about the choice of an embedder, if it is 'auto'
             return kind(root, **arguments, **options)
 
 
@@ -128,7 +128,9 @@ def build(
     /,
     *,
     settings: BuildOptions = BuildOptions(),
-    rebuild: Annotated[bool, Parameter(show_default=False, help="Delete the index first, to fix it")] = False,
+    rebuild: Annotated[
+        bool, Parameter(show_default=False, help="Delete the index first, e.g. if it is damaged")
+    ] = False,
     anew: Annotated[bool, Parameter(show=False, negative=())] = False,
     json: Json = False,
     **options: Unpack[FileOptions],
@@ -163,7 +165,7 @@ def status(
     json: Json = False,
     **options: Unpack[FileOptions],
 ) -> int:
-    """Show what the index has: its branches, and its models.
+    """Show what is in the index: branches and models.
 
     The exit code is 1 if there is no index, and 2 if it is damaged.
     """
@@ -176,7 +178,7 @@ def status(
 def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json: Json = False) -> int:
     """Check the index for damage.
 
-    The exit code is 2 if there is any.
+    The exit code is 2 if there is damage.
     """
     result = anyio.run(settings.existing(root, {}).check)
     print_json(result) if json else print_fields(_with_flags(result))
@@ -184,7 +186,7 @@ def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
 
 
 def _with_flags(result: "CheckResult | IndexStatus") -> "CheckResult | IndexStatus":
-    """Return a result in which the options of views (choices of files) are written as flags."""
+    """Return the result with the options of each view (the files that a search covers) written as flags."""
     views = tuple(
         view.model_copy(update={"options": shlex.join(spell_file_flags(loads(view.options)))}) for view in result.views
     )
@@ -212,7 +214,7 @@ def search(
     json: Json = False,
     **options: Unpack[FileOptions],
 ) -> int:
-    """Rank chunks as `rank` does, with the index.
+    """Find code by words or a name, like `rank`, with the index.
 
     Parameters
     ----------
@@ -251,9 +253,9 @@ def grep(
     json: Json = False,
     **options: Unpack[SearchOptions],
 ) -> int:
-    """Search for a regular expression as `search` does, with the index.
+    """Search for a regular expression, like `search`, with the index.
 
-    Options that choose files use a separate view of the index.
+    The index keeps a separate list of files for each choice by options.
 
     Parameters
     ----------
@@ -282,10 +284,10 @@ def watch(
 ) -> int:
     """Keep the index up to date until Ctrl-C.
 
-    Each refresh that found a difference prints a line.
+    A line is printed for each refresh that found a difference.
     """
-    # Blocking, because asyncio may notice a Ctrl-C late: only at its next event, if the signal arrives just before the
-    # loop waits.
+    # The blocking index is used, because asyncio may notice a Ctrl-C late: if the signal arrives just before the loop
+    # waits, asyncio notices it at the next event.
     with contextlib.closing(settings.blocking(root, options).watch()) as refreshes:
         for done in refreshes:
             print_json(done) if json else print_refreshed(done)

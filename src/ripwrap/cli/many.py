@@ -42,7 +42,7 @@ class ManyRoots:
         int | None,
         Parameter(group=MANY, negative=(), help="Maximum matches of each root", metavar="NUM", validator=check_limit),
     ] = None
-    dask: Annotated[str | None, _flag("Search on the cluster of Dask with this scheduler", "ADDRESS")] = None
+    dask: Annotated[str | None, _flag("Search on the Dask cluster with this scheduler", "ADDRESS")] = None
 
     def check(self, paths: Sequence[str], *, other_mode: bool) -> bool:
         """Return True if many roots are to be searched.
@@ -58,7 +58,7 @@ class ManyRoots:
         }
         lone = [name for name, value in given.items() if value not in (None, ())]
         if lone and not self.repositories:
-            raise ValueError(f"{lone[0]} needs --repositories; add it")
+            raise ValueError(f"{lone[0]} needs --repositories; add --repositories, or leave {lone[0]} out")
         if self.repositories and (paths or other_mode):
             raise ValueError(
                 "--repositories takes no PATH, --on, --coverage, --files-with-matches, --files-without-match or "
@@ -87,8 +87,8 @@ def search_repositories(
 
     Raises:
         ValueError: There are no roots, or an option for context was given.
-        FileNotFoundError: No directory matches.
-        RipwrapError: The cluster cannot be used.
+        FileNotFoundError: No directory matches a GLOB of --repositories.
+        RipwrapError: The cluster cannot be used, because `distributed` is missing or the scheduler does not answer.
     """
     from ripwrap.repositories import RootCount, RootError, RootMatch  # imported late, because few searches need it
 
@@ -171,7 +171,7 @@ def _dask(address: str) -> Generator[Executor]:
     try:
         client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise RipwrapError(f"no scheduler of Dask answers at {address}: {error}; check the address") from error
+        raise RipwrapError(f"no Dask scheduler answers at {address}: {error}; check the address") from error
     try:
         yield client.get_executor(retries=3)
     finally:

@@ -82,7 +82,7 @@ def print_all(
     Args:
         items: Items to print.
         show: Function that prints an item.
-        wanted: Type or types of the items that count as results.
+        wanted: Type or types of the items that are results; if there are none, the exit code says so.
         lenient: If True, warnings do not change the exit code. If False, a warning causes the exit code of an error.
     """
     found = failed = False
@@ -103,7 +103,7 @@ def _print_errors(summary: Summary) -> bool:
 
 
 class _WarningPrinter(logging.Handler):
-    """Handler that prints warnings of the library, and records if there was any."""
+    """Handler that prints warnings of the library, and records in `any` that there was one; a rebuilt index is none."""
 
     any = False
 
@@ -150,7 +150,7 @@ def print_reason(reason: Reason) -> None:
 
 
 def print_coverage(coverage: Coverage, *, as_json: bool) -> None:
-    """Print to stderr the number of searched files and an example for each reason to skip files, or a line of JSON."""
+    """Print to stderr how many files were searched, and one skipped file for each reason; or print JSON to stdout."""
     if as_json:
         print_json(coverage)
         return
@@ -179,7 +179,7 @@ def _path_painter(color: When) -> Callable[[str], bytes]:
 
 
 def print_entry(entry: TreeEntry) -> None:
-    """Print the line of an entry."""
+    """Print the line of a tree."""
     _write(os.fsencode(str(entry)) + b"\n")
 
 
@@ -236,7 +236,7 @@ def print_refreshed(done: "RefreshResult") -> None:
     if done.skipped:
         said += f"; left out: {', '.join(f'{one.files} {one.reason}' for one in done.skipped)}"
     if done.cut:
-        said += f"; {plural(done.cut, 'file')} longer than a million bytes indexed up to there"
+        said += f"; {plural(done.cut, 'file')} longer than a million bytes, indexed only up to that size"
     print(said)
 
 
@@ -324,7 +324,7 @@ def match_printer(color: When, max_columns: int) -> Callable[[Message], None]:
 
 
 class Plain:
-    """Printer of `path:number:line`, or `path-number-line` for context, with the original bytes, as rg in a pipe."""
+    """Printer of `path:number:line`, or `path-number-line` for context, with the original bytes, like rg in a pipe."""
 
     def __init__(self, *, colored: bool = False, max_columns: int = 0) -> None:
         self._gaps = Gaps()
@@ -364,7 +364,7 @@ def _omitted_line(message: Match | Context, number: int | None, omitted: bytes) 
 
 
 class Grouped:
-    """Printer of a heading for each file, with its lines below, in rg's colors."""
+    """Printer of a heading for each file, with the lines of the file below, in rg's colors."""
 
     def __init__(self, color: When = "auto", max_columns: int = 0) -> None:
         self._console = styled_console(color)
@@ -431,8 +431,8 @@ class DownloadBar(_Bar):
 class RootsBar(_Bar):
     """Progress bar of a search in many roots on a terminal; elsewhere nothing.
 
-    Matches are printed to stdout while the bar is shown. So no thread refreshes the bar, which could write between
-    them: only calls draw it, and `hide()` removes it before anything else is printed.
+    Matches are printed to stdout while the bar is shown, and a thread that refreshes the bar could write between them.
+    So only calls draw the bar, and `hide()` removes it before anything else is printed.
     """
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ y: replace this, n: leave this, a: replace this and the rest, d: leave this and 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class WriteOptions:
-    """Options that say what to do with a plan."""
+    """Options that say what to do with the planned replacements."""
 
     apply: Annotated[bool, Parameter(group=OTHER, negative=(), show_default=False, help="Write the files")] = False
     interactive: Annotated[
@@ -33,10 +33,14 @@ class WriteOptions:
         bool, Parameter(group=OTHER, negative=(), show_default=False, help="Undo the last replacement in --cwd")
     ] = False
     journal: Annotated[
-        str | None, Parameter(group=OTHER, metavar="DIR", help="With --undo, the journal [default: the last]")
+        str | None,
+        Parameter(group=OTHER, metavar="DIR", help="With --undo, the journal to restore [default: the last]"),
     ] = None
     break_hard_links: Annotated[
-        bool, Parameter(group=OTHER, negative=(), show_default=False, help="Change files with several names, too")
+        bool,
+        Parameter(
+            group=OTHER, negative=(), show_default=False, help="Change files with hard links (several names), too"
+        ),
     ] = False
 
     def check(self, texts: Collection[str | None]) -> None:
@@ -67,7 +71,7 @@ def undo_last(journal: str | None, cwd: str, *, as_json: bool) -> int:
 
 
 def show_or_write(plan: sync.ReplacePlan, options: WriteOptions, color: When, *, as_json: bool) -> int:
-    """Show a plan, or write what was chosen of it, and return the exit code."""
+    """Show a plan, or write the chosen replacements, and return the exit code."""
     for error in plan.errors:
         complain(str(error))
     code = FAILED if any(not error.harmless for error in plan.errors) else FOUND if plan else NOTHING
@@ -99,7 +103,7 @@ def _print_applied(applied: AppliedEdits, *, as_json: bool) -> int:
 def _print_diff(plan: EditPlan, color: When) -> None:
     for file in plan:
         _print_file(file, color)
-    complain(f"{plan.message} --apply writes." if plan else plan.message)
+    complain(f"{plan.message} --apply writes them." if plan else plan.message)
 
 
 def _print_file(file: FileEdits, color: When) -> None:
@@ -113,7 +117,7 @@ def _print_file(file: FileEdits, color: When) -> None:
 
 
 def _ask_for_all(plan: EditPlan, color: When) -> set[tuple[str, int]]:
-    """Ask for each edit, and return the path and offset of those to apply."""
+    """Ask for each edit, and return the path and offset of each edit to apply."""
     chosen: set[tuple[str, int]] = set()
     everything = [*_single_edits(plan)]
     for number, (file, edit) in enumerate(everything):
@@ -131,7 +135,7 @@ def _ask_for_all(plan: EditPlan, color: When) -> set[tuple[str, int]]:
 
 
 def _single_edits(plan: EditPlan) -> Iterator[tuple[FileEdits, Edit]]:
-    """Yield each edit with a file that has only this one, with the lines around it."""
+    """Yield each edit, with a `FileEdits` that has only this edit and the lines around it."""
     for file in plan:
         for hunk in file.hunks:
             for edit in hunk.edits:

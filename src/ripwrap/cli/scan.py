@@ -1,4 +1,4 @@
-"""Command to scan for the rules of a file, for people and for continuous integration."""
+"""Command `ripwrap scan`: search for texts that match the rules in a file, such as secrets."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ SCAN = Group("Scan options", sort_key=0)
 
 EXIT_CODES = """\
 Exit codes:
-  0  nothing was found, or nothing that is not in the baseline
+  0  no rule matched, or only texts in the baseline
   1  a rule matched
   2  an error; stderr says which"""
 
@@ -48,23 +48,23 @@ def _flag(text: str) -> Parameter:
 @flags(SearchOptions)
 def run_scan(
     *paths: str,
-    rules: Annotated[str, Parameter(group=SCAN, metavar="FILE", help="Rules, as TOML in gitleaks' format")],
+    rules: Annotated[str, Parameter(group=SCAN, metavar="FILE", help="File with rules, TOML in gitleaks' format")],
     sarif_output: Annotated[bool, Parameter(name="--sarif", group=SCAN, negative=(), show_default=False)] = False,
     baseline: Annotated[
         str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out texts in this baseline")
     ] = None,
     write_baseline: Annotated[
-        str | None, Parameter(group=SCAN, metavar="FILE", help="Write what is found to FILE, and exit with 0")
+        str | None, Parameter(group=SCAN, metavar="FILE", help="Write the found texts to FILE, and exit with 0")
     ] = None,
-    overlaps: Annotated[bool, _flag("Report all texts, also those that overlap")] = False,
-    redact: Annotated[bool, _flag("Print places and rules, not the texts")] = False,
+    overlaps: Annotated[bool, _flag("Report all texts, also overlapping ones")] = False,
+    redact: Annotated[bool, _flag("Print paths, lines and rules, but not the texts")] = False,
     limit: Limit = None,
     json: Json = False,
     cwd: Cwd = ".",
     rg: RgPath = None,
     **options: Unpack[SearchOptions],
 ) -> int:
-    """Search for the rules of a file, e.g. for secrets.
+    """Search for texts that match rules, e.g. secrets.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _print(
     as_sarif: bool,
     redact: bool,
 ) -> int:
-    """Print texts, at most `limit`, and return their number."""
+    """Print the matches, at most `limit`, and return how many were printed."""
     shown_hits: list[ScanMatch] = []
     number = 0
     for hit in hits:

@@ -1,4 +1,4 @@
-"""Search content that is not in files on the disk: standard input, a revision of git, and the history of git."""
+"""Search content that is not in files on the disk: standard input, a revision of git, or the history of git."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ MAX_STDIN_BYTES = 1 << 30
 @Parameter(name="*")
 @dataclass(frozen=True)
 class GitOptions:
-    """Options that search a revision or history of git in place of files."""
+    """Options to search a revision or the history of git in place of files."""
 
     rev: Annotated[str | None, Parameter(group=GIT, metavar="REV", help="Search this revision, e.g. main~3")] = None
     history: Annotated[
@@ -40,15 +40,15 @@ class GitOptions:
 
         Args:
             paths: Paths of the command line.
-            others: Flags that were given and only apply to files.
+            others: Flags that were given, and that apply only to files.
 
         Raises:
-            ValueError: A flag does not apply.
+            ValueError: A flag or path cannot be combined with another.
         """
         if self.since is not None and not self.history:
             raise ValueError("--since limits --history; add --history, or leave --since out")
         if STDIN in paths and (len(paths) > 1 or self.rev is not None or self.history):
-            raise ValueError("- is standard input, which is searched alone; write ./- for a file of this name")
+            raise ValueError("- is standard input, which is searched alone; write ./- for a file with the name -")
         what = "--history" if self.history else "--rev" if self.rev is not None else STDIN if STDIN in paths else ""
         if what and others:
             raise ValueError(f"{others[0]} does not apply to {what}; leave one of them out")
@@ -107,7 +107,7 @@ def _read_stdin() -> bytes:
     """Return standard input.
 
     Raises:
-        ValueError: It is too long, and may have no end.
+        ValueError: Standard input has more than `MAX_STDIN_BYTES` bytes.
     """
     content = bytearray()
     while chunk := sys.stdin.buffer.read(1 << 20):

@@ -1,7 +1,7 @@
 """Backend of deepagents that reads and searches the files of a workspace; needs the extra `deepagents`.
 
 It implements `BackendProtocol` of deepagents 0.7, whose docstrings define what a backend returns. A backend raises no
-errors: a result has an `error`, which the model reads.
+exceptions: each result has an `error`, a text for the model.
 """
 
 import base64
@@ -80,7 +80,7 @@ class RipwrapBackend(BackendProtocol):
     Attributes:
         workspace: Workspace that reads and searches.
         virtual: True if `/` is the root of the workspace.
-        hidden: True if `grep()` also searches hidden files when no glob asks for them.
+        hidden: True if `grep()` searches hidden files also without a `glob`; with one, it always does.
     """
 
     def __init__(self, workspace: sync.Workspace, *, virtual: bool = True, hidden: bool = False) -> None:
@@ -90,7 +90,7 @@ class RipwrapBackend(BackendProtocol):
             workspace: Workspace that reads and searches.
             virtual: Use `/` for the root of the workspace. If False, use paths of the system, for example for an agent
                 that also has a shell.
-            hidden: Search hidden files in `grep()`, too.
+            hidden: Search hidden files also in a `grep()` without a `glob`.
 
         Raises:
             ValueError: `virtual` is True, and the workspace has several roots.
@@ -114,7 +114,7 @@ class RipwrapBackend(BackendProtocol):
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Return lines of a text file, or a binary file in base64.
 
-        Lines are split as in ripgrep, so their numbers are those of `grep()`.
+        Lines are split as in ripgrep, so lines have the same numbers as in `grep()`.
         """
         try:
             content = self.workspace.read_bytes(self._inside(file_path), max_bytes=MAX_TEXT_BYTES)
@@ -182,7 +182,7 @@ class RipwrapBackend(BackendProtocol):
         return GlobResult(matches=found, truncated=not complete, truncation_reason=None if complete else "budget")
 
     def write(self, file_path: str, content: str) -> WriteResult:  # noqa: ARG002 - the protocol's name
-        """Refuse: this backend only reads."""
+        """Return an error, because this backend only reads."""
         return WriteResult(error=_refusal(file_path))
 
     def edit(
@@ -192,11 +192,11 @@ class RipwrapBackend(BackendProtocol):
         new_string: str,  # noqa: ARG002 - the protocol's name
         replace_all: bool = False,  # noqa: ARG002 - the protocol's name
     ) -> EditResult:
-        """Refuse: this backend only reads."""
+        """Return an error, because this backend only reads."""
         return EditResult(error=_refusal(file_path))
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """Refuse: this backend only reads."""
+        """Return an error for each file, because this backend only reads."""
         return [FileUploadResponse(path=path, error=PERMISSION_DENIED) for path, _ in files]
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
@@ -210,7 +210,7 @@ class RipwrapBackend(BackendProtocol):
             return FileDownloadResponse(path=path, error=_code(error) or self.workspace.error_text(error))
 
     def _find(self, pattern: str, inside: str) -> tuple[list[str], bool]:
-        """Return the files that a glob matches, and False if there may be more."""
+        """Return the files that a glob matches, and True if these are all of them."""
         names: list[str] = []
         for _ in range(MAX_PAGES):
             page = self.workspace.find_files_result(
@@ -222,7 +222,7 @@ class RipwrapBackend(BackendProtocol):
         return names, False
 
     def _filter(self, glob: str, inside: str) -> Callable[[str], bool]:
-        """Return a function that tells if deepagents' glob matches a file of an answer."""
+        """Return a function that takes a path of the workspace, and returns True if a glob of deepagents matches it."""
         matches = compile_grep_include_glob(glob)
         info = self.workspace.file_info(inside)
         start = info.path if info.is_dir else os.path.dirname(info.path) or os.curdir
@@ -237,7 +237,7 @@ class RipwrapBackend(BackendProtocol):
         return "." if path == "/" else path
 
     def _outside(self, name: str) -> str:
-        """Return a path of an answer as a path of deepagents: absolute, with slashes."""
+        """Return a path of the workspace as a path of deepagents: absolute, with slashes."""
         if self.virtual:
             return f"/{PurePath(name).as_posix()}" if name != os.curdir else "/"
         return os.path.normpath(os.path.join(self.workspace.roots[0], name))
@@ -266,12 +266,12 @@ _CODES: dict[type[Exception], str] = {
 
 
 def _code(error: Exception) -> str | None:
-    """Return deepagents' code for an error about a path."""
+    """Return deepagents' code for an error about a path; `None` for any other error."""
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), None)
 
 
 def _coarse(glob: str) -> str:
-    """Return a glob for the workspace that matches at least the files that deepagents' glob matches."""
+    """Return a glob of rg that matches at least all files that a glob of deepagents matches."""
     return glob.replace("?", "*") if _PLAIN_GLOB.fullmatch(glob) else "*"  # in ripgrep, `?` is one byte
 
 

@@ -87,7 +87,7 @@ class StrictTools(_Offers):
         return [_output(call, await self.workspace.call(call.name, call.arguments)) for call in calls]
 
     async def messages(self, calls: Iterable[Any] | None) -> list[ChatCompletionToolMessageParam]:
-        """Call the tools that `message.tool_calls` of Chat Completions asks for, and return the messages to add."""
+        """Call the tools that `message.tool_calls` of Chat Completions asks for, and return their answers to add."""
         asked = [(call, call.function) for call in self._chat_calls(calls)]
         return [_message(call, await self.workspace.call(each.name, each.arguments)) for call, each in asked]
 

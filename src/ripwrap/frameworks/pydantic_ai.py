@@ -40,7 +40,7 @@ PROVIDER = "ripwrap"
 
 
 class WorkspaceToolset(FunctionToolset[AgentDepsT]):
-    """Tools of a workspace.
+    """Toolset with the tools of a workspace.
 
         agent = Agent(model, toolsets=[WorkspaceToolset(Workspace("src"))])
 
@@ -83,8 +83,8 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
 
         agent = Agent(model, capabilities=[LocalWorkspace("src"), WorkspaceSearch()])
 
-    That workspace must be on this machine: a `LocalWorkspace`, or a `ReadOnlyFiles`. For a `ReadOnlyFiles`, its own
-    `Workspace` is searched, with its roots, denied files and limits.
+    The pydantic-ai workspace must be on this machine: a `LocalWorkspace`, or a `ReadOnlyFiles`. With a `ReadOnlyFiles`,
+    the tools use the roots, denied files and limits of its `Workspace`.
 
     Attributes:
         make: Function that makes a `Workspace` for the directory of the run, for example with other limits.
@@ -105,7 +105,7 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
             return WorkspaceToolset(backend.workspace)
         folder = await ctx.workspace.working_dir()
         if ref is None or ref.provider != "local":
-            where = "an unknown place" if ref is None else f"{ref.provider}:{ref.id}"
+            where = "an unknown provider" if ref is None else f"{ref.provider}:{ref.id}"
             raise UserError(
                 f"WorkspaceSearch searches files of this machine, and the workspace is in {where}; use LocalWorkspace"
             )
@@ -119,7 +119,7 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
 
         result = await agent.run("…", workspace=ReadOnlyFiles(Workspace("src")))
 
-    It runs no commands. Paths are those of the system, and the working directory is the first root.
+    It runs no commands. Paths are paths of the system, and the working directory is the first root.
 
     Attributes:
         workspace: Workspace that reads.
@@ -176,7 +176,7 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
         return True
 
     async def realpath(self, path: str) -> str:
-        """Resolve links, as `os.path.realpath()` does; the path may be missing.
+        """Return a path with all links resolved, like `os.path.realpath()`; the path need not exist.
 
         Raises:
             AccessDeniedError: The path leads out of the roots, or is denied.
@@ -193,15 +193,15 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
         raise AccessDeniedError(f"{path} is outside of the workspace", path=path, roots=self.workspace.roots)
 
     async def write_bytes(self, path: str, data: bytes) -> None:  # noqa: ARG002 - the protocol's name
-        """Refuse: this workspace only reads."""
+        """Raise `WorkspaceReadOnlyError`, because this workspace only reads."""
         raise _refusal(path)
 
     async def make_dir(self, path: str) -> None:
-        """Refuse: this workspace only reads."""
+        """Raise `WorkspaceReadOnlyError`, because this workspace only reads."""
         raise _refusal(path)
 
     async def remove(self, path: str) -> None:
-        """Refuse: this workspace only reads."""
+        """Raise `WorkspaceReadOnlyError`, because this workspace only reads."""
         raise _refusal(path)
 
 

@@ -1,4 +1,4 @@
-"""Make the workspace of a client. Its roots are the directories of the server, or the roots that the client names."""
+"""Make the workspace of a client, whose roots are the directories of the server, or the roots that the client names."""
 
 import logging
 import os
@@ -77,13 +77,13 @@ class Params(types.RequestParams):
 
 
 class Client:
-    """Workspace of a client. Its roots are the directories of the server, or the roots that the client named last.
+    """Connection of a client, which makes the client's `Workspace` when a call needs it.
 
     Attributes:
         has_index: True if the workspace has an index.
         has_anchors: True if the workspace has anchors.
         may_write: True if the workspace has the tool that changes files.
-        sends_texts: True if the index sends texts to another machine, or if ripwrap cannot tell.
+        sends_texts: True if the index sends texts to another machine, or if ripwrap does not know.
     """
 
     def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
@@ -174,7 +174,7 @@ def as_utf8(text: str) -> str:
 
 
 def _sends_texts(embedder: "str | Embedder | None") -> bool:
-    if embedder is None or isinstance(embedder, str):  # a name: `server()` replaces it by an embedder
+    if embedder is None or isinstance(embedder, str):  # `server()` replaces a name by an embedder
         return embedder is not None
     from ripwrap.index.embeddings.protocol import describe  # late: it imports SQLite
 

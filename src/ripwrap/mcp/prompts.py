@@ -58,7 +58,7 @@ PROMPTS: Mapping[str, _Prompt] = {
         "Show what is indexed",
         "Report whether the index is up to date, and what was sent where.",
         "Call index_status. Then say whether the index is built and up to date, how large it is, which model makes "
-        "embeddings, where texts are sent, and how much was sent so far. Repeat what its messages say to do.",
+        "embeddings, where texts are sent, and how much was sent so far. If the answer says what to do, repeat that.",
         needs_index=True,
     ),
 }

@@ -54,7 +54,7 @@ async def list_templates(_: Context, __: types.PaginatedRequestParams | None) ->
 
 
 async def read_resource(context: Context, params: ReadParams) -> types.ReadResourceResult | types.InputRequiredResult:
-    """Return the lines of a file, through `read_file`.
+    """Return the lines of a file, as the tool `read_file` returns them.
 
     Raises:
         MCPError: The URI is wrong, or the file cannot be read. The message is that of `read_file`.
@@ -108,12 +108,14 @@ async def complete(context: Context, params: types.CompleteRequestParams) -> typ
 
 
 async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[str]:
-    """Return the paths that begin with a text, without their subdirectories; directories end in a slash.
+    """Return the files and directories whose paths begin with a text; paths of directories end in a slash.
+
+    Only one directory is listed: the directory that the text names up to its last slash.
 
     Args:
-        workspace: The workspace.
-        begun: The text.
-        absolute: Return absolute paths without the slash at the beginning, for the template. If false, return paths as
+        workspace: Workspace that lists the directory.
+        begun: Beginning of a path, as the user has typed it.
+        absolute: Return absolute paths without the slash at the beginning, for the template. If False, return paths as
             the tools show them: absolute only with several roots.
     """
     slash = "/" if absolute and os.sep == "/" else ""

@@ -157,7 +157,7 @@ async def _serve_http(app: Starlette, listening: socket.socket) -> list[signal.S
         web.should_exit = True
 
     async with anyio.create_task_group() as group:
-        # uvicorn would raise the signal again before the calls that it cancelled have ended.
+        # Signals are received here, because uvicorn would raise them again before the cancelled calls have ended.
         group.start_soon(_note_signals, received, end)
         await web.serve([listening])
         group.cancel_scope.cancel()

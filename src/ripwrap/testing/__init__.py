@@ -1,4 +1,4 @@
-r"""Test code that uses ripwrap: trees of files, a fake rg, a misbehaving rg, and models with defaults.
+r"""Helpers for tests of code that uses ripwrap: trees of files, a fake rg, a misbehaving rg, models with defaults.
 
 ```python
 from ripwrap import sync, testing
@@ -17,7 +17,7 @@ with testing.fake({"a.py": "# TODO: one\n"}) as rg:  # no rg
 
 pytest loads the fixtures `rg_tree` and `fake_rg` of `ripwrap.testing.plugin` by itself.
 
-The modules import ripwrap's models only when they need them, because pytest loads the plugin in every run.
+The modules import ripwrap's models only when they are needed, because pytest loads the plugin in every run.
 """
 
 from ripwrap.testing.assertions import assert_absent

@@ -1,4 +1,4 @@
-"""Program in place of rg that answers from texts or recorded output; `fake()` writes its settings and starts it.
+"""Program that runs in place of rg, and answers from texts or recorded output; `fake()` writes its settings.
 
 It runs without site-packages, so that it starts fast, and imports ripwrap only to match globs.
 """
@@ -28,14 +28,14 @@ WITHOUT_EFFECT = {
     "regex-size-limit",
 }  # fmt: skip
 EXCLUDED = ["!.git", "!.ripgrep/"]
-"""Globs that ripwrap passes by itself."""
+"""Globs that ripwrap passes in every search."""
 LEADING_FLAGS = re.compile(r"\A\(\?([imsx]+)\)(.*)", re.DOTALL)
 """Flags such as `(?i)`, which Python's `re` allows only at the start of the whole pattern."""
 HOW = "use ripwrap.testing.tree() with a real rg"
 
 
 class Flags:
-    """Flags of a run, by name, each with its values."""
+    """Command-line flags of a run, each with the values that were given for it."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         end = arguments.index("--") if "--" in arguments else len(arguments)
@@ -76,7 +76,7 @@ def fail(text: str) -> NoReturn:
 
 
 def main(directory: str, arguments: Sequence[str]) -> int:
-    """Answer one run, and return the exit code."""
+    """Print the output of one run of rg, and return the exit code."""
     with open(os.path.join(directory, "calls"), "a", encoding="utf-8") as log:
         log.write(json.dumps(arguments) + "\n")
     with open(os.path.join(directory, "settings.json"), encoding="utf-8") as file:
@@ -87,7 +87,7 @@ def main(directory: str, arguments: Sequence[str]) -> int:
         write(output)
         return 0 if b'"type":"match"' in output else 1
     if settings["recorded"] and not settings["texts"]:
-        fail(f"the fake rg has no recorded answer for {given}; it has those for {sorted(settings['recorded'])}")
+        fail(f"the fake rg has no recorded answer for {given}; it has answers for {sorted(settings['recorded'])}")
     flags = Flags(arguments)
     if "type-list" in flags:
         write("".join(f"{name}: {', '.join(globs)}\n" for name, globs in settings["types"].items()).encode())
@@ -104,7 +104,7 @@ def main(directory: str, arguments: Sequence[str]) -> int:
 
 
 def searched(texts: Mapping[str, bytes], flags: Flags, settings: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files that are searched, each with the path that rg prints."""
+    """Yield the path, as rg prints it, and the text of each file that is searched."""
     selects = selection(flags, settings)
     order = sorted(texts, key=lambda path: path.split("/"), reverse=flags.all("sortr") == ["path"])
     for given in flags.paths:
@@ -121,7 +121,7 @@ def searched(texts: Mapping[str, bytes], flags: Flags, settings: Mapping[str, An
 
 
 def selection(flags: Flags, settings: Mapping[str, Any]) -> Callable[[str], bool]:
-    """Return the function that tells whether a path is searched."""
+    """Return a function that returns True if a path is searched."""
     globs = [glob for glob in flags.all("glob") if glob not in EXCLUDED]
     types, types_not = flags.all("type"), flags.all("type-not")
     for name in (*types, *types_not):
@@ -146,7 +146,7 @@ def selection(flags: Flags, settings: Mapping[str, Any]) -> Callable[[str], bool
 
 
 def compiled(flags: Flags) -> re.Pattern[str]:
-    """Return the pattern for one line."""
+    """Return the pattern to match with each line."""
     patterns = flags.all("regexp")
     parts = [re.escape(one) if "fixed-strings" in flags else LEADING_FLAGS.sub(r"(?\1:\2)", one) for one in patterns]
     whole = "|".join(f"(?:{part})" for part in parts)
@@ -198,7 +198,7 @@ def decode(raw: bytes) -> str:
 
 
 def write_counts(files: Sequence[tuple[str, bytes]], pattern: re.Pattern[str], flags: Flags) -> int:
-    """Write the number of matches of each file, and return the exit code."""
+    """Write the number of matches, or of matching lines, of each file, and return the exit code."""
     anything = False
     for shown, text in files:
         found = matching_lines(text, pattern, flags)

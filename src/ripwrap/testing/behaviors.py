@@ -69,7 +69,7 @@ def fails(code: int = 2, error: str = "rg: an error of the misbehaving rg\n") ->
 
 
 def killed(by: int = 11) -> None:
-    """Kill itself in the middle of a record, by default with SIGSEGV."""
+    """Kill this process in the middle of a record, by default with SIGSEGV."""
     say(BEGIN, MATCH, MATCH[:40], end="")
     os.kill(os.getpid(), by)
 

@@ -1,4 +1,4 @@
-"""Models with defaults for tests, so that a test names only what it is about."""
+"""Models with defaults, so that a test sets only the fields that it needs."""
 
 from typing import TYPE_CHECKING
 
@@ -63,7 +63,7 @@ def grep_result(*matches: "Match", query: str = "TODO", root: str = "/project") 
     """Return a whole result of `grep()`, without further pages and without context.
 
     Args:
-        *matches: Matches, in the order of the result; those of one file stand together.
+        *matches: Matches, in the order of the result; the matches of a file must follow one another.
         query: Pattern.
         root: Directory that was searched.
     """

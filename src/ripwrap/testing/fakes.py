@@ -23,7 +23,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class FakeRg:
-    """Fake rg of `fake()`.
+    """Fake rg that `fake()` makes, with a record of its runs.
 
     Attributes:
         path: Path of the program, for `rg=`. It is not needed in the block of `fake()`.
@@ -55,11 +55,11 @@ def fake(
 ) -> Generator[FakeRg]:
     r"""Answer searches and listings without rg, in the block.
 
-    `texts` stand for the files below the working directory of a search, whatever it is. Python's `re` searches them,
-    line by line; so the test is right for patterns that mean the same in both, and a pattern that `re` rejects is an
-    error. `context`, `ignore_case`, `smart_case`, `fixed_strings`, `word_regexp`, `line_regexp`, `max_count`, `hidden`
-    and globs are followed, and there are no ignore files. Any other flag that changes an answer is an error that names
-    it. For these, use `tree()` with a real rg, or `recorded`.
+    `texts` replace the files below the working directory of each search. Python's `re` searches the texts, line by
+    line. So use patterns that mean the same in `re` and in rg; a pattern that `re` rejects is an error. The options
+    `context`, `ignore_case`, `smart_case`, `fixed_strings`, `word_regexp`, `line_regexp`, `max_count`, `hidden` and
+    globs have an effect, and there are no ignore files. Any other flag that changes results is an error, which names
+    the flag. For such flags, use `tree()` with a real rg, or `recorded`.
 
     ```python
     from ripwrap import sync, testing
@@ -73,16 +73,16 @@ def fake(
     ```
 
     The block sets `RIPWRAP_RG`, also for child processes. So only one block may be active in a process at a time.
-    Operations that read files without rg, such as `rank()` and the tool `read_file`, see the disk and not `texts`.
+    Operations that read files without rg, such as `rank()` and the tool `read_file`, read the disk and not `texts`.
 
     Args:
         texts: Texts by path, with slashes.
-        recorded: Output of `rg --json` for each pattern, as `bytes`, or the path of a file that has it. It is used
-            whatever the other arguments are.
+        recorded: Map from a pattern to the output of `rg --json` as `bytes`, or to the path of a file with this output.
+            A search for the pattern returns it, whatever the other arguments of the search are.
         types: Globs of the file types that searches may name in `type` and `type_not`; rg's own types are not known.
 
     Yields:
-        The fake, which tells how it was called.
+        The fake rg, which records how it is called.
 
     Raises:
         FileNotFoundError: A file of `recorded` does not exist.
@@ -106,10 +106,15 @@ def fake(
 def misbehaving(behavior: Behavior) -> Generator[Path]:
     """Put a program in place of rg that misbehaves in each search, in the block.
 
-    `silent` writes one match and then waits without end, `slow` pauses before each of five matches, `endless` writes
-    matches without end, `fails` writes an error and exits with 2, `killed` kills itself in the middle of a record,
-    `truncated` exits with 0 in the middle of a record, `garbage` writes a line that is not JSON, `noisy` writes 100 MB
-    of errors before a match, and `ignores_signals` is `silent` and ignores each signal that it can.
+    - `silent` writes one match and then waits without end.
+    - `slow` pauses before each of five matches.
+    - `endless` writes matches without end.
+    - `fails` writes an error and exits with 2.
+    - `killed` kills itself in the middle of a record.
+    - `truncated` exits with 0 in the middle of a record.
+    - `garbage` writes a line that is not JSON.
+    - `noisy` writes 100 MB of errors before a match.
+    - `ignores_signals` does the same as `silent`, and ignores every signal that a process can ignore.
 
     The block sets `RIPWRAP_RG`, also for child processes. So only one block may be active in a process at a time.
 
@@ -143,7 +148,7 @@ def _latin(text: str | bytes) -> str:
 
 
 def _write(directory: Path, *arguments: str) -> Path:
-    """Write a program that runs Python with arguments and its own; `--version` needs no Python."""
+    """Write a program that runs Python with `arguments` and then its own arguments; `--version` needs no Python."""
     if os.name == "nt":
         raise NotImplementedError("Windows starts no script in place of rg; use ripwrap.testing.tree() with a real rg")
     # The line of `#!` is limited to 127 bytes on some systems, and Python may be in a directory with a long path.
@@ -157,7 +162,7 @@ def _write(directory: Path, *arguments: str) -> Path:
 
 @contextmanager
 def _named(program: Path) -> Generator[None]:
-    """Name a program in `RIPWRAP_RG`."""
+    """Set `RIPWRAP_RG` to the path of a program, in the block."""
     before = os.environ.get(_VARIABLE)
     os.environ[_VARIABLE] = str(program)
     try:

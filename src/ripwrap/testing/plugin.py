@@ -19,7 +19,7 @@ def rg_tree(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
 
 @pytest.fixture
 def fake_rg() -> Generator[Callable[..., FakeRg]]:
-    """Return a function that replaces rg until the end of the test; it is called as `ripwrap.testing.fake()` is."""
+    """Return a function that replaces rg until the end of the test, with the arguments of `ripwrap.testing.fake()`."""
     with ExitStack() as stack:
 
         def replace(*arguments: Any, **keywords: Any) -> FakeRg:

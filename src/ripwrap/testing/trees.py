@@ -9,9 +9,9 @@ from pathlib import Path, PurePath
 
 @contextmanager
 def tree(files: Mapping[str, str | bytes]) -> Generator[Path]:
-    r"""Write files into a temporary directory, and remove it at the end.
+    r"""Write files into a temporary directory, and remove the directory at the end of the block.
 
-    No directory above it has a repository or an ignore file, so that a search reads all files that are not hidden.
+    No directory above it has a repository or an ignore file that affects a search.
 
     ```python
     from ripwrap import sync, testing
@@ -67,8 +67,8 @@ def _content(path: str, text: str | bytes) -> bytes:
 
 
 def _relative(path: str) -> PurePath:
-    """Return a path of a file in a tree."""
+    """Check the path of a file in a tree, and return it."""
     checked = PurePath(os.fsdecode(path))
     if not checked.name or checked.anchor or os.pardir in checked.parts:
-        raise ValueError(f"a path must be that of a file in the tree, such as 'src/a.py', got {path!r}")
+        raise ValueError(f"a path must be relative and lead to a file in the tree, such as 'src/a.py', got {path!r}")
     return checked
