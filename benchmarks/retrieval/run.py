@@ -114,11 +114,8 @@ def report(
     ]
     if upkeep:
         parts += [
-            fill(
-                f"Upkeep of an index of {LIBRARY}: the build, and a refresh without a change (no-op), after an edit of "
-                "one file, and after a switch of branches.",
-                100,
-            ),
+            f"Upkeep of an index of {LIBRARY}: the build, and a refresh without a change (no-op), after an edit of\n"
+            "one file, and after a switch of branches.",
             upkeep_table(upkeep),
         ]
     if large is not None:
