@@ -115,8 +115,8 @@ def report(
     if upkeep:
         parts += [
             (
-                f"Upkeep of an index of {LIBRARY}: the build, and a refresh without a change (no-op), after an edit of\n"
-                "one file, and after a switch of branches."
+                f"Upkeep of an index of {LIBRARY}: the build, and a refresh without a change (no-op), after an edit\n"
+                "of one file, and after a switch of branches."
             ),
             upkeep_table(upkeep),
         ]
