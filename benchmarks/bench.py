@@ -1,6 +1,6 @@
 """Measure ripwrap, raw rg and other libraries in turn: `python -m nox -s bench [-- --large]`.
 
-The figures of each corpus are stored as JSON. The plot and `docs/benchmarks.md` are made from these files.
+The figures of each corpus are stored as JSON. The plots and `docs/benchmarks.md` are made from these files.
 """
 
 import argparse
@@ -111,7 +111,7 @@ class Bench:
         }
         done = subprocess.run(
             [python, str(_CONTESTANTS), json.dumps(request)],
-            # A library that runs rg must find the one beside its Python.
+            # A library that runs rg must find the rg beside its Python.
             env={**os.environ, "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -145,7 +145,7 @@ def _versions(python: str, packages: Sequence[str]) -> dict[str, str]:
 
 
 def _instructions(pythons: dict[str, str]) -> Runs:
-    """Count instructions; return nothing, and print the reason, if this machine cannot have callgrind."""
+    """Count instructions. If callgrind is not available on this machine, print the reason and return no figures."""
     names = [name for name in DECODE.contestants if name in pythons]
     try:
         counts = {name: [{"instructions": float(instructions.per_match(pythons[name], name))}] for name in names}
@@ -175,7 +175,7 @@ def _cpu() -> str:
 
 
 def main() -> None:
-    """Run the benchmark, write the figures, the plot and the page, and print the tables."""
+    """Run the benchmark, write the figures, the plots and the page, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     python, output = "Python of an environment with the other libraries", "directory for the figures"
     parser.add_argument("--peers", required=True, type=os.path.abspath, metavar="PYTHON", help=python)

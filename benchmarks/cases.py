@@ -1,13 +1,13 @@
-"""Cases of the benchmark, and their budgets, each with an explanation for the case that it is missed."""
+"""Cases of the benchmark, and their budgets; each budget has an explanation that is printed if it is missed."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 SUBPROCESS = ("raw rg", "ripwrap", "ripwrap.sync")
 ONE_RUN = "ripwrap.sync, one run"
-"""`grep()` that never counts the matches of a dense search first, to compare with."""
+"""Contestant for comparison: `grep()` that does all work in one run of rg, also if there are very many matches."""
 COLUMNS = "ripwrap.sync, columns"
-"""`search_columns()`."""
+"""Contestant that calls `search_columns()`."""
 PEERS = ("rpygrep", "ripgrepy", "python-ripgrep", "rgapi")
 BOUNDED = ("rpygrep", "rgapi")  # the peers that do not keep all matches in memory
 LIMIT = 100
@@ -28,12 +28,12 @@ class Case:
     """Group of rows of the table.
 
     Attributes:
-        name: Its title.
-        kind: Method of a contestant that runs it.
+        name: Name of the case; `TITLES` has its title.
+        kind: Method of a contestant that runs the case.
         given: Arguments of that method besides `cwd`.
         contestants: Contestants, in the order of a round.
-        baseline: Contestant that the ratios are to.
-        under: Folder of the corpus that is searched.
+        baseline: Contestant with which ratios compare the others.
+        under: Directory to search, relative to the corpus.
         rounds: Highest number of rounds; some cases take long.
         metric: Main figure, which is plotted and has a spread and a ratio.
     """
@@ -53,11 +53,11 @@ class Corpus:
     """Folder to search, and the literals to search for.
 
     Attributes:
-        name: Its title.
-        sparse: Literal of a few lines.
-        dense: Literal of many lines.
-        very_dense: Literal of most lines.
-        part: Folder in it for the case that compares ripwrap with rgapi; empty for none.
+        name: Title of the corpus.
+        sparse: Literal that a few lines have.
+        dense: Literal that many lines have.
+        very_dense: Literal that most lines have.
+        part: Directory in the corpus for the case that compares ripwrap with rgapi; empty if there is no such case.
     """
 
     name: str
@@ -126,10 +126,10 @@ class Question:
     """Section of the page, with a plot and the tables of some cases.
 
     Attributes:
-        name: Name of the file of its plot.
-        title: Its heading.
+        name: Name of the file with the plot, without `.svg`.
+        title: Heading of the section.
         about: Paragraph below the heading.
-        cases: Names of its cases.
+        cases: Names of the cases in the section.
     """
 
     name: str
@@ -143,27 +143,28 @@ QUESTIONS = (
         "stream",
         "How long does it take to stream every match?",
         "Each match of rg's JSON output becomes a Pydantic model. If matches are rare, rg takes most of the time. "
-        "If there are hundreds of thousands, Python does.",
+        "If there are hundreds of thousands of matches, Python takes most of the time.",
         ("sparse", "dense", "part", "very dense"),
     ),
     Question(
         "limit",
-        "How soon are the first matches there?",
+        "How soon do the first matches arrive?",
         f"The search stops after {LIMIT} matches. For raw rg, the time until rg has ended is not included.",
         ("limit",),
     ),
     Question(
         "page",
         "How long does an answer of `grep()` take?",
-        f"`grep()` returns {LIMIT} matches and the number of all. It counts the matches of a dense search first, and "
-        "then reads only the files of the page; `one run` is `grep()` without that.",
+        f"`grep()` returns {LIMIT} matches and the number of all matches. If there are very many matches, it first "
+        "counts them, and then searches only the files of the page with context; `one run` is `grep()` that does all "
+        "work in one run of rg.",
         ("grep", "sparse page", "page"),
     ),
     Question("files", "How long does a list of files take?", "", ("files", "tree", "whole tree")),
     Question(
         "tiny",
         "What do many small searches cost?",
-        "Each search starts rg. Libraries that run rg's crates in the Python process start nothing.",
+        "Each search starts rg. Libraries that run rg's crates in the Python process start no process.",
         ("tiny",),
     ),
     Question(
@@ -227,8 +228,8 @@ DECODING = (
 
 _SEARCHES = ("ripwrap", "ripwrap.sync")
 _TWIN = (
-    "In CPython an async generator takes 0.4 µs more for each item than a plain one. ripwrap waits for the event loop "
-    "only if there is nothing to read, which reduced the share of the loop from 14 % to 9 %."
+    "In CPython an async generator takes 0.4 µs more for each item than a plain generator. ripwrap waits for the event "
+    "loop only if there is nothing to read, which reduced the share of the loop from 14 % to 9 %."
 )
 _START = "The difference is the time to start a process from Python, and noise of the machine."
 _REAPED = (
@@ -255,8 +256,9 @@ _COLUMNS = (
     "Linux allows a user 64 MiB of pipes."
 )
 _COUNTED = (
-    "`rg --count` alone takes 0.6 to 0.9 of the time of raw rg, where opening files takes longer than writing JSON. "
-    "Before it, a first run finds out that the search is dense; after it, a third run searches the files of the page."
+    "`rg --count` alone takes 0.6 to 0.9 of the time of raw rg, because opening files takes longer than writing JSON. "
+    "Before `rg --count`, a first run finds out that there are very many matches; after it, a third run searches the "
+    "files of the page."
 )
 
 BUDGETS = (

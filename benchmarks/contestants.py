@@ -29,7 +29,7 @@ _MATCH = b'{"type":"match"'
 
 
 class Raw:
-    """Contestant that runs ripwrap's command of rg and discards the output: the baseline of the ratios."""
+    """Contestant that runs the same rg command as ripwrap and discards the output; ratios compare others with it."""
 
     def __init__(self, case: Case) -> None:
         self._command = case["command"]

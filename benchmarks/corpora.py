@@ -29,14 +29,15 @@ def linux() -> Path:
     """Return the folder of the Linux sources, 1.3 GB in 78,000 files; fetch them if they are missing.
 
     Raises:
-        rgs.UnavailableError: This machine is not Debian, or its repositories lack the sources.
+        rgs.UnavailableError: This machine is not Debian, or Debian's repositories lack the sources.
     """
     stored = CACHE / LINUX
     if not stored.exists():
         with _fetched(LINUX) as folder:
             packed = folder / "usr/src" / f"{LINUX}.tar.xz"
             subprocess.run(["tar", "-xJf", str(packed), "-C", str(folder)], check=True)
-            (folder / LINUX / ".gitignore").unlink()  # Debian's ignores everything outside its folder `debian`
+            # Debian's .gitignore excludes everything outside its folder `debian`.
+            (folder / LINUX / ".gitignore").unlink()
             (folder / LINUX).rename(stored)
     return stored
 
@@ -45,7 +46,8 @@ def valgrind() -> tuple[str, dict[str, str]]:
     """Return the path of valgrind and the environment variables that it needs; fetch it if it is missing.
 
     Raises:
-        rgs.UnavailableError: It is not installed, and this machine is not Debian, or its repositories lack it.
+        rgs.UnavailableError: valgrind is not installed and cannot be fetched, because this machine is not Debian, or
+            Debian's repositories lack valgrind.
     """
     if found := shutil.which("valgrind"):
         return found, {}

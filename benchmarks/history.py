@@ -1,7 +1,7 @@
 """Measure the search of a history: `python benchmarks/history.py [COMMITS]` prints MB/s of ripwrap, rg and git.
 
-The repository is generated: 5,000 commits, each of which changes one or two files of text. MB are those of all contents
-that the history has, each counted once. rg searches the same contents in files. Every search is run three times, one
+The repository is generated: 5,000 commits, each of which changes one or two files of text. MB is the size of all
+contents in the history, each counted once. rg searches the same contents in files. Every search is run three times, one
 after another, and the fastest time counts.
 """
 
@@ -49,7 +49,7 @@ def line(chance: random.Random) -> str:
 
 
 def extract(folder: Path, target: Path) -> int:
-    """Write each content into a file of its own, and return the number of bytes."""
+    """Write each content of the history into a file of its own, and return the number of bytes."""
     listed = git(folder, "cat-file", "--batch-all-objects", "--batch-check")
     oids = [oid for oid, kind, _ in map(str.split, listed.decode().splitlines()) if kind == "blob"]
     output = git(folder, "cat-file", "--batch", "--buffer", data="".join(f"{oid}\n" for oid in oids).encode())
@@ -86,7 +86,7 @@ def main() -> None:
         revisions = git(folder, "rev-list", "HEAD").decode().split()
 
         def grep_all() -> None:
-            for start in range(0, len(revisions), 1000):  # a command line is limited
+            for start in range(0, len(revisions), 1000):  # the length of a command line is limited
                 git(folder, "grep", "-I", "-c", NEEDLE, *revisions[start : start + 1000])
 
         searches: dict[str, Callable[[], object]] = {

@@ -1,6 +1,7 @@
 """Count the CPU instructions for each decoded match with callgrind; other load does not change the result.
 
-Run `python benchmarks/instructions.py [--peers=PYTHON]`, or `python -m nox -s instructions` with all that it needs.
+Run `python benchmarks/instructions.py [--peers=PYTHON]`, or `python -m nox -s instructions`, which installs all that
+the script needs.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from decode import PER_CHUNK
 from peers import import_errors
 
 _PROGRAM = Path(__file__).parent / "decode.py"
-_FEW, _MANY = 20, 80  # numbers of chunks; their difference has no instructions of the interpreter's start
+_FEW, _MANY = 20, 80  # numbers of chunks; the difference of the two counts excludes the start of the interpreter
 
 
 def _count(python: str, name: str, chunks: int) -> int:

@@ -1,8 +1,8 @@
-"""Fit the cost of a question over many roots: `python benchmarks/many_roots.py` prints it for 1, 2 and 4 workers.
+"""Fit the cost of a search over many roots: `python benchmarks/many_roots.py` prints the cost for 1, 2 and 4 workers.
 
-Roots are folders of Linux of the second level, in the page cache. Workers are processes on this machine. CPU seconds,
-which other load hardly changes, are fitted as `a * roots + b * MB`, by least squares of the relative errors over sets
-of small and of large roots. The wall time of each set is printed, too.
+Roots are the directories of the second level in the Linux sources, in the page cache. Workers are processes on this
+machine. CPU seconds, which other load hardly changes, are fitted as `a * roots + b * MB`, by least squares of the
+relative errors over sets of small and of large roots. The wall time of each set is printed, too.
 """
 
 import multiprocessing
@@ -27,7 +27,7 @@ ROUNDS = 3
 
 
 class Cost(NamedTuple):
-    """Seconds of a question: wall time, CPU of this process, and CPU of the workers with their rg."""
+    """Seconds of a search: wall time, CPU of this process, and CPU of the workers with their rg."""
 
     wall: float
     here: float
@@ -41,7 +41,7 @@ def size(folder: Path) -> float:
 
 
 def sets(sizes: dict[Path, float]) -> list[list[Path]]:
-    """Return sets of roots: few and many small ones, and few and many large ones."""
+    """Return sets of roots: few and many small roots, few and many large roots, and all of them."""
     order = sorted(sizes, key=lambda path: sizes[path])
     small, large = order[-SMALL - LARGE : -LARGE], order[-LARGE:]
     return [small[::8], small[::4], small[::2], small, large[::4], large[::2], large, small + large]
@@ -53,7 +53,7 @@ def cpu(pids: Sequence[int]) -> float:
 
 
 def cost(paths: Sequence[Path], pool: ProcessPoolExecutor) -> Cost:
-    """Return the least cost of a question in a few rounds."""
+    """Return the lowest cost of a search in a few rounds."""
     repositories = sync.Repositories(*(Root(name=str(path), path=str(path)) for path in paths), executor=pool)
     costs: list[Cost] = []
     for _ in range(ROUNDS):
@@ -67,7 +67,7 @@ def cost(paths: Sequence[Path], pool: ProcessPoolExecutor) -> Cost:
 
 
 def fit(rows: Sequence[tuple[float, ...]], values: Sequence[float]) -> tuple[list[float], float]:
-    """Return the factors of the columns with the least relative errors, and the greatest relative error."""
+    """Return the factors of the columns that give the smallest relative errors, and the largest relative error."""
     scaled = np.array(rows) / np.array(values)[:, None]
     factors = np.linalg.lstsq(scaled, np.ones(len(values)), rcond=None)[0]
     return [float(factor) for factor in factors], float(np.abs(scaled @ factors - 1).max())
@@ -87,7 +87,7 @@ def main() -> None:
             costs = [cost(paths, pool) for paths in chosen]
         (root, mb), off = fit(columns, [one.workers for one in costs])
         (here,), _ = fit([(roots,) for roots, _ in columns], [one.here for one in costs])
-        print(f"{number} workers: {root * 1000:.2f} ms of CPU a root + {mb * 1000:.2f} a MB (off by {off:.0%} at most)")
+        print(f"{number} workers: {root * 1000:.2f} ms of CPU a root + {mb * 1000:.2f} ms a MB, error up to {off:.0%}")
         print(f"  here {here * 1000:.2f} ms a root; wall time " + ", ".join(f"{one.wall:.2f}" for one in costs) + " s")
     print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB")
 

@@ -11,7 +11,7 @@ def module(peer: str) -> str:
 
 
 def import_errors(python: str) -> dict[str, str]:
-    """Return the import error of each library that this Python cannot import, by name; the caller reports them."""
+    """Return the import errors of the libraries that a Python cannot import, by name; the caller reports them."""
     reasons: dict[str, str] = {}
     for peer in PEERS:
         done = subprocess.run([python, "-c", f"import {module(peer)}"], capture_output=True, text=True, check=False)

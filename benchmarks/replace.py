@@ -1,4 +1,4 @@
-"""Replace in 10,000 files: `replace().apply()` beside rg for each file, and beside sd if it is in PATH.
+"""Replace in 10,000 files: compare `replace().apply()` with one rg for each file, and with sd if sd is in PATH.
 
 `python benchmarks/replace.py [FILES]` checks that all write the same bytes, and prints the times and their ratios.
 """
@@ -20,7 +20,7 @@ TEXT = "def old_name(first, second):\n    return first + second\n\n\nclass Other
 
 
 def plant(folder: Path, files: int) -> None:
-    """Write the files: a fifth of them have matches in each of 40 copies of the text, the others have none."""
+    """Write files with 40 copies of the text; in a fifth of the files, each copy has matches, in all others none."""
     for number in range(files):
         path = folder / f"{number % 100:02}" / f"{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,12 +37,12 @@ def digest(folder: Path) -> str:
 
 
 def by_ripwrap(folder: Path) -> None:
-    """Plan and apply."""
+    """Replace with ripwrap: make a plan and apply it."""
     sync.replace(PATTERN, REPLACEMENT, cwd=folder).apply(journals=folder.parent / "journals")
 
 
 def by_rg(folder: Path) -> None:
-    """List the files with rg, and let one rg for each write its content."""
+    """List the files with matches with rg, and write the output of one rg for each file."""
     rg = sync.resolve().path
     listed = subprocess.run([rg, "-l", "--null", PATTERN, "."], cwd=folder, capture_output=True, check=True).stdout
     for name in listed.split(b"\0")[:-1]:
@@ -60,7 +60,7 @@ def by_rg(folder: Path) -> None:
 
 
 def by_sd(folder: Path) -> None:
-    """Let one sd write all files with matches, which rg lists."""
+    """List the files with matches with rg, and let one sd write them all."""
     rg = sync.resolve().path
     listed = subprocess.run([rg, "-l", "--null", PATTERN, "."], cwd=folder, capture_output=True, check=True).stdout
     names = [os.fsdecode(name) for name in listed.split(b"\0")[:-1]]
@@ -68,7 +68,7 @@ def by_sd(folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure each in a tree of its own."""
+    """Measure each way in a tree of its own, and print the times."""
     files = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     ways: dict[str, Callable[[Path], None]] = {"ripwrap": by_ripwrap, "rg --passthru for each file": by_rg}
     if shutil.which("sd"):
@@ -79,7 +79,7 @@ def main() -> None:
         for number, (name, way) in enumerate(ways.items()):
             folder = Path(above, str(number), "tree")
             plant(folder, files)
-            os.sync()  # what was planted does not count
+            os.sync()  # so that the time does not include writing the new files to the disk
             begun = time.perf_counter()
             way(folder)
             seconds[name] = time.perf_counter() - begun

@@ -100,7 +100,7 @@ def _load(folder: Path, corpus: str) -> Measured:
 
 
 def store(folder: Path, corpus: str, about: dict[str, Any], runs: dict[str, dict[str, list[dict[str, float]]]]) -> None:
-    """Store the figures of a corpus, and with them the figures of the budgets that they replace.
+    """Store the figures of a corpus, together with the figures of the budgets that were stored before.
 
     If the same commit is measured again, the figures of the commit before it stay.
     """
@@ -114,7 +114,7 @@ def store(folder: Path, corpus: str, about: dict[str, Any], runs: dict[str, dict
 
 
 def verdict(measured: Measured, budget: Budget) -> Verdict | None:
-    """Compare a budget with the rounds; a ratio is that of two runs of the same round."""
+    """Compare a budget with the figures of the rounds; a ratio compares two runs of the same round."""
     if budget.corpus not in (None, measured.corpus):
         return None
     figures = measured.value(budget.case, budget.contestant, budget.metric)
@@ -265,7 +265,7 @@ def page(folder: Path) -> str:
     for measured in everything:
         met = sum(one.met for one in verdicts(measured))
         parts += [
-            f"### {measured.corpus}: {met} of {len(verdicts(measured))} are met",
+            f"### {measured.corpus}: {met} of {len(verdicts(measured))} budgets are met",
             _wrapped(_about(measured)),
             budgets(measured),
         ]

@@ -4,8 +4,8 @@
     python benchmarks/scan.py package/templates/default.toml
 
 The first 200 patterns of the file are searched in the standard library of this Python. Any file of rules in gitleaks'
-format will do. Times are seconds of CPU of this process and of rg, which depend less on other programs than seconds of
-a clock do, and those.
+format will do. The script prints two times: seconds of CPU of this process and of rg, and seconds of a clock. Seconds
+of CPU depend less on other programs.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def texts(rule: str, matches: Iterable[Match]) -> list[Text]:
 
 
 def measure(work: Callable[[], T]) -> tuple[T, float, float]:
-    """Return what a function returns, with the seconds of CPU and of a clock that it takes."""
+    """Call a function, and return its result, its seconds of CPU, and its seconds of a clock."""
     cpu, begun = cpu_seconds(), time.perf_counter()
     found = work()
     return found, cpu_seconds() - cpu, time.perf_counter() - begun

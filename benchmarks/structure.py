@@ -2,11 +2,11 @@
 
     python benchmarks/structure.py DIR
 
-DIR keeps the packages, which pip downloads from PyPI, and which are unpacked. Each pattern is searched by ripwrap, by
-ast-grep-py in every file, and by the program `ast-grep`, which has a thread for each CPU, if it is installed
-(`pip install ast-grep-cli`). Times are the least of three runs: seconds of CPU of this process and of those that it has
-started, which depend less on other programs than seconds of a clock do, and those. The matches are compared by path,
-start and end.
+pip downloads the packages from PyPI into DIR, and the script unpacks them there. Each pattern is searched by ripwrap,
+by ast-grep-py in every file, and by the program `ast-grep`, which has a thread for each CPU, if it is installed (`pip
+install ast-grep-cli`). The script prints two times, each the shortest of three runs: seconds of CPU of this process and
+of the processes that it has started, and seconds of a clock. Seconds of CPU depend less on other programs. The matches
+are compared by path, start and end.
 """
 
 import json
@@ -33,7 +33,7 @@ PATTERNS = {
     "common": ("isinstance($A, $B)", "super().__init__($$$A)", "warnings.warn($$$A)", "raise $E from None"),
     "none": ("$A == $B", "lambda $A: $B"),
 }
-"""Patterns, by how many files have their names."""
+"""Patterns, grouped by the number of files that have the names in a pattern."""
 
 RUNS = 3
 
@@ -41,7 +41,7 @@ Hit: TypeAlias = tuple[str, int, int]
 
 
 def unpack(folder: Path) -> Path:
-    """Download and unpack the packages that are not there; return the directory with their files."""
+    """Download and unpack the packages if they are missing; return the directory with their files."""
     tree = folder / "tree"
     if not tree.exists():
         pip = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--only-binary=:all:"]
@@ -91,13 +91,13 @@ class Times(NamedTuple):
     wall: float
 
     def row(self, others: "Times | None" = None) -> str:
-        """Return the cell of a table; with the times of ripwrap, also their share of these."""
+        """Return the text of a table cell; if `others` are given, the text also has their ratio to these times."""
         ratio = "" if others is None else f", ratio {others.cpu / self.cpu:.2f} ({others.wall / self.wall:.2f})"
         return f"{self.cpu:.2f} s ({self.wall:.2f} s){ratio}"
 
 
 def measure(work: Callable[[], list[Hit]]) -> tuple[list[Hit], Times]:
-    """Return what a function finds, and the least of its times."""
+    """Return what a function finds, and its shortest times."""
     cpu, wall, found = math.inf, math.inf, list[Hit]()
     for _ in range(RUNS):
         cpu_before, begun = cpu_seconds(), time.perf_counter()

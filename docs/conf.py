@@ -35,7 +35,7 @@ nitpick_ignore_regex = [
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # `scripts/pictures.py` runs it
 
-smartquotes_action = "qe"  # not dashes: help texts name flags
+smartquotes_action = "qe"  # quotes and ellipses, not dashes: help texts contain flags such as `--json`
 default_role = "code"  # for docstrings that `cyclopts` shows; they are written in Markdown
 python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
@@ -50,7 +50,7 @@ html_css_files = ["style.css"]
 html_copy_source = False
 
 ROOT = Path(__file__).parent.parent
-# Files outside the folder that Sphinx reads, and the page that shows each.
+# Map files outside the folder that Sphinx reads to the pages that show them.
 ELSEWHERE = {
     "README.md": "index.md",
     "CHANGELOG.md": "project/changes.md",
@@ -103,7 +103,7 @@ def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
         else:
             lines[number] = _CODE.sub(partial(_reference, name), line)
     lines[:] = "\n".join(lines).split("\n")
-    if inspect.isclass(thing):  # attributes documented on a shared private base
+    if inspect.isclass(thing):  # add the attributes that a private base class documents for several classes
         for base in thing.__mro__[1:]:
             attributes = (inspect.cleandoc(base.__doc__ or "")).partition("\nAttributes:\n")[2]
             if base.__name__.startswith("_") and attributes:
@@ -132,7 +132,7 @@ def _types(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: l
 
 
 def _reference(described: str, found: re.Match[str]) -> str:
-    """Make a link of code in a docstring that names a public object, or a method of the same class."""
+    """Return a link for code in a docstring that names a public object, or a method of the same class."""
     name = found[1].removeprefix("ripwrap.").removesuffix("()")
     if found[1].endswith("()"):  # a lowercase word without () may be an argument
         for owner in (described, described.rpartition(".")[0]):
@@ -145,7 +145,7 @@ def _reference(described: str, found: re.Match[str]) -> str:
 
 
 def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement) -> nodes.Node | None:
-    """Resolve a name by its private module to its public name."""
+    """Return a link to the public name of an object that is referred to by its private module."""
     room, _, name = node.get("reftarget", "").rpartition(".")
     if room and not room.startswith("ripwrap."):
         return None

@@ -24,7 +24,7 @@ QUESTION = "How are items totalled?"
 
 
 class StandIn(BaseChatModel):
-    """A stand-in for a model: it searches, reads what was found, and answers. A real one is `model="openai:gpt-5"`."""
+    """Stand-in for a model: it searches, reads the result, and answers. A real model is `model="openai:gpt-5"`."""
 
     @property
     def _llm_type(self) -> str:
@@ -39,7 +39,7 @@ class StandIn(BaseChatModel):
 
 
 def reply(messages: list[BaseMessage]) -> AIMessage:
-    """Return the next call, or the answer."""
+    """Return the next call of the model, or its answer."""
     answers = [message.text for message in messages if isinstance(message, ToolMessage)]
     if not answers:
         return said("codebase_search", {"query": QUESTION})
@@ -64,7 +64,7 @@ def said(name: str, args: dict[str, Any]) -> AIMessage:
 async def main(folder: str) -> None:
     """Route `/code/` to ripwrap, ask the agent, and print what the tools answered."""
     ws = sync.Workspace(folder)
-    # The agent writes its own files, such as long answers of tools, into its state; those below /code/ are only read.
+    # The agent writes its own files, such as long answers of tools, into its state. Files below /code/ are only read.
     backend = CompositeBackend(default=StateBackend(), routes={"/code/": RipwrapBackend(ws)})
     search = [tool for tool in WorkspaceToolkit(workspace=ws).get_tools() if tool.name == "codebase_search"]
     agent = create_deep_agent(StandIn(), search, backend=backend)

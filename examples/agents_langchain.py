@@ -21,7 +21,7 @@ QUESTION = "How are items totalled?"
 
 
 class StandIn(BaseChatModel):
-    """A stand-in for a model: it searches, reads, answers. A real one is `ChatAnthropic(model="claude-sonnet-4-5")`."""
+    """Stand-in for a model: it searches, reads, answers. A real model is `ChatAnthropic(model="claude-sonnet-4-5")`."""
 
     @property
     def _llm_type(self) -> str:
@@ -36,7 +36,7 @@ class StandIn(BaseChatModel):
 
 
 def reply(messages: list[BaseMessage]) -> AIMessage:
-    """Return the next call, or the answer."""
+    """Return the next call of the model, or its answer."""
     answers = [message.text for message in messages if isinstance(message, ToolMessage)]
     if not answers:
         call = tool_call(name="codebase_search", args={"query": QUESTION}, id="1")
@@ -52,7 +52,7 @@ def reply(messages: list[BaseMessage]) -> AIMessage:
 
 
 async def main(folder: str) -> None:
-    """Answer the model's calls until it makes none."""
+    """Answer the model's calls until the model requests no more calls."""
     tools = {tool.name: tool for tool in WorkspaceToolkit(workspace=Workspace(folder)).get_tools()}
     model = StandIn().bind_tools(list(tools.values()))
     messages: list[BaseMessage] = [HumanMessage(QUESTION)]

@@ -18,7 +18,7 @@ QUESTION = "How are items totalled?"
 
 
 def stand_in(messages: Sequence[ChatMessage], **_: Any) -> ChatMessage:
-    """Play a model: search, read what was found, answer."""
+    """Play a model: search, read the result, answer."""
     texts = [str(message.content) for message in messages if message.role == "tool"]
     found = re.match(r"(.+):(\d+)-(\d+)", texts[0]) if texts else None
     block: ToolCallBlock | TextBlock
@@ -38,7 +38,7 @@ def stand_in(messages: Sequence[ChatMessage], **_: Any) -> ChatMessage:
 async def main(folder: str) -> None:
     """Pass all tools to the agent, run it, and print the tools' answers."""
     ws = Workspace(folder)
-    llm = MockFunctionCallingLLM(response_generator=stand_in)  # a real one: Anthropic(model="claude-sonnet-4-5")
+    llm = MockFunctionCallingLLM(response_generator=stand_in)  # a real model: Anthropic(model="claude-sonnet-4-5")
     running = FunctionAgent(tools=list(ws.tools), llm=llm).run(QUESTION)
     async for event in running.stream_events():
         if isinstance(event, ToolCallResult):

@@ -27,7 +27,7 @@ async def main(folder: str) -> None:
             [assistant_message("That is all of it.")],
         ]
     )
-    agent = Agent("searcher", tools=list(tools), model=stand_in)  # a real one: model="gpt-5"
+    agent = Agent("searcher", tools=list(tools), model=stand_in)  # a real model: model="gpt-5"
     result = await Runner.run(agent, "What is unfinished here?")
     for item in result.new_items:
         if isinstance(item, ToolCallItem):

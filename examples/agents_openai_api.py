@@ -18,7 +18,7 @@ QUESTION = "How are items totalled?"
 
 
 def stand_in(request: httpx2.Request) -> httpx2.Response:
-    """Play the server of a model: search, read what was found, answer."""
+    """Play the server of a model: search, read the result, answer."""
     asked = json.loads(request.content)
     texts = [item["output"] for item in asked["input"] if item.get("type") == "function_call_output"]
     found = re.match(r"(.+):(\d+)-(\d+)", texts[0]) if texts else None
@@ -47,7 +47,7 @@ def message(text: str) -> dict[str, Any]:
 
 
 async def main(folder: str) -> None:
-    """Ask the model, and answer its calls until it makes none."""
+    """Ask the model, and answer its calls until it requests no more calls."""
     tools = StrictTools(Workspace(folder))
     transport = httpx2.AsyncClient(transport=httpx2.MockTransport(stand_in))  # leave it out for a real model
     async with AsyncOpenAI(api_key="none", http_client=transport) as client:

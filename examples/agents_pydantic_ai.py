@@ -21,7 +21,7 @@ def answers(messages: list[ModelMessage]) -> list[ToolReturnPart]:
 
 
 def stand_in(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-    """Play a model: search, read what was found, answer."""
+    """Play a model: search, read the result, answer."""
     texts = [str(answer.content) for answer in answers(messages)]
     if not texts:
         return ModelResponse([ToolCallPart("codebase_search", {"query": QUESTION})])
@@ -36,9 +36,9 @@ def stand_in(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
 
 
 async def main(folder: str) -> None:
-    """Pass the toolset to the agent, ask it, and print the tools' answers."""
+    """Pass the toolset to the agent, ask the agent, and print the tools' answers."""
     toolset: WorkspaceToolset[None] = WorkspaceToolset(Workspace(folder))
-    agent = Agent(FunctionModel(stand_in), toolsets=[toolset])  # a real one: Agent("anthropic:claude-sonnet-4-5", …)
+    agent = Agent(FunctionModel(stand_in), toolsets=[toolset])  # a real model: Agent("anthropic:claude-sonnet-4-5", …)
     result = await agent.run(QUESTION)
     for answer in answers(result.all_messages()):
         print(f"# {answer.tool_name}\n{answer.content}\n")

@@ -1,8 +1,8 @@
 """Refuse files with text that must not be committed: `python examples/check_forbidden.py FILE…`.
 
-Prints `path:line:column: rule: text` for each find. The exit code is 0 without a find, 1 with some, 2 if a file cannot
-be read. Every argument is a path, even if it begins with a dash. Ignored, hidden and binary files are checked too. To
-use it as a pre-commit hook, with ripwrap installed:
+Prints `path:line:column: rule: text` for each forbidden text. The exit code is 0 if there is none, 1 if there are some,
+and 2 if a file cannot be read. Every argument is a path, even if it begins with a dash. Ignored, hidden and binary
+files are checked too. To use it as a pre-commit hook, with ripwrap installed:
 
     - repo: local
       hooks:
@@ -40,7 +40,7 @@ class Find(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        """Format the find as one line."""
+        """Format the position, the rule and the text as one line."""
         return f"{printable(self.path)}:{self.line}:{self.column}: {self.rule}: {printable(self.text)}"
 
 
@@ -51,7 +51,7 @@ def printable(text: str) -> str:
 
 
 def finds(rule: str, match: Match) -> Iterator[Find]:
-    """Yield the finds in a matching line, each with an excerpt of the line."""
+    """Yield the forbidden texts of a match, each with an excerpt of the line."""
     for span, place in zip(match.spans(), match.ranges(), strict=True):
         start = max(0, span[0] - MAX_LINE_CHARS // 2) if len(match.text) > MAX_LINE_CHARS else 0
         text = match.text[start : start + MAX_LINE_CHARS].strip()
@@ -69,7 +69,7 @@ def check(files: Sequence[str], unread: list[str]) -> Iterator[Find]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check the files, and print the finds by path and line."""
+    """Check the files, and print the forbidden texts by path and line."""
     if not arguments:
         print("usage: python examples/check_forbidden.py FILE…", file=sys.stderr)
         return 2

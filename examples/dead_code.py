@@ -1,7 +1,7 @@
 """Report Python definitions that nothing else mentions: `python examples/dead_code.py [DIR]`.
 
 `ast` finds functions, classes, methods and constants (names in capitals, on a module's top level) in the files that
-`files(type="py")` lists. One rg searches all files, Python or not, for these names. A name that occurs only in its
+`files(type="py")` lists. One rg searches all files, Python or not, for these names. A name that occurs only in its own
 definition is reported. The exit code is 0 if there is none, 1 if there are some, 2 if a file could not be read.
 
 The report needs a check by hand:

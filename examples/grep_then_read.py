@@ -1,8 +1,8 @@
 """Run an agent's loop without a framework, 'grep, then read': `python examples/grep_then_read.py WORD [DIR]`.
 
 The model gets two tools: `grep_content` of a `Workspace`, and `read_lines`, which this file defines. It requests calls
-of the tools, and then answers with a text. The function `stand_in` plays the model, offline. To use a real one, write
-another `Model`, which sends `messages` and `tools` to an API and converts its reply. The form of messages is close to
+of the tools, and then answers with a text. The function `stand_in` plays the model, offline. To use a real model, write
+another `Model`, which sends `messages` and `tools` to an API and converts the reply. The form of messages is close to
 that of chat APIs. The exit code is 0; 1 if the word was not found; 2 after an error.
 """
 

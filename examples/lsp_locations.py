@@ -92,7 +92,7 @@ class LocationProvider:
 
 
 class RefusedError(Exception):
-    """Error that is sent as the answer to a request: a code and a reason."""
+    """Error that is sent as the answer to a request; its arguments are a code and a reason."""
 
 
 class Server:
@@ -139,7 +139,7 @@ class Server:
         self._write({"id": number, "error": {"code": code, "message": str(why)}})
 
     def _take(self, body: bytes, group: TaskGroup) -> bool:
-        """Start the request of a message; return whether more messages follow."""
+        """Start the request of a message; return False if the server must end after it."""
         try:
             message = json.loads(body)
             method, number, params = message.get("method"), message.get("id"), message.get("params") or {}

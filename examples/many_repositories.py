@@ -38,7 +38,7 @@ def repositories(folders: Sequence[str]) -> list[str]:
 async def search(
     pattern: str, repository: str, limit: int, slots: anyio.CapacityLimiter, results: MemoryObjectSendStream[Item]
 ) -> None:
-    """Search one repository, and send up to `limit + 1` matches: one more tells that not all are shown."""
+    """Search one repository, and send up to `limit + 1` matches; the additional match tells that there are more."""
     async with results, slots:
         try:
             # However this task ends, `aclosing` ends rg before the slot is released.
@@ -50,7 +50,7 @@ async def search(
 
 
 def printable(path: str) -> str:
-    """Return a path with bytes replaced that are not UTF-8."""
+    """Return a path in which bytes that are not UTF-8 are replaced."""
     return os.fsencode(path).decode(errors="replace")
 
 

@@ -32,7 +32,7 @@ class Mark(NamedTuple):
 
 
 def marks(match: ripwrap.Match) -> Iterator[Mark]:
-    """Yield the marks of a line, each with the text up to the next one."""
+    """Yield the marks of a line, each with the text up to the next mark."""
     spans = match.spans()
     ends = [*(start for start, _ in spans[1:]), len(match.text)]
     for (start, end), until in zip(spans, ends, strict=True):

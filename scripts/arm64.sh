@@ -4,7 +4,7 @@
 # Usage: scripts/arm64.sh DIR
 #
 # The script makes the chroot (0.5 GB, in about ten minutes) in DIR; later runs reuse it. It needs root and Debian. It
-# installs qemu, and registers it with the kernel until it ends, if no other program has.
+# installs qemu. If qemu is not registered with the kernel, the script registers it until the script ends.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 chroot=$(mkdir -p "${1:?DIR}" && cd "$1" && pwd)
@@ -28,8 +28,8 @@ into() { # TARGET OPTIONS…
 }
 [ -e $formats/register ] || into $formats -t binfmt_misc binfmt_misc
 if ! grep -qs qemu-aarch64 $formats/*; then
-    # The header of an ELF file for arm64, and which of its bits count. F: the chroot needs no copy of qemu.
-    # https://docs.kernel.org/admin-guide/binfmt-misc.html
+    # The header of an ELF file for arm64, and a mask of the bits to compare. The flag F makes the kernel open qemu now,
+    # so the chroot needs no copy of qemu. https://docs.kernel.org/admin-guide/binfmt-misc.html
     magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
     mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
     echo ":ripwrap-arm64:M::$magic:$mask:$(command -v qemu-aarch64-static):F" >$formats/register

@@ -1,4 +1,4 @@
-"""Check the site that Sphinx built: `python scripts/check_site.py SITE SCREENSHOTS`; exit 1 if there is a fault.
+"""Check the site that Sphinx built: `python scripts/check_site.py SITE SCREENSHOTS`; exit with 1 if there is a fault.
 
 Faults are links to missing pages or anchors of the site, public names that the reference lacks, and Python or Markdown
 source in the text of a page. If Chromium is installed, each page is also opened in a wide and a narrow window. Then
@@ -59,7 +59,7 @@ def broken_links(site: Path) -> Iterator[str]:
 
 
 def missing_names(site: Path) -> Iterator[str]:
-    """Yield public names without a description."""
+    """Yield public names that the reference does not describe."""
     inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="")
     described = {name for kind in inventory.data if kind.startswith("py:") for name in inventory.data[kind]}
     public = {
@@ -72,7 +72,7 @@ def missing_names(site: Path) -> Iterator[str]:
 
 
 def insides(site: Path) -> Iterator[str]:
-    """Yield Python or Markdown source that shows in the text of a page."""
+    """Yield Python or Markdown source that is visible in the text of a page."""
     for page in site.rglob("*.html"):
         for found in _INSIDES.finditer(page.read_text()):
             yield f"{page.relative_to(site)} has {found[0]!r} in it"

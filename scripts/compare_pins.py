@@ -1,4 +1,7 @@
-"""Compare the package's pinned hashes with a list of releases: `python scripts/compare_pins.py releases.json`."""
+"""Compare the package's pinned hashes with a list of releases: `python scripts/compare_pins.py releases.json`.
+
+docs/how-to/verify.md shows the format of the list.
+"""
 
 import json
 import sys

@@ -39,12 +39,12 @@ into() { # TARGET OPTIONS…
     mount "${@:2}" "$chroot$1"
     mounted+=("$chroot$1")
 }
-into / --bind "$chroot" # a mount of its own, by which a journal of changes knows the file system
+into / --bind "$chroot" # the index reads the type of the file system from the mounts, so the chroot needs its own
 into /proc -t proc proc
 into /dev/pts -t devpts devpts -o newinstance,ptmxmode=0666
 rm -rf "$chroot/work" && mkdir "$chroot/work"
 git -C "$root" archive HEAD | tar -x -C "$chroot/work"
-[ ! -d "$root/.rg" ] || cp -rL "$root/.rg" "$chroot/work/.rg" # rgs of the tests: sid has no old ones
+[ ! -d "$root/.rg" ] || cp -rL "$root/.rg" "$chroot/work/.rg" # old versions of rg for the tests, which sid lacks
 
 inside() { timeout "${SECONDS_LIMIT:-5400}" chroot "$chroot" env -u PYTHONPATH -u PIP_FIND_LINKS HOME=/root PATH=/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE= RIPWRAP_RGS=15.2.0 bash -ec "cd /work && $1" -- "${@:2}"; }

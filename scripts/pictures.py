@@ -78,14 +78,14 @@ def capture(name: str, arguments: Sequence[str], environment: dict[str, str], sh
 
 
 def keep(path: Path, picture: str) -> None:
-    """Write a picture; keep the present one if only the speed of a download differs."""
+    """Write a picture; keep the present picture if only the speed of a download differs."""
     speed = re.compile(r"[\d.]+&#160;[kMG]?B/s")
     if not path.exists() or speed.sub("", path.read_text()) != speed.sub("", picture):
         path.write_text(picture)
 
 
 def captures() -> None:
-    """Make all captures in a new home directory; `install` downloads a real rg from a mirror on this machine."""
+    """Make the pictures of commands in a new home directory; `install` gets a real rg from a mirror on this machine."""
     rg = resolve()
     version = format_version(rg.version)
     mirror, target = Mirror(), targets(current(), version)[0]

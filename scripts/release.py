@@ -1,7 +1,7 @@
 """Build the wheel and the sdist twice, and compare them byte by byte: `python scripts/release.py DIR`.
 
-Each build has its own copy of the commit, with other times and permissions of the files, so that nothing of the machine
-can get into them. `DIR` gets the files of the first build.
+Each build has its own copy of the commit, with other times and permissions of the files. So the comparison shows if any
+of these gets into the built files. `DIR` gets the files of the first build.
 """
 
 import argparse
@@ -21,7 +21,7 @@ def build(to: Path, umask: int, seconds: int) -> dict[str, str]:
 
     Args:
         to: Directory for the files.
-        umask: Permissions that files of the copy do not get.
+        umask: Permission bits that are removed from the files of the copy.
         seconds: Modification time of the files of the copy, in seconds since 1970.
     """
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 """Write the SBOM of the wheel, in CycloneDX's format: `python scripts/sbom.py`.
 
-The wheel has it in `ripwrap-….dist-info/sboms/` (PEP 770). The wheel has no program in it. The SBOM names the packages
-that ripwrap needs, and each release of rg that it may install, with its pinned hash.
+The wheel has the SBOM in `ripwrap-….dist-info/sboms/` (PEP 770). The wheel contains no program. The SBOM names the
+packages that ripwrap needs, and each release of rg that it may install, with its pinned hash.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def _release(version: str, target: str) -> dict[str, Any]:
 
 
 def faults(text: str) -> str:
-    """Return what CycloneDX's schema forbids in an SBOM; empty if it is valid."""
+    """Return the error of CycloneDX's schema for an SBOM; empty if the SBOM is valid."""
     from cyclonedx.schema import SchemaVersion  # `nox -s release` installs it
     from cyclonedx.validation.json import JsonStrictValidator
 

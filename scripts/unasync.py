@@ -46,7 +46,7 @@ RENAMED = {
     "AnyItems": "Items",
 }
 WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
-"""Phrases of docstrings that differ."""
+"""Phrases in docstrings of the async code, and their replacements in the blocking twin."""
 
 TIMED = {
     *(
@@ -61,10 +61,10 @@ TIMED = {
     ),
     *("run_stream", "run_watch", "_runner"),
 }
-"""Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""
+"""Functions whose blocking twin takes a `timeout`; a function with a `timeout` passes it to these functions."""
 
 RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")
-"""Match the source of a call whose coroutine is run by `run_blocking()`: a runner is its argument or object."""
+"""Match the source of a call whose coroutine `run_blocking()` runs: the call has a runner as argument or object."""
 
 TIMEOUT_ARGUMENT = "timeout: float | None = None"
 TIMEOUT_LINE = "timeout: Seconds for the call, without the wait for a slot; `None` is no limit."
@@ -81,14 +81,14 @@ class Target:
     """A module to generate.
 
     Attributes:
-        path: The module, below `src/`.
-        head: Its docstring, imports and definitions above the generated ones.
+        path: Path of the module, below `src/`.
+        head: Text above the generated definitions: the docstring, imports, and definitions that are not generated.
         sources: Names to translate, by module.
-        timeout: Whether functions get a `timeout`.
-        untimed: Public functions that get none.
-        renamed: Names that differ, besides `RENAMED`.
-        timeout_line: How docstrings describe the `timeout`.
-        words: Phrases of docstrings that differ, besides `WORDS`.
+        timeout: True if functions get a `timeout`.
+        untimed: Public functions that get no `timeout`.
+        renamed: Names to replace, in addition to `RENAMED`.
+        timeout_line: Line for `timeout` in docstrings.
+        words: Phrases of docstrings to replace, in addition to `WORDS`.
         bodies: Bodies to use instead of a translation, by function.
         imports: Modules of the names in `bodies`.
     """
@@ -126,8 +126,8 @@ if TYPE_CHECKING:
 SYNC_HEAD = '''"""The operations of ripwrap for code that does not await: the same names, blocking.
 
 Each function takes the arguments of its async twin. Most also take a `timeout` in seconds, because a blocking call
-cannot be cancelled. After that time rg is stopped, and a `TimeoutError` follows the items found until then. For a
-generator, the time begins with its first item. It does not include the wait for a slot; see
+cannot be cancelled. After that time rg is stopped, and `TimeoutError` is raised. A generator first yields the items
+found until then; its time begins with the first item. The time does not include the wait for a slot; see
 `ripwrap.limit_processes()`. If you leave a generator early, its rg ends when the generator is closed or garbage
 collected; use `contextlib.closing` to close it.
 
@@ -421,8 +421,8 @@ class Module:
     """Async module to translate.
 
     Attributes:
-        name: Its name, as imported.
-        source: Its text.
+        name: Name of the module, as imported.
+        source: Source text of the module.
     """
 
     def __init__(self, name: str, root: Path) -> None:
@@ -585,7 +585,7 @@ def _phrase_pattern(phrase: str) -> re.Pattern[str]:
 
 
 def _with_timeout(text: str, timeout_line: str) -> str:
-    """Add the `timeout` to the sections of a docstring. One without sections refers to another docstring."""
+    """Add the `timeout` to the sections of a docstring; without sections, it refers to another docstring."""
     lines = text.split("\n")
     for heading, entry in (("Args:", timeout_line), ("Raises:", TIMEOUT_ERROR)):
         at = next((number for number, line in enumerate(lines) if line.strip() == heading), None)

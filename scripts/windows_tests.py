@@ -1,9 +1,9 @@
 """Run `tests/windows`, or the main suite, with CPython for Windows under Wine; all comes from Debian and PyPI.
 
-The wheel of panda3d contains python.org's python311.dll and extension modules, which it adds to frozen programs. The
-standard library's Python modules are the same on all systems. They come from the Python that runs this script, which
-must be 3.11. All files are in a folder outside the work tree (`RIPWRAP_WINE_DIR` [default: ~/.cache/ripwrap-wine]).
-Later runs reuse it if it is complete and has the same versions.
+python311.dll and the extension modules come from the wheel of panda3d, which contains those of python.org. The standard
+library's Python modules are the same on all systems. They come from the Python that runs this script, which must be
+3.11. All files are in a folder outside the work tree (`RIPWRAP_WINE_DIR` [default: ~/.cache/ripwrap-wine]). Later runs
+reuse it if it is complete and has the same versions.
 
 Usage: python scripts/windows_tests.py [--make-only] [--main] [PYTEST ARGUMENTS]
 
@@ -280,7 +280,7 @@ def windows_path(path: Path) -> str:
 
 
 def python(arguments: Sequence[str], env: dict[str, str], seconds: float) -> int:
-    """Run the Python for Windows, print its output as it comes, and return its exit code."""
+    """Run the Python for Windows, print its output at once, and return its exit code."""
     # stdin and stdout must be pipes: with other files, this Python fails with WinError 6.
     child = subprocess.Popen(
         ["wine", HOME / "py" / "python.exe", *arguments],

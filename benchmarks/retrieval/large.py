@@ -80,7 +80,7 @@ class Figures:
         memory: Peak memory of the process that built the index, plus that of the largest child for each process that
             split files.
         disk: Size of the index after the build.
-        refresh: A refresh without a change.
+        refresh: Refresh without a change.
         query: Queries without a refresh, median and 95th percentile.
         refreshed: Queries that refresh first, median.
         trigrams: First `Index.grep()`, which adds trigrams to the index.
@@ -147,7 +147,7 @@ def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str
 
 
 def budgets(figures: Figures) -> list[tuple[str, bool]]:
-    """Return the text of each budget, and whether it is met."""
+    """Return the text of each budget, and True if it is met."""
     speed, per_core = figures.text / _MB / figures.build.wall, figures.text / _MB / figures.build.cpu
     return [
         ("build ≥ 10 MB/s", speed >= 10),

@@ -1,7 +1,7 @@
 """Queries with the files that answer them, from a folder of annotations, and the corpora that they are run on.
 
-The corpus of a repository is its package on PyPI or npm, which is fetched once: the folder that the annotations name as
-root.
+The corpus of a repository is the directory in its package on PyPI or npm that the annotations name as root. Each
+package is fetched once.
 """
 
 import ast
@@ -95,7 +95,7 @@ def corpora(folder: Path) -> Iterator[Corpus]:
         name, root = repository["name"], PurePosixPath(repository["benchmark_root"])
         annotations = folder / f"{name}.json"
         if not annotations.exists() or (name not in WHEELS and name not in NPM):
-            print(f"SKIPPED: {name}: no package of it is known", file=sys.stderr)
+            print(f"SKIPPED: {name}: its package is not known", file=sys.stderr)
             continue
         queries = tuple(_parse_query(one, root) for one in json.loads(annotations.read_text()))
         # A wheel has the package at its top level, even if the repository has it in another folder.
@@ -139,7 +139,7 @@ def _without_docstring(raw: bytes) -> tuple[str, bytes]:
     """Return the first sentence of a module's docstring, empty if it has none, and the module without the docstring."""
     try:
         first = next(iter(ast.parse(raw).body), None)
-    except (SyntaxError, ValueError):  # the library has invalid modules, as tests of the parser
+    except (SyntaxError, ValueError):  # the library has invalid modules, which test the parser
         return "", raw
     match first:
         case ast.Expr(value=ast.Constant(value=str(docstring))):
@@ -168,7 +168,7 @@ def _check_answers(corpus: Corpus) -> Corpus:
 
 
 def _follow_definitions(corpus: Corpus) -> Corpus:
-    """Return the corpus with the relevant lines of names where the packages have them.
+    """Return the corpus with the relevant lines of names moved to the lines that the packages have.
 
     Lines are annotated in a revision of the repository, and the package may be newer. The annotated lines of a name
     begin with its definition, so as many lines from that definition on are relevant in the package.
@@ -201,7 +201,7 @@ def find_definition(file: Path, name: str) -> tuple[int, LineSpan]:
     sections = (outline.enclosing(number) for number in range(1, len(lines) + 1))
     found = {section.line for section in sections if section is not None and section.name == name}
     if len(found) != 1:
-        raise UnavailableError(f"{file} has {len(found)} definitions of {name}; 1 is annotated")
+        raise UnavailableError(f"{file} has {len(found)} definitions of {name}, expected 1")
     (line,) = found
     at = definition_at(outline, LineSpan(line, line))
     if at is None or at[0].name != name:

@@ -1,8 +1,8 @@
 """Measure ranked search: `python benchmarks/retrieval/run.py DIR`, where DIR has annotated queries.
 
-DIR has `repos.json`, a JSON file of annotations for each repository that it lists, and `cpython.tsv`. Each line of the
-latter is a query, a tab, and the relevant files of the standard library. Packages are downloaded from PyPI and npm once
-and stored in the user's cache.
+DIR has `repos.json`, a JSON file of annotations for each repository that it lists, and `cpython.tsv`. Each line of
+`cpython.tsv` is a query, a tab, and the relevant files of the standard library. Packages are downloaded from PyPI and
+npm once and stored in the user's cache.
 """
 
 import argparse
@@ -105,15 +105,19 @@ def report(
             break_on_hyphens=False,
         ),
         fill(
-            f"Recall is the share of the relevant files in the first {MAX_TOKENS:,} tokens of {CHARS_PER_TOKEN} "
-            f"characters; lines is that of the relevant lines, if they are annotated. Times are medians of {rounds}.",
+            f"In the columns, recall is the share of the relevant files that are in the first {MAX_TOKENS:,} tokens of "
+            f"an answer ({CHARS_PER_TOKEN} characters each), and lines is the share of the relevant lines, if lines "
+            f"are annotated. Times are medians of {rounds} runs.",
             100,
         ),
         table(rows),
     ]
     if upkeep:
         parts += [
-            f"Upkeep of an index of {LIBRARY}: build; refresh without a change, after an edit, after a branch switch.",
+            (
+                f"Upkeep of an index of {LIBRARY}: the build, and a refresh without a change (no-op), after an edit\n"
+                "of one file, and after a switch of branches."
+            ),
             upkeep_table(upkeep),
         ]
     if large is not None:

@@ -20,7 +20,7 @@ CONFIGURATIONS: dict[str, tuple[Literal["syntax", "windows"], str | None]] = {
     "syntax": ("syntax", None),
     "syntax, wordllama": ("syntax", "wordllama"),
 }
-"""Chunker and embedder of an index, by their name in the table."""
+"""Chunker and embedder of an index, by the name of the row in the table."""
 
 COLUMNS = ("build", "MB/s per core", "no-op", "one file", "branch", "query p50", "on disk")
 _EDITED = "argparse.py"
@@ -100,7 +100,7 @@ def _edit(root: Path, number: int) -> None:
 
 
 def _change(root: Path, name: str, lines: int) -> None:
-    """Switch to a branch, and give a file the content that it has there."""
+    """Switch to a branch, and give a file the content that it has on this branch."""
     _switch(root, name)
     file = root / _EDITED
     file.write_text(file.read_text().rstrip("#\n") + "\n" + "#\n" * lines)

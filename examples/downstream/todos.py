@@ -1,4 +1,4 @@
-"""Count the TODOs in the Python files of a directory, by author; the author stands in parentheses after TODO."""
+"""Count the TODOs in the Python files of a directory, by author; an author is in parentheses after TODO."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ class TodosError(Exception):
 
 
 def authors(matches: list[ripwrap.Match]) -> Counter[str]:
-    """Count the authors of matches."""
+    """Return the number of matches for each author."""
     return Counter(part.match[len("TODO(") : -1] for match in matches for part in match.submatches)
 
 

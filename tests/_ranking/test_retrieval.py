@@ -137,7 +137,7 @@ def test_benchmark_reports_missing_packages_and_files(tmp_path: Path) -> None:
     run = [sys.executable, str(ROOT / "benchmarks/retrieval/run.py"), str(tmp_path)]
     done = subprocess.run(run, capture_output=True, text=True, check=False, env={"XDG_CACHE_HOME": str(tmp_path)})
     assert done.returncode == 2
-    assert "SKIPPED: none: no package of it is known" in done.stderr
+    assert "SKIPPED: none: its package is not known" in done.stderr
     assert "cpython has no none.py" in done.stderr
 
 

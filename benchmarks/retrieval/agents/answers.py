@@ -15,7 +15,7 @@ from ripwrap.workspace.results import GrepContentResult, ListResult, ReadFileRes
 
 OURS = "ripwrap"
 READ_LINES = 100
-"""Lines that are read of a file, from the first relevant one on."""
+"""Number of lines of a file that are read, from the first relevant line on."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Answered:
 
     Attributes:
         tool: Call of ripwrap, as in the table.
-        tokens: Number of tokens, by name of the tool; that of ripwrap is the first.
+        tokens: Number of tokens by the name of the format; the first format is that of ripwrap.
     """
 
     tool: str
@@ -61,7 +61,7 @@ def lines_of(result: ReadFileResult) -> list[Row]:
 
 
 def answers_to(workspace: Workspace, question: Question) -> Iterable[Answered]:
-    """Yield the answers of each tool that is asked with a question; `grep_content` only if it finds something."""
+    """Yield the answers of each tool to a question; leave out `grep_content` if it finds nothing."""
     pattern = patterns_of(question.text)[-1]
     if workspace.grep_content_result(pattern, case_insensitive=True).files_matched:
         yield from _searches(workspace, pattern)

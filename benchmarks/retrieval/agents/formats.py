@@ -1,8 +1,8 @@
 """Formats of the answers of other tools: each function writes the matches, paths or lines that it is given.
 
 They were written from descriptions of these tools, and have none of their code. `SOURCES` names the file that has the
-format of each tool. The limits of these tools, and their notes about what is left out, are not imitated. A first
-argument of type str is the pattern that was searched.
+format of each tool. The limits of these tools, and their notes about what is left out, are not imitated. If the first
+argument is a str, it is the pattern that was searched for.
 """
 
 import json
@@ -21,7 +21,7 @@ class Row:
     Attributes:
         path: Path of the file, relative to the directory.
         number: Number of the line, from 1.
-        text: Its text.
+        text: Text of the line.
         column: Number of the first character that matches, from 1; 0 for a line of context.
     """
 
@@ -68,7 +68,7 @@ def _files(rows: Rows) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _blocks(rows: Rows) -> Iterator[list[Row]]:
-    """Yield the lines of a file in blocks of consecutive ones."""
+    """Yield blocks of consecutive lines of a file."""
     block: list[Row] = []
     for row in rows:
         if block and row.number != block[-1].number + 1:

@@ -19,7 +19,7 @@ class Lines:
     Attributes:
         share: Share of the relevant lines that are shown, from 0 to 1.
         tokens: Tokens of the answers, at most the budget.
-        calls: Number of calls, with the one that the budget ends in.
+        calls: Number of calls, including the call in whose answer the budget ends.
     """
 
     share: float

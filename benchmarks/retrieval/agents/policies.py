@@ -10,14 +10,14 @@ from ripwrap._ranking.query import STOP_WORDS
 from ripwrap.sync import Workspace
 
 Policy = Callable[[Workspace, str], Iterator[str]]
-"""Function that answers a question with the texts of its calls, in order; whoever reads them stops at will."""
+"""Function that answers a question by calls of tools. It yields the text of each answer; the caller may stop early."""
 
 HITS = 30
-"""Matches of a `grep_content` before an agent reads around them."""
+"""Number of matches on a page of `grep_content`; the agent then reads around them."""
 
 LINES_BEFORE = 20
 LINES_AFTER = 80
-"""Lines around a match that an agent reads: most of a definition is below the line with its name."""
+"""Numbers of lines that an agent reads around a match; most of a definition is below the line with its name."""
 
 _WORD = re.compile(r"\w+(?:\.\w+)*")
 _FILE = re.compile(r"File: (.+)")
@@ -36,7 +36,7 @@ class ShownLine:
     Attributes:
         path: Path of the file.
         number: Number of the line, from 1.
-        text: Its text.
+        text: Text of the line.
         is_match: False for a line of context.
     """
 
@@ -65,7 +65,7 @@ def words_of(question: str) -> tuple[str, ...]:
 def patterns_of(question: str) -> tuple[str, ...]:
     """Return regular expressions for a question, the most selective first.
 
-    The first finds lines with two different words of the question, the second those with any of them.
+    The first pattern finds lines with two different words of the question, the second one lines with any word.
     """
     words = [*map(re.escape, words_of(question))]
     pairs = "|".join(f"{one}.*{other}" for one, other in permutations(words, 2))
@@ -75,7 +75,7 @@ def patterns_of(question: str) -> tuple[str, ...]:
 def order_hits(hits: list[ShownLine], words: tuple[str, ...]) -> list[ShownLine]:
     """Return matches in the order in which an agent reads around them.
 
-    Those with the most different words come first; a line that begins a definition counts as one word more.
+    Matches with the most different words come first; a line that begins a definition counts as one word more.
     """
 
     def worth(hit: ShownLine) -> int:
@@ -91,7 +91,7 @@ def grep(workspace: Workspace, question: str) -> Iterator[str]:
 
 
 def grep_and_read(workspace: Workspace, question: str) -> Iterator[str]:
-    """Search for the words with `grep_content`, then read around each match with `read_file`; then the next page.
+    """Search for the words with `grep_content`, and read around each match of a page with `read_file`; then repeat.
 
     Matches in lines that were read already are skipped, and so are such lines at the beginning of a range.
     """
@@ -135,7 +135,7 @@ def _read_around(workspace: Workspace, path: str, line: int, read: set[tuple[str
 
 
 def _pages(workspace: Workspace, question: str, **options: object) -> Iterator[str]:
-    """Yield the pages of a search for lines with two words of a question, then for those with any, in any case."""
+    """Yield the pages of a search for lines with two words of a question, then for lines with any word, in any case."""
     for pattern in patterns_of(question):
         offset: int | None = 0
         while offset is not None:
@@ -158,4 +158,4 @@ POLICIES: Mapping[str, Policy] = {
 """Policies by their names in the table."""
 
 CUT = "codebase_search, cut"
-"""Policy whose answers are not limited to the budget by the tool, but cut there."""
+"""Policy whose answers are not limited by `max_chars`; the agent stops reading at the budget."""

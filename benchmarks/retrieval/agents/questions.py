@@ -12,7 +12,7 @@ REPOSITORY = "ripwrap"
 
 SOURCES = Path(__file__).parents[3] / "src"
 ANNOTATIONS = Path(__file__).with_name("repository.json")
-"""Questions about ripwrap, each with the definitions that answer it, by file; line numbers would be wrong soon."""
+"""Questions about ripwrap, with the names of the definitions that answer them; line numbers would soon be wrong."""
 
 
 @dataclass(frozen=True)

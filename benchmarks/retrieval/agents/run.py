@@ -36,7 +36,7 @@ def measure_folder(folder: Folder) -> dict[str, dict[int, list[Lines]]]:
 
 
 def measure_policy(folder: Folder, name: str, budget: int) -> list[Lines]:
-    """Answer all questions of a folder with one policy; `max_chars` is the budget, if that is not to be cut."""
+    """Answer all questions of a folder with one policy; `max_chars` is the budget, except for the policy `CUT`."""
     max_chars = MAX_CHARS if name == CUT else budget * CHARS_PER_TOKEN
     workspace = sync.Workspace(folder.root, max_chars=max_chars)
     return [count_lines(POLICIES[name](workspace, one.text), one, budget) for one in folder.questions]
@@ -98,8 +98,8 @@ def report(folders_measured: Sequence[Folder], coverage: Coverage, tokens: str) 
             fill(
                 "Mean tokens of the answers to the same questions. Each format was given the matches, paths or lines "
                 "that ripwrap's answer has, so only the way of writing them differs. ripwrap's text also says how many "
-                "matches there are, what was left out, and in which other files there are matches; the others have no "
-                "such notes here. Their tools may find, sort or limit matches in other ways.",
+                "matches there are, what was left out, and in which other files there are matches; the other formats "
+                "have no such notes here. The other tools may find, sort or limit matches in other ways.",
                 _WIDTH,
             ),
             tokens,

@@ -13,7 +13,7 @@ RECORDED = Path(__file__).with_name("todos.jsonl")
 
 @pytest.fixture(autouse=True)
 def no_rg(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make each search fail that would run a real rg."""
+    """Let a search that would run a real rg fail."""
     monkeypatch.setenv("RIPWRAP_RG", "/no/rg")
 
 
