@@ -465,7 +465,7 @@ class BaseIndex:
 
         Args:
             run: Runner of the calls.
-            hybrid: Embedder of the query.
+            hybrid: Embeddings of this index.
             text: The query.
             weight: Weight of embeddings in the score; `None` is the default weight.
             known: Search of an earlier attempt, which is returned again; `None` in the first attempt.
