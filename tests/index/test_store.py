@@ -271,9 +271,8 @@ async def test_database_with_a_newer_schema_is_rebuilt(index: Index, caplog: pyt
         database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
         database.execute("DROP TABLE tree")
     database.close()
-    assert (await index.check()).messages == (
-        f"Its tables have version 99 instead of {SCHEMA_VERSION}: refresh() rebuilds it.",
-    )
+    why = f"its tables have version 99 instead of {SCHEMA_VERSION}"
+    assert (await index.check()).messages == (f"The index cannot be used, because {why}; refresh() rebuilds it.",)
     assert await paths(index) == {"a.py", "b.md"}
     assert f"is rebuilt: its tables have version 99 instead of {SCHEMA_VERSION}" in caplog.text
 
@@ -731,7 +730,7 @@ async def test_index_shipped_in_a_repository_is_rebuilt(
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache))
     assert await search_project(root) == (False, "cookies", True)
     assert not (root / ".ripwrap/vectors-1-00112233445566aa.usearch").exists()
-    assert "is rebuilt: it does not have the ownership mark" in caplog.text
+    assert "is rebuilt: its ownership mark is not in this user's cache" in caplog.text
     caplog.clear()
     change(root, LIE)  # a change by this user is allowed
     assert await search_project(root) == (True, "a lie", True)
@@ -957,7 +956,7 @@ async def test_full_disk_keeps_the_old_state(index: Index, plant: Plant) -> None
 
     index._store.run(limit)
     plant(many(100))
-    with pytest.raises(RipwrapError, match=r"database or disk is full: free some space"):
+    with pytest.raises(RipwrapError, match=r"database or disk is full; free some space"):
         await index.refresh()
     assert await paths(index, refresh=False) == {"a.py", "b.md"}
     assert len(await paths(index)) == 10  # a new connection has no such limit

@@ -200,7 +200,7 @@ def test_number_of_processes_is_checked(plant: Plant) -> None:
         Index(plant({}), workers=-1)
     wrong: Iterable[object] = ("2", 1.5, True)
     for one in wrong:
-        with pytest.raises(TypeError, match=r"workers must be an int from 0, or None; got"):
+        with pytest.raises(TypeError, match=r"workers must be an int of 0 or more, or None; got"):
             Index(plant({}), workers=one)  # type: ignore[arg-type]
 
 

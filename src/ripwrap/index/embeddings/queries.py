@@ -14,7 +14,7 @@ QueryKey: TypeAlias = tuple[str, str | None, str]
 
 
 class QueryCache:
-    """Vectors of at most `size` queries; the least recently used one is dropped."""
+    """Cache of the vectors of `size` queries at most; the least recently used query is dropped first."""
 
     def __init__(self, size: int = MAX_QUERIES) -> None:
         self._size = size
@@ -45,4 +45,4 @@ class QueryCache:
 
 
 QUERIES = QueryCache()
-"""The cache of this process."""
+"""Cache that all indexes of this process share."""

@@ -30,9 +30,8 @@ _TABLES = (
     # A view is a directory, on a branch, with the options that choose its files. `generation` is a random number that
     # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
     # is the digest of the paths and stamps of all its files in `tree`: a refresh that computes the same digest has
-    # nothing to do.
-    # `root` and `name`, and the paths and symbols below, have no type, so that SQLite stores text and bytes as
-    # they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
+    # nothing to do. `root` and `name`, and the paths and symbols below, have no type, so that SQLite stores text and
+    # bytes as they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
     """CREATE TABLE view (
         id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
         changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
