@@ -409,7 +409,7 @@ def test_full_disk_raises_one_error_and_keeps_the_old_state(plant: Plant, home: 
     assert done.returncode == 0, done.stderr
     *errors, old, new = done.stdout.splitlines()
     assert len(errors) == 2 and errors[0] == errors[1]
-    assert re.fullmatch(r"the index .*: .*: .*pass another location=.*", errors[0])
+    assert re.fullmatch(r"could not use the index .*: .*; .*pass another location=.*", errors[0])
     assert old == "['a.py']" and new == "['a.py', 'new.txt'] True"
 
 

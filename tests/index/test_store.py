@@ -786,7 +786,7 @@ async def test_each_process_rebuilds_a_project_index_without_a_cache(
     root = plant({"a": "cookies\n"})
     (own_cache.parent / "cache").write_text("no folder")
     assert await search_project(root) == (False, "cookies", True)
-    assert "cannot write its mark for the index in " in caplog.text
+    assert "could not write the ownership mark of the index in " in caplog.text
     change(root, LIE)
     assert await search_project(root) == (True, "a lie", True)
     code = """
@@ -876,7 +876,7 @@ def test_read_only_index_is_searched_while_nothing_has_changed(
     refused, old = unprivileged(root, home, rg)
     home.chmod(0o755)
     assert answers == ["['a.py']", "['a.py']"]
-    assert refused.startswith("RipwrapError the index ") and "readonly database: pass another" in refused
+    assert refused.startswith("RipwrapError could not use the index ") and "database; pass another" in refused
     unchanged = bool(change) and "a.py" not in change
     assert "refresh=False" in refused and old == ("['a.py']" if unchanged else "[]")
 
@@ -888,7 +888,10 @@ def test_unwritable_location_raises_with_a_hint(plant: Plant, home: Path) -> Non
     home.chmod(0o555)
     try:
         refreshed, old = unprivileged(root, home, rg)
-        assert refreshed.startswith("RipwrapError the index ") and "pass another location=" in refreshed.lower()
+        assert (
+            refreshed.startswith("RipwrapError could not use the index ")
+            and "pass another location=" in refreshed.lower()
+        )
         assert old.startswith("RipwrapError there is no index of ")
         refreshed, old = unprivileged(root, home / "below", rg)
         assert "could not make the directory" in refreshed and "Permission denied" in refreshed

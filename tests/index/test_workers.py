@@ -183,7 +183,7 @@ def test_system_without_processes_builds_the_same_index(
     build(odd, tmp_path / "shared", 2)
     assert content(tmp_path / "shared") == content(tmp_path / "alone")
     assert not (tmp_path / "started").exists()
-    logged = [message for message in caplog.messages if "split in this process only" in message]
+    logged = [message for message in caplog.messages if "could not start worker processes" in message]
     assert len(logged) == (broken == "missing")
 
 

@@ -105,7 +105,7 @@ class Hosted:
             else:
                 provider, model = self._make_model()
             if self._url(model) != self.destination.url:
-                changed = "the address of its server has changed since the embedder was made; make a new embedder"
+                changed = "its server's address has changed since the embedder was made; make a new embedder"
                 raise self._make_error(changed, "setup")
             if provider is not None:
                 await stack.enter_async_context(provider)
