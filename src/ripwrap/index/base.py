@@ -343,7 +343,7 @@ class BaseIndex:
         return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
     async def _refresh_files(self, run: Runner, progress: ProgressCallback | None) -> RefreshResult:
-        """List the files with rg and index those that differ; repeat this if another process has changed the index."""
+        """List the files with rg, and index the changed files; try again if another process has changed the index."""
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
@@ -395,7 +395,7 @@ class BaseIndex:
         return done if insist or self._current_view() == view else None
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        """Return the paths except those of the index's own files, which may be in a directory with other files."""
+        """Return the paths without the index's own files, which may be inside of the root."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 

@@ -17,7 +17,7 @@ from ripwrap.results import GrepResult, RankedChunk
 
 
 class Index(BaseIndex):
-    """Stored index of the files of a directory. It ranks results like `rank()`, but searches are faster.
+    """Stored index of the files of a directory. It ranks results like `rank()`, but is faster.
 
     The index is stored in a separate directory, which the first refresh creates. `Index` needs tantivy, which the extra
     `index` installs. Each search first refreshes the index: it reads changed files again, so that no result is stale.

@@ -286,7 +286,7 @@ class IndexedFile:
         return self._raw
 
     def _read_unchanged(self, at: int, size: int) -> bytes | None:
-        """Return bytes of the file; `None` if it has another stamp than the index, before or after reading."""
+        """Return bytes of the file; `None` if its stamp differs from the stored stamp, before or after reading."""
         if self._stamp[0] < 0:
             return None
         try:

@@ -102,7 +102,7 @@ def refresh(
         expected: Generation of the view before the files were listed.
         progress: Function that is called in this thread, after every few files.
         insist: Write even if another process has refreshed the view since the files were listed. A file that is not in
-            the list is then removed only if it does not exist, because it may be newer than the list.
+            the list is then removed only if it does not exist, because the file may be newer than the list.
 
     Returns:
         The result, without its duration, and the generation of the view. `None` if another process has refreshed the

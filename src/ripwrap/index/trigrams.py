@@ -71,7 +71,7 @@ _SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
 
 
 class TrigramState(NamedTuple):
-    """Row of the database that describes the directory with its trigrams.
+    """Row of the database that describes the directory of trigrams.
 
     Attributes:
         folder: Name of the directory.

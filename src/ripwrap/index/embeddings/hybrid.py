@@ -361,7 +361,10 @@ class HybridSearch:
             self._complete.generation = now.generation
 
     def store_sent(self) -> None:
-        """Store the numbers of sent texts and characters. If the index is read-only or locked, a later call does it."""
+        """Store the numbers of sent texts and characters.
+
+        If the index is read-only or locked, a later call stores them.
+        """
         sent = self._sent.take()
         if not any(sent) or describe(self.embedder).is_in_process:
             return

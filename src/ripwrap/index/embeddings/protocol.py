@@ -121,7 +121,7 @@ def describe(embedder: Embedder) -> Destination:
 
 
 def limits_of(embedder: Embedder) -> Limits:
-    """Return the limits of an embedder; the default limits if it has none."""
+    """Return the limits of an embedder; the default limits if the embedder has none."""
     told = getattr(embedder, "limits", None)
     return told if isinstance(told, Limits) else Limits()
 

@@ -22,7 +22,7 @@ class QueryCache:
         self._lock = threading.Lock()
 
     def get(self, key: QueryKey, dimension: int) -> "Matrix | None":
-        """Return the cached embedding of a query; `None` if there is none, or if its length is not `dimension`."""
+        """Return the cached embedding of a query; `None` if it is not cached, or if its length is not `dimension`."""
         with self._lock:
             vector = self._vectors.pop(key, None)
             if vector is None or len(vector) != dimension:

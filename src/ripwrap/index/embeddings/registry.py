@@ -64,8 +64,8 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
     Args:
         named: `provider:model`, such as 'openai:text-embedding-3-small' or 'ollama:nomic-embed-text'. A provider
             without a model means its default model. 'wordllama' or `None`, the default, needs no network. 'auto' is the
-            first provider of `detect()` that can be used, or else wordllama. It logs its choice, and logs a warning if
-            the package of a configured provider is missing. An object that is an `Embedder` is returned as it is.
+            first provider of `detect()` that can be used, or else wordllama. The choice is logged; a missing package of
+            a configured provider is logged as a warning. An object that is an `Embedder` is returned as it is.
         limits: Limits of requests; `None` uses the limits of the provider. Ignored for an `Embedder` and for wordllama.
 
     Raises:

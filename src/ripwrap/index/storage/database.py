@@ -134,7 +134,9 @@ def _uninterrupted(database: "Connection") -> Generator[None]:
 
 @contextmanager
 def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TIMEOUT) -> Generator[None]:
-    """Hold a write transaction; roll it back if the block raises an error. Only one can exist at a time.
+    """Hold a write transaction; roll it back if the block raises an error.
+
+    Only one write transaction can exist at a time.
 
     Args:
         database: The index.

@@ -84,7 +84,7 @@ class Store:
             versions: Versions of the code that makes the content, such as the chunker; content of other versions is
                 rebuilt.
             ignored: True if the directory is in the project. A `.gitignore` in the directory makes git and rg ignore
-                it. The index is used only if this user made it, because a repository may come with an index.
+                the directory. The index is used only if this user made it, because a repository may come with an index.
             named: True if the caller chose the directory, which may then contain other files.
         """
         self.folder = folder
