@@ -62,8 +62,10 @@ def test_status_and_check_show_an_index_of_another_chunker(printed: Callable[...
         assert rows(said, "models") == ["name toy:model, dimension 2, vectors 1"]
         assert len(rows(said, "views")) == 1
         (message,) = rows(said, "messages")
-        assert message.startswith("Its chunker was syntax 1, semble-grammars 0, and is now windows ")
-        assert message.endswith(": the next `ripwrap index build` rebuilds it, unless you pass --chunker=syntax.")
+        made = "The index was made with the chunker 'syntax 1, semble-grammars 0', and the chunker is now 'windows "
+        assert message.startswith(made)
+        way = "; the next `ripwrap index build` rebuilds it. To keep the index, pass --chunker=syntax."
+        assert message.endswith(way)
 
 
 @pytest.mark.extra
@@ -74,7 +76,7 @@ def test_status_after_a_build_with_windows_shows_it(printed: Callable[..., str])
     printed("build", "--chunker=windows")
     text = printed("status")
     assert text.startswith("built: yes\noutdated: yes\n")
-    assert text.endswith(" rebuilds it, unless you pass --chunker=windows.\n")
+    assert text.endswith(" rebuilds it. To keep the index, pass --chunker=windows.\n")
 
 
 @pytest.mark.parametrize(("old", "new"), [("health", "check"), ("gc", "prune")])
@@ -118,7 +120,9 @@ def test_status_and_check_report_a_damaged_index(printed: Callable[..., str], ho
     assert status.startswith("built: no\noutdated: yes\n")
     assert rows(status, "messages") == rows(check, "messages")
     (message,) = rows(status, "messages")
-    assert re.fullmatch(r"The index is damaged \(.+\); rebuild it with `ripwrap index build --rebuild`\.", message)
+    assert re.fullmatch(
+        r"The index is damaged \(.+\); rebuild the index with `ripwrap index build --rebuild`\.", message
+    )
     printed("build", "--rebuild")
     assert rows(printed("status"), "messages") == []
 

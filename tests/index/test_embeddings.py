@@ -222,7 +222,9 @@ async def test_retry_after_delays_all_requests(openai: Embedder, provider: Provi
 
 async def test_retry_after_beyond_the_longest_pause_raises(openai: Embedder, provider: Provider) -> None:
     provider.behaviours += [say(429, Retry_After="1000")]
-    with pytest.raises(EmbeddingError, match=r"answered 429.*tried once; it asks for a wait of 1000 seconds") as caught:
+    with pytest.raises(
+        EmbeddingError, match=r"answered 429.*tried once; the provider asks to wait 1000 seconds"
+    ) as caught:
         await embed_query(openai, "x")
     error = caught.value
     assert (error.provider, error.reason, error.status, error.retry_after) == ("openai", "unavailable", 429, 1000)
@@ -533,7 +535,7 @@ def test_embedder_works_in_one_event_loop_after_another(openai: Embedder) -> Non
         ("github-copilot", "GitHub does not document Copilot's embeddings API"),
         ("azure:", "does not name a model; write 'azure:MODEL'"),
         ("cerebras:some-model", "CEREBRAS_API_KEY"),
-        ("wordllama:l3", "ships one model"),
+        ("wordllama:l3", "has only the model l2_supercat_256, got l3"),
     ],
 )
 def test_unusable_embedder_raises_with_a_hint(name: str, says: str | None) -> None:

@@ -1097,7 +1097,7 @@ async def test_vectors_of_a_wrong_size_are_detected_and_rebuilt(plant: Plant, ho
         database.close()
     async with Index(root, location=home, embedder=Meaning()) as index:
         health = await index.check()
-        assert not health.ok and "Some vectors do not have the size" in health.messages[0]
+        assert not health.ok and "Some embeddings in the index have the wrong size" in health.messages[0]
         assert (await index.status()).lacking == 1
         await index.search("cookie", refresh=False)
         assert (await index.refresh()).embedded == 1

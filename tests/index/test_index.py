@@ -746,7 +746,7 @@ async def test_another_chunker_rebuilds_the_index_and_keeps_vectors(
         database.execute("INSERT INTO model VALUES ('model', 1, 0)")
     database.close()
     health = await index.check()
-    assert health.ok and "Its chunker was other-1" in health.messages[0]
+    assert health.ok and "made with the chunker 'other-1'" in health.messages[0]
     status = await index.status()
     assert (status.built, status.outdated, status.files, status.chunker) == (True, True, 3, "other-1")
     assert status.messages == health.messages

@@ -409,7 +409,7 @@ def test_full_disk_raises_one_error_and_keeps_the_old_state(plant: Plant, home: 
     assert done.returncode == 0, done.stderr
     *errors, old, new = done.stdout.splitlines()
     assert len(errors) == 2 and errors[0] == errors[1]
-    assert re.fullmatch(r"the index .*: .*: .*pass another location=.*", errors[0])
+    assert re.fullmatch(r"could not use the index .*: .*; .*pass another location=.*", errors[0])
     assert old == "['a.py']" and new == "['a.py', 'new.txt'] True"
 
 
@@ -445,7 +445,8 @@ def test_error_of_tantivy_names_a_full_disk_as_its_cause(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     error, count = done.stdout.splitlines()
     assert re.fullmatch(
-        rf"the index {tmp_path}/words: (File too large|could not be written, usually because the disk is full): "
+        rf"could not use the index {tmp_path}/words: "
+        r"(File too large|tantivy could not write, usually because the disk is full); "
         "free some space, or pass another location=",
         error,
     )
@@ -472,8 +473,8 @@ def test_read_only_directory_is_searched_through_links(plant: Plant, home: Path)
     refused, old = unprivileged(root, home, sync.resolve().path)
     folder.chmod(0o755)
     assert re.fullmatch(
-        r"RipwrapError the index .*postings-.*: Permission denied: make its directory writable, or pass another "
-        r"location=",
+        r"RipwrapError could not use the index .*postings-.*: Permission denied; make its directory writable, or pass "
+        r"another location=",
         refused,
     )
     assert old == "['a.py']"
@@ -486,7 +487,9 @@ def test_unreadable_directory_raises_and_is_not_rebuilt(plant: Plant, home: Path
     folder.chmod(0)
     try:
         for said in unprivileged(root, home, sync.resolve().path):
-            assert re.fullmatch(r"RipwrapError the index .*: Permission denied: make it readable, or pass .*", said)
+            assert re.fullmatch(
+                r"RipwrapError could not read the index .*: Permission denied; make it readable, or pass .*", said
+            )
     finally:
         folder.chmod(0o700)
     assert postings_of(home) == folder

@@ -49,7 +49,7 @@ def test_unknown_embedder_error_names_the_known_ones_without_the_extra() -> None
     with pytest.raises(EmbeddingError) as caught:
         embedder("bogus")
     known = "auto, wordllama, github-copilot, openai, google, ollama, voyageai, cohere"
-    assert f"{caught.value}".startswith(f"unknown embedder 'bogus'; known are {known}")
+    assert f"{caught.value}".startswith(f"unknown embedder 'bogus'; known embedders are {known}")
     assert 'pip install "ripwrap[vectors]"' in f"{caught.value}"  # these names need pydantic-ai to be known
     with pytest.raises(EmbeddingError, match="unknown embedder 'opnai:x'; did you mean 'openai'"):
         embedder("opnai:x")

@@ -271,9 +271,8 @@ async def test_database_with_a_newer_schema_is_rebuilt(index: Index, caplog: pyt
         database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
         database.execute("DROP TABLE tree")
     database.close()
-    assert (await index.check()).messages == (
-        f"Its tables have version 99 instead of {SCHEMA_VERSION}: refresh() rebuilds it.",
-    )
+    why = f"its tables have version 99 instead of {SCHEMA_VERSION}"
+    assert (await index.check()).messages == (f"The index cannot be used, because {why}; refresh() rebuilds it.",)
     assert await paths(index) == {"a.py", "b.md"}
     assert f"is rebuilt: its tables have version 99 instead of {SCHEMA_VERSION}" in caplog.text
 
@@ -731,7 +730,7 @@ async def test_index_shipped_in_a_repository_is_rebuilt(
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache))
     assert await search_project(root) == (False, "cookies", True)
     assert not (root / ".ripwrap/vectors-1-00112233445566aa.usearch").exists()
-    assert "is rebuilt: it does not have the ownership mark" in caplog.text
+    assert "is rebuilt: its ownership mark is not in this user's cache" in caplog.text
     caplog.clear()
     change(root, LIE)  # a change by this user is allowed
     assert await search_project(root) == (True, "a lie", True)
@@ -787,7 +786,7 @@ async def test_each_process_rebuilds_a_project_index_without_a_cache(
     root = plant({"a": "cookies\n"})
     (own_cache.parent / "cache").write_text("no folder")
     assert await search_project(root) == (False, "cookies", True)
-    assert "cannot write its mark for the index in " in caplog.text
+    assert "could not write the ownership mark of the index in " in caplog.text
     change(root, LIE)
     assert await search_project(root) == (True, "a lie", True)
     code = """
@@ -877,7 +876,7 @@ def test_read_only_index_is_searched_while_nothing_has_changed(
     refused, old = unprivileged(root, home, rg)
     home.chmod(0o755)
     assert answers == ["['a.py']", "['a.py']"]
-    assert refused.startswith("RipwrapError the index ") and "readonly database: pass another" in refused
+    assert refused.startswith("RipwrapError could not use the index ") and "database; pass another" in refused
     unchanged = bool(change) and "a.py" not in change
     assert "refresh=False" in refused and old == ("['a.py']" if unchanged else "[]")
 
@@ -889,7 +888,10 @@ def test_unwritable_location_raises_with_a_hint(plant: Plant, home: Path) -> Non
     home.chmod(0o555)
     try:
         refreshed, old = unprivileged(root, home, rg)
-        assert refreshed.startswith("RipwrapError the index ") and "pass another location=" in refreshed.lower()
+        assert (
+            refreshed.startswith("RipwrapError could not use the index ")
+            and "pass another location=" in refreshed.lower()
+        )
         assert old.startswith("RipwrapError there is no index of ")
         refreshed, old = unprivileged(root, home / "below", rg)
         assert "could not make the directory" in refreshed and "Permission denied" in refreshed
@@ -957,7 +959,7 @@ async def test_full_disk_keeps_the_old_state(index: Index, plant: Plant) -> None
 
     index._store.run(limit)
     plant(many(100))
-    with pytest.raises(RipwrapError, match=r"database or disk is full: free some space"):
+    with pytest.raises(RipwrapError, match=r"database or disk is full; free some space"):
         await index.refresh()
     assert await paths(index, refresh=False) == {"a.py", "b.md"}
     assert len(await paths(index)) == 10  # a new connection has no such limit

@@ -504,8 +504,8 @@ def test_index_status_tells_of_an_index_of_another_version(shop: Path, home: Pat
         database.execute("UPDATE meta SET value = 'other 1' WHERE key = 'chunker'")
     database.close()
     text = workspace.index_status()
-    assert ": 3 files, " in text and "\n  Its chunker was other 1, and is now " in text
-    assert ": the next index_codebase rebuilds it.\n" in text
+    assert ": 3 files, " in text and "\n  The index was made with the chunker 'other 1', and " in text
+    assert "; the next index_codebase rebuilds it.\n" in text
     assert text.endswith("\n(index_codebase builds the indexes that are not built or are outdated.)")
     assert workspace.codebase_search_result("cookie").ranking == "files"
 
@@ -519,10 +519,10 @@ def test_damaged_index_is_rebuilt_and_a_foreign_file_is_left_alone(shop: Path, h
         file.write(b"garbage" * 10_000)
     workspace = sync.Workspace(shop, index=home)
     status = workspace.index_status()
-    assert ": not built\n  The index is damaged (" in status and "; rebuild it with index_codebase.\n" in status
+    assert ": not built\n  The index is damaged (" in status and "; rebuild the index with index_codebase.\n" in status
     health = workspace.index_health_check()
     assert "NOT sound" in health
-    assert "rebuild it with index_codebase" in health and "refresh(" not in health  # a tool, not a method
+    assert "rebuild the index with index_codebase" in health and "refresh(" not in health  # a tool, not a method
     assert workspace.codebase_search_result("cookie").ranking == "files"
     assert workspace.index_codebase_result().roots[0].added == 3
     assert workspace.codebase_search_result("cookie").ranking == "index"

@@ -75,17 +75,17 @@ _TOKENIZER = f"{TOKENIZER} 2"
 """Tokenizer of full-text search, and version of the rule that splits identifiers."""
 
 _FILES_VERSION = "2"
-"""Version of the default choice of files. Version 1 included hidden files and followed links, so an index of version 1
-is rebuilt.
+"""Version of the rules that choose the files by default. Version 1 included hidden files and followed links, so an
+index of version 1 is rebuilt.
 """
 
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # further attempts are needed if another process refreshes at the same time
 _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
-"""Seconds after which files are listed even if the journal has no change.
+"""Seconds after which files are listed even if the journal (the record of changes) has no change.
 
-The journal misses a few kinds of changes (see `journal.py`).
+The journal misses a few kinds of changes; see `journal.py`.
 """
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg", "workers")
 _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
@@ -101,13 +101,14 @@ _Found = TypeVar("_Found", IndexStatus, CheckResult)
 
 @dataclass(frozen=True, slots=True)
 class _FinishedRefresh:
-    """A refresh that has finished.
+    """Finished refresh. From these data, a later search decides if it must refresh again.
 
     Attributes:
-        view: View that was refreshed.
-        begun: Time at which the listing of its files began, as `time.monotonic()` gives it.
-        generation: Number of the view's state after the refresh; each change of the view changes it.
-        position: Position in the journal before the files were listed; `None` if changes may have been missed.
+        view: View that was refreshed: the directory, branch and options.
+        begun: Time (`time.monotonic()`) at which the listing of the files began.
+        generation: Generation of the view after the refresh: a number that changes with each change of the view.
+        position: Position in the journal of changes before the files were listed; `None` if changes may have been
+            missed.
     """
 
     view: View
@@ -134,20 +135,22 @@ class BaseIndex:
         """Configure the index; nothing is read or written yet.
 
         Args:
-            root: The directory.
-            location: The directory of the index. `None` is a directory in the user's cache, the same for all worktrees
-                of a repository; `"project"` is `.ripwrap` in `root`, which git and rg ignore. Otherwise a path.
-            chunker: How files are split: `"syntax"` at definitions, `"windows"` by lines, `"auto"` at definitions if
-                the extra `syntax` is installed. `"syntax"` needs that extra. It parses in a separate process, because
-                hostile source may crash a parser. If the chunker changes, the index is rebuilt.
-            embedder: The embedding model. `"wordllama"` runs on this machine, without a network. `"provider:model"`,
+            root: Directory to index.
+            location: Directory in which the index is stored. `None` is a directory in the user's cache, which all
+                worktrees of a repository share. `"project"` is `.ripwrap` in `root`, which git and rg ignore. Any other
+                value is a path.
+            chunker: Method that splits files into chunks. `"syntax"` splits at definitions and needs the extra
+                `syntax`. `"windows"` splits by lines. `"auto"` is `"syntax"` if the extra is installed, otherwise
+                `"windows"`. Source is parsed in a separate process, because hostile source may crash a parser. If the
+                chunker changes, the index is rebuilt.
+            embedder: Embedding model. `"wordllama"` runs on this machine, without a network. `"provider:model"`,
                 e.g. `"openai:text-embedding-3-small"`, sends the text of every chunk and query to that provider.
                 `"auto"` is the first usable provider of `detect()`, or else wordllama. An `Embedder` is used as it is.
                 With `None`, the index searches words only. Embedders need the extra `vectors`; Google's models need the
                 extra `google`.
-            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. The weight of words is 1 if
-                this value is 0.5 or less; above 0.5, it falls to 0 at the value 1. `search()` can override the value
-                for a query. With 0, searches send nothing.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. Up to 0.5, words have weight
+                1. Above 0.5, the weight of words falls; it is 0 for `hybrid_weight=1`. `search()` can override
+                the value for a query. With 0, searches send nothing.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
             workers: Maximum number of worker processes that read and split files. They are started if a refresh has
                 to read 4 MB or more, and end with the refresh. 0 means no workers. `None` means one for each CPU, up to
@@ -157,8 +160,8 @@ class BaseIndex:
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
-            ValueError: A path or option has a NUL, `location` is empty, `chunker` is unknown, or `hybrid_weight` or
-                `workers` is out of range.
+            ValueError: A path or option has a NUL character, `location` is empty, `chunker` is unknown, or
+                `hybrid_weight` or `workers` is out of range.
             TypeError: `hybrid_weight` is not an int or float, or `workers` is not an int.
             RipwrapError: tantivy (extra `index`) is not installed, or `chunker="syntax"` is given and the extra
                 `syntax` is not installed.
@@ -208,7 +211,7 @@ class BaseIndex:
 
     @property
     def location(self) -> Path:
-        """Directory of the index."""
+        """Directory in which the index is stored."""
         return self._store.folder
 
     def _current_view(self) -> View:
@@ -231,7 +234,7 @@ class BaseIndex:
             journal.close()
 
     def _position(self, view: View) -> "Position | None":
-        """Return the position in the journal; `None` if there is no journal, or if it may miss changes."""
+        """Return the position in the journal of changes; `None` without a journal, or if it may miss changes."""
         if not self._watches or view.follows or f"--glob=!{EXCLUDED[0]}" not in self._command.arguments:
             return None
         journal = self._journal
@@ -290,7 +293,7 @@ class BaseIndex:
         return found.model_copy(update={"messages": tuple(kept + notes)})
 
     def _notes_of_others(self) -> Iterator[HintedText]:
-        """Yield a note if there is an index of this directory in the other usual location."""
+        """Yield a note if an index of this directory is in the other default location: the project or the cache."""
         with suppress(RipwrapError):  # the cache cannot be trusted
             if self._location in (None, "project"):
                 other = "project" if self._location is None else None
@@ -340,7 +343,7 @@ class BaseIndex:
         return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
     async def _refresh_files(self, run: Runner, progress: ProgressCallback | None) -> RefreshResult:
-        """List the files with rg and index those that differ; repeat this if another process has changed the index."""
+        """List the files with rg, and index the changed files; try again if another process has changed the index."""
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
@@ -392,7 +395,7 @@ class BaseIndex:
         return done if insist or self._current_view() == view else None
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        """Return the paths except those of the index's own files, which may be in a directory with other files."""
+        """Return the paths without the index's own files, which may be inside of the root."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
@@ -420,7 +423,7 @@ class BaseIndex:
         hybrid_weight: float | None = None,
         patience: float | None = None,
     ) -> Found:
-        """Search as `Index.search()` does; wait for the embedder at most `patience` seconds, if that is not None."""
+        """Search like `Index.search()`. Wait for the embedder at most `patience` seconds; `None` is no limit."""
         refuse_overlay("An index")
         query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
         check_weight(hybrid_weight)
@@ -458,7 +461,17 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Embed the query, unless its embedding is `known`. With `embed`, first embed texts that have no embedding."""
+        """Return the search by embeddings for a query.
+
+        Args:
+            run: Runner of the calls.
+            hybrid: Embeddings of this index.
+            text: The query.
+            weight: Weight of embeddings in the score; `None` is the default weight.
+            known: Search of an earlier attempt, which is returned again; `None` in the first attempt.
+            patience: Maximum number of seconds to wait for the embedder; `None` is no limit.
+            embed: First embed texts of the index that have no embedding.
+        """
 
         async def ask() -> VectorSearch:
             if embed:
@@ -562,13 +575,13 @@ class BaseIndex:
         raise self._missing_error()
 
     def _find_candidates(self, required: Required | None, *, listed: bool) -> FoundFiles | None:
-        """Return the files that may have a match; without `listed`, drop paths that are no longer files."""
+        """Return the files that may have a match. If they were not `listed` for this call, drop deleted files."""
         view = self._current_view()
         found = self._trigrams.find(view, required)
         return found if found is None or listed else found.without_replaced(view)
 
     def _is_searchable(self) -> bool:
-        """Return whether the index has the current view, for this chunker and version; do not create an index."""
+        """Return True if the index has the current view, for this chunker and version; do not create an index."""
         view, versions = self._current_view(), self._store.versions
         return bool(
             self._store.run_if_current(
@@ -617,7 +630,7 @@ def check_weight(weight: float | None) -> None:
 
 
 def check_workers(workers: int | None) -> None:
-    """Check a maximum number of processes.
+    """Check the number of worker processes.
 
     Raises:
         ValueError: The number is negative.
@@ -627,7 +640,7 @@ def check_workers(workers: int | None) -> None:
         return
     option = Hint("workers", kind="correct")
     if not isinstance(workers, int) or isinstance(workers, bool):
-        raise TypeError(HintedText(option, f" must be an int from 0, or None; got {workers!r}"))
+        raise TypeError(HintedText(option, f" must be an int of 0 or more, or None; got {workers!r}"))
     if workers < 0:
         raise ValueError(HintedText(option, f" must be 0 or more, got {workers}"))
 
@@ -638,11 +651,11 @@ def weight_without_embedder_error() -> ValueError:
 
 
 def _make_chunker(wanted: ChunkerName) -> Chunker:
-    """Return the chunker of that name.
+    """Return the chunker with a name.
 
     Raises:
         ValueError: The name is unknown.
-        RipwrapError: The packages that it needs are not installed.
+        RipwrapError: The packages that the chunker needs are not installed.
     """
     if wanted not in ("auto", "syntax", "windows"):
         raise ValueError(f"chunker must be 'auto', 'syntax' or 'windows', got {wanted!r}")

@@ -15,24 +15,25 @@ from ripwrap.results import GrepResult, RankedChunk
 
 
 class Index(BaseIndex):
-    """Stored index of the files of a directory. Searches rank as `rank()` does, but are faster.
+    """Stored index of the files of a directory. It ranks results like `rank()`, but is faster.
 
-    The index is stored in a separate directory, which the first refresh creates. It needs tantivy, which the extra
-    `index` installs. Each search first refreshes the index: it reads changed files again, so that no answer is stale.
-    An index has a view for each branch: the files of that branch. Content that several branches have is stored once. A
-    damaged index, or an index of another version, is rebuilt automatically.
+    The index is stored in a separate directory, which the first refresh creates. `Index` needs tantivy, which the extra
+    `index` installs. Each search first refreshes the index: it reads changed files again, so that no result is stale.
+    An index has a view for each git branch: a record of the files of that branch. Content that several branches have is
+    stored once. A damaged index, or an index of another version, is rebuilt automatically.
 
     Several tasks, threads and processes may use an index of the same directory at once. While one of them writes, the
-    others read the state before. If a call is cancelled, interrupted or killed, this state remains.
+    others read the previous state. If the call that writes is cancelled, interrupted or killed, the index keeps the
+    previous state.
 
-    With an embedder, chunks are also found by their embeddings. By default, there is no embedder, and nothing leaves
+    With an embedder, searches also find chunks by meaning. By default, there is no embedder, and nothing leaves
     the machine.
 
     Each method takes a `timeout` in seconds, after which it raises `TimeoutError`. An embedder runs in its own
     event loop, in a thread that ends with the call.
 
-    `with Index(root) as index:` closes the index at the end of the block. Without it, call `close()`, or let the
-    garbage collector close the index.
+    `with Index(root) as index:` closes the index at the end of the block. Outside of such a block, call
+    `close()`, or let the garbage collector close the index.
     """
 
     def refresh(
@@ -44,23 +45,24 @@ class Index(BaseIndex):
         progress: ProgressCallback | None = None,
         timeout: float | None = None,
     ) -> RefreshResult:
-        """Bring the index up to date with the files; make it if there is none.
+        """Update the index to the current files; create the index if it does not exist.
 
-        A file with the same size and times as before is not read. Files that are not UTF-8 are indexed as rg reads
-        them. The first million bytes of a file are indexed. Unreadable files are logged as warnings.
+        A file with the same size and times as before is not read. Files are decoded like in rg: by their byte order
+        mark, or as UTF-8. Only the first million bytes of a file are indexed. Unreadable files are logged as warnings.
 
         The refresh of files is one transaction. If it is interrupted, it stops after the current file, and the index
-        keeps its previous state. If another process refreshes the index, this call waits for it, and then has little or
-        nothing to do.
+        keeps its previous state. If another process is refreshing the index, this call waits for that process, and then
+        has little or nothing to do.
 
-        With an embedder, texts without an embedding are embedded afterwards; equal texts are embedded once. Embeddings
-        are stored batch by batch, so that only unfinished batches can be lost. One process at a time embeds texts for
-        an index and a model; other processes wait. The result counts the texts that could not be embedded. They are
-        logged as warnings, and the next refresh tries them again.
+        With an embedder, the call then embeds all texts that have no embedding; equal texts are embedded once.
+        Embeddings are stored batch by batch, so that only unfinished batches can be lost. One process at a time embeds
+        texts for an index and a model; other processes wait. The result counts the texts that could not be embedded.
+        These texts are logged as warnings, and the next refresh tries them again.
 
         Args:
             on_progress: Function that is called in this thread at the start, after every few files and after the last
-                file, and in another thread after every batch of texts. An exception in it ends the refresh.
+                file, and in another thread after every batch of texts. An exception in the function ends the
+                refresh.
             rebuild: Delete the index first, with the views of all branches and all embeddings. This fixes every problem
                 that `check()` finds.
             anew: Deprecated name of `rebuild`.
@@ -95,34 +97,35 @@ class Index(BaseIndex):
     ) -> list[RankedChunk]:
         """Find the chunks that answer a question, or that define a symbol; the best chunks come first.
 
-        Chunks are ranked in the same way as by `rank()`; but `rank()` reads only the 40 best files, and this method
-        uses all files. Results come from the current branch; the weight of a word depends on all branches in the index.
+        This method uses the ranking of `rank()`. But `rank()` reads only the 40 best files, and this method ranks the
+        chunks of all files. Results come from the current branch; the weight of a word depends on all branches in the
+        index.
 
-        With an embedder, at most 128 texts without an embedding are embedded first; `refresh()` embeds all texts. The
-        reasons of each result say if some texts still have no embedding, or if the embedder failed and only words were
-        searched. A search waits only briefly for an embedder, and does not ask it again within half a minute after a
-        failure. `refresh()` waits longer. The embeddings of the last 64 queries are cached in this process, so these
-        queries are not sent again.
+        With an embedder, a search first embeds up to 128 texts that have no embedding; `refresh()` embeds all texts. If
+        some texts still have no embedding, the `reasons` of each result say so. They also say so if the embedder failed
+        and only words were searched. A search waits for the embedder only briefly; `refresh()` waits longer. After a
+        failure, searches do not ask the embedder again for half a minute. The embeddings of the last 64 queries are
+        cached in this process, so these queries are not sent again.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
             limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
-            refresh: Refresh first. If false, the results are those of the last refresh, without the chunks of files
-                that have changed since then, because the index does not store text.
+            refresh: Refresh the index first. If false, the search uses the state of the last refresh. Files that have
+                changed since then have no results, because the index does not store their text.
             max_age: Maximum age of the last refresh, in seconds. The search does not refresh if this object listed the
                 files of the same branch less than `max_age` seconds ago. `None` refreshes each time.
-            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the weight of the index. With 0,
-                only words are searched, and nothing is sent: neither the query nor texts without an embedding.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the `hybrid_weight` of this object.
+                With 0, only words are searched, and nothing is sent: neither the query nor texts without an embedding.
             timeout: Seconds for the call, including all waits; `None` is no limit.
 
         Raises:
-            ValueError: The query has no word, `limit` or `max_age` is negative, `hybrid_weight` is out of range, or it
-                is above 0 without an embedder.
+            ValueError: The query has no word, `limit` or `max_age` is negative, `hybrid_weight` is out of range, or
+                `hybrid_weight` is above 0 without an embedder.
             TypeError: `limit` is not an int, or `max_age` or `hybrid_weight` is not a number.
-            RipwrapError: The index cannot be used, or there is none yet and `refresh` is false.
+            RipwrapError: The index cannot be used, or `refresh` is false and there is no index yet.
             TimeoutError: The call took more than `timeout` seconds.
 
-        With `refresh`, it also raises what `refresh()` raises.
+        If `refresh` is true, this method also raises the errors of `refresh()`.
         """
         return run_blocking(
             self._search(
@@ -148,14 +151,15 @@ class Index(BaseIndex):
         max_age: float | None = None,
         **options: Unpack[SearchOptions],
     ) -> GrepResult:
-        """Search the files for a regular expression as `grep()` does, with the same answer, and faster.
+        """Search the files for a regular expression. The result is that of `grep()`, but the search is faster.
 
         An index of trigrams (sequences of three bytes) tells which files may have a match, and rg searches only these
-        files. The first call builds the index of trigrams, about 20 MB of text per second. Later calls add new content.
+        files. The first call builds the index of trigrams, at about 20 MB of text per second. Later calls add only new
+        content.
 
         The call looks up the literals of the pattern: texts that every match contains. For `foo.*bar`, these are `foo`
         and `bar`; for `foo|bar`, one of the two. A literal has at least three bytes. If case is ignored, it has only
-        ASCII characters. A pattern such as `[a-z]+` has no literal; rg then searches all files. It also searches all
+        ASCII characters. A pattern such as `[a-z]+` has no literal; rg then searches all files. rg also searches all
         files with the options `pcre2`, `engine`, `encoding` and `invert_match`. Binary and unreadable files, files in
         UTF-16, and files of more than 16 million bytes are always searched.
 
@@ -168,15 +172,16 @@ class Index(BaseIndex):
             offset: Number of matches before the page: the `next_offset` of the previous page.
             timeout: Seconds that rg may take to search, not counting the refresh; `None` is no limit. After that time
                 rg is stopped, and the answer has the matches found so far.
-            explain: See `grep()`. The additional searches that it makes do not use the index.
-            refresh: Refresh first. If false, the files are those of the last refresh, and a match may be missing in a
-                file that has changed since.
+            explain: See `grep()`. The additional searches for the explanation do not use the index.
+            refresh: Refresh the index first. If false, the call searches the files of the last refresh. Matches in
+                files that have changed since then may be missing.
             max_age: See `search()`.
             **options: rg's flags; see `SearchOptions` and `grep()`. The call searches the files of the index. If
                 options such as `glob` or `hidden` choose other files, rg searches without the index, and `candidates`
                 and `files_total` are `None`.
 
-        Raises what `grep()` and `refresh()` raise, and `RipwrapError` if `refresh` is false and there is no index yet.
+        This method raises the errors of `grep()` and `refresh()`, and `RipwrapError` if `refresh` is false and there is
+        no index yet.
         """
         request = self._grep_request(pattern, limit, max_files, offset, timeout, options, explain=explain)
         return run_blocking(self._grep(self._runner(), request, refresh=refresh, max_age=max_age))
@@ -188,11 +193,11 @@ class Index(BaseIndex):
         changed files or another branch. Changes of ignored files, and changes behind symbolic links, are not reported.
         If files change without a pause, a refresh starts after ten seconds. This method needs the extra `watch`.
 
-        Searches refresh the index themselves, so they do not need this method. But it makes them faster on Linux: while
-        the generator is open and nothing has changed, searches with this `Index` do not list files. A search sees each
-        change that was made before the search began, even within that half second. Three kinds of changes are seen up
-        to a minute late: changes through a memory mapping, changes through a hard link in another directory, and
-        changes below a directory that was mounted later.
+        Searches refresh the index themselves, so they do not need this method. But this method makes searches faster on
+        Linux: while the generator is open and nothing has changed, searches with this `Index` do not list files. A
+        search sees each change that was made before the search began, even within that half second. Three kinds of
+        changes are seen up to a minute late: changes through a memory mapping, changes through a hard link in another
+        directory, and changes below a directory that was mounted later.
 
         Each search still lists the files if the directory is on a network file system or has over 30,000
         subdirectories, if some files are unreadable, or if `follow=True` or `include_git=True` is set.
@@ -203,7 +208,7 @@ class Index(BaseIndex):
             RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
             TimeoutError: The call took more than `timeout` seconds.
 
-        It also raises what `refresh()` raises. The iteration raises all of these errors, not the call.
+        The generator also raises the errors of `refresh()`. The iteration raises these errors, not the call.
         """
         from ripwrap.index.watch import watch_blocking
 
@@ -215,15 +220,14 @@ class Index(BaseIndex):
         return run_blocking(self._get_status(self._runner(lock=False, timeout=timeout)))
 
     def check(self, *, timeout: float | None = None) -> CheckResult:
-        """Check the index for damage; the result says what to do.
+        """Check the index for damage. The result lists the problems, and says what to do next.
 
-        The check reads the whole index, which may take a second. It does not wait for a lock, so it skips full-text
-        search while another process writes.
+        The check reads the whole index, which may take a second. It does not wait for other processes.
         """
         return run_blocking(self._check(self._runner(lock=False, timeout=timeout)))
 
     def prune(self, *, timeout: float | None = None) -> PruneResult:
-        """Remove the views of deleted branches and worktrees. Also remove content that no view has, and free the space.
+        """Remove the views of deleted branches and worktrees, and content that no view uses; free the space on disk.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.
@@ -242,9 +246,9 @@ class Index(BaseIndex):
         return run_blocking(self._prune(self._runner(timeout=timeout)))
 
     def close(self) -> None:
-        """Close the files of the index, and end the process that splits files; a later call starts again.
+        """Close the files of the index, and end the process that splits files. A later call opens the index again.
 
-        It waits until the calls of other threads have ended.
+        This method waits until the calls of other threads have ended.
         """
         self._close()
 

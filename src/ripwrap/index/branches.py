@@ -17,7 +17,7 @@ from ripwrap._windows import IS_WINDOWS, is_foreign_path
 DETACHED = "detached HEAD"
 NO_REPOSITORY = "no repository"
 UNKNOWN = "unknown branch"
-"""Names of views without a branch. They have a space, which no branch can have."""
+"""Names of views without a branch. They contain a space, which no branch name can contain."""
 
 _HEADS = "refs/heads/"
 _MAX_SMALL_FILE_BYTES = 64 << 10
@@ -88,7 +88,7 @@ def is_gone(root: Path, name: str) -> bool:
 
 def _git_of(path: Path) -> Path | None:
     """Return the directory that contains HEAD: `.git`, or the directory that a `.git` file names; `None` if neither."""
-    # For a path that is too long, has a NUL or is forbidden, os.path's functions return False, and those of Path raise.
+    # For a path that is too long, has a NUL or is forbidden, os.path's functions return False, and Path's raise.
     git: Path | None = path
     if not os.path.isdir(path):
         text = _read_text(path)
@@ -135,7 +135,7 @@ def _read_link(path: Path) -> str | None:
 
 
 def _read_packed_branches(common: Path) -> frozenset[str] | None:
-    """Return the branches in the file `packed-refs`, which have no files of their own; `None` if it is unreadable."""
+    """Return the branches in the file `packed-refs`, which have no files of their own; `None` if that is unreadable."""
     try:
         return frozenset(_parse_packed_refs(os.fsdecode(_read(common / "packed-refs", _MAX_PACKED_REFS_BYTES))))
     except FileNotFoundError:
@@ -158,7 +158,7 @@ def _read_text(path: Path) -> str:
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
-    """Return the content of a regular file; links are followed, because `.git` may be one.
+    """Return the content of a regular file; links are followed, because `.git` may be a link.
 
     Raises:
         OSError: The file cannot be read.

@@ -49,7 +49,8 @@ class FileContent:
     """Content of a file.
 
     Attributes:
-        stamp: Stamp of the file before it was read; its size is -1 if the file may change without a new stamp.
+        stamp: Stamp of the file before it was read. The size in the stamp is -1 if the file may change without a new
+            stamp.
         raw: Bytes that are indexed.
         whole: All bytes; `None` if the file is larger than `MAX_WHOLE_BYTES`.
         digest: Digest of `whole`, or of `raw` if the file is larger than `MAX_WHOLE_BYTES`.
@@ -67,11 +68,11 @@ class FileContent:
 
 @dataclass(slots=True)
 class Stamps:
-    """Stamps of files, in columns, so that 80,000 files are compared without a Python object for each.
+    """Stamps of files, in columns, so that 80,000 files are compared without a Python object for each file.
 
     Attributes:
         paths: Paths, in order.
-        columns: Sizes, mtimes and ctimes; see `Stamp`.
+        columns: Three columns: sizes, mtimes and ctimes; see `Stamp`.
     """
 
     paths: list[str]
@@ -86,7 +87,7 @@ class Stamps:
         return found
 
     def digest(self) -> bytes:
-        """Return a digest of all paths and stamps; it differs if one of them differs."""
+        """Return a digest of all paths and stamps. If a path or stamp changes, the digest changes."""
         digest = hashlib.blake2b(os.fsencode("\0".join(self.paths)), digest_size=_DIGEST_BYTES)
         for column in self.columns:
             digest.update(column)
@@ -118,7 +119,7 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
             states = list(map(get_state, [prefix + path for path in some]))
         except OSError:  # rare: a file is gone, or the system refuses access
             some, states = _readable_states(prefix, some, get_state, unreadable_paths)
-        if not all(map(stat.S_ISREG, set(map(_MODE, states)))):  # opening a pipe would wait for its writer
+        if not all(map(stat.S_ISREG, set(map(_MODE, states)))):  # keep only regular files: opening a pipe would block
             kept = [stat.S_ISREG(state.st_mode) for state in states]
             some, states = list(compress(some, kept)), list(compress(states, kept))
         found.paths.extend(some)
@@ -143,7 +144,7 @@ def _readable_states(
 
 
 def _extend(column: "array[int]", get: Callable[[Any], int], rows: Iterable[object]) -> None:
-    """Add a number of each row to a column; see `_in_64_bits()`."""
+    """Append one number of each row to a column; large numbers are wrapped by `_in_64_bits()`."""
     before = len(column)
     try:
         column.extend(map(get, rows))
@@ -153,7 +154,7 @@ def _extend(column: "array[int]", get: Callable[[Any], int], rows: Iterable[obje
 
 
 def _in_64_bits(number: int) -> int:
-    """Return a number as SQLite can store it: nanoseconds after the year 2262 need more than 64 bits."""
+    """Wrap a number to 64 bits, so that SQLite can store it: nanoseconds after the year 2262 need more bits."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -203,7 +204,7 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
             while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(_read_size(stamp[0], len(raw)))):
                 raw += more
     if max(stamp[1:]) > started - (_CLOCK_STEP_NS if stamp[2] % 1_000_000 else _COARSE_CLOCK_STEP_NS):
-        stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads it again
+        stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads the file again
     indexed = cut_to_limit(raw)
     whole = raw if len(raw) <= MAX_WHOLE_BYTES else None
     digest = hashlib.blake2b(indexed if whole is None else whole, digest_size=_DIGEST_BYTES).digest()
@@ -230,9 +231,9 @@ class Span(NamedTuple):
 
 
 class IndexedFile:
-    """A file as it was indexed. It is read when the text of one of its chunks is needed.
+    """File in the state in which it was indexed. It is read when the text of one of its chunks is needed.
 
-    A file that still has the stamp stored in the index counts as unchanged. Any other file is read and hashed.
+    If the file still has the stamp that the index stores, it counts as unchanged. Otherwise it is read and hashed.
 
     Attributes:
         path: Path, relative to the root.
@@ -259,7 +260,7 @@ class IndexedFile:
         self._source: SourceText | None = None
 
     def text(self, span: Span) -> str | None:
-        """Return the text of a chunk; `None` if the file has changed. Bytes that are not UTF-8 are lone surrogates."""
+        """Return the text of a chunk; `None` if the file has changed. Invalid bytes of UTF-8 become lone surrogates."""
         if span.at is None:
             source = self.source()
             return None if source is None else source.text[span.start : span.start + span.size]
@@ -285,7 +286,7 @@ class IndexedFile:
         return self._raw
 
     def _read_unchanged(self, at: int, size: int) -> bytes | None:
-        """Return bytes of the file; `None` if its stamp differs from that of the index before or after reading."""
+        """Return bytes of the file; `None` if its stamp differs from the stored stamp, before or after reading."""
         if self._stamp[0] < 0:
             return None
         try:
@@ -299,7 +300,7 @@ class IndexedFile:
         return None
 
     def _read_changed(self) -> bytes | None:
-        """Return the bytes of a file with another stamp; `None` if its digest has changed, too."""
+        """Return the bytes of a file whose stamp has changed; `None` if its digest has changed, too."""
         try:
             found = read_file(self._root, self.path, follow=self._follow)
         except OSError:

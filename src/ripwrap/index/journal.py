@@ -1,15 +1,15 @@
-"""Record changes in a directory, so that an index knows without listing the files whether one may have changed.
+"""Record changes in a directory, so that an index knows if a file may have changed, without listing the files.
 
 A program changes a file with a system call. Linux queues the event of the change before that call returns (inotify(7)).
 So if there is no event, no finished call has changed a file. The package watchfiles cannot give this guarantee. It
-reads the events in a thread, at an unknown time, and does not report that the system dropped events. It also gets an
-event for each file that is opened: 80,000 for a search of the Linux sources.
+reads the events in a thread, at an unknown time, and does not report that the system dropped events. watchfiles also
+gets an event for each file that is opened: 80,000 events for a search of the Linux sources.
 
 Three kinds of changes have no event: changes through a memory mapping (mmap(2)), through a hard link in another
 directory, and below a directory that is mounted later. So a caller must still list the files from time to time.
 
 All journals of a process share one inotify instance, because a user may have only 128 instances. A journal works only
-on Linux, in local file systems, and without links. Otherwise its position is `None`.
+on Linux, in local file systems, and if links are not followed. Otherwise its position is `None`.
 """
 
 import ctypes
@@ -56,7 +56,7 @@ _CONTENT_CHANGES = _MODIFY | _CLOSE_WRITE | _ATTRIB
 _NAME_CHANGES = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
 _WATCH_MASK = _CONTENT_CHANGES | _NAME_CHANGES | _ONLY_FOLDER | _NO_FOLLOW
 _GONE_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG}
-"""Errors for a directory that was deleted, or that cannot be read, neither by rg."""
+"""Error numbers for a directory that was deleted, or that neither this process nor rg can read."""
 
 _NUMBERS = itertools.count()
 
@@ -67,7 +67,7 @@ journals always differ.
 
 
 class Journal:
-    """Journal of a directory, for any number of threads.
+    """Journal of the changes in a directory. Any number of threads may use it.
 
     The first call of `position()` starts the system's watches. `close()` ends them, and so does the garbage collector.
     """
@@ -85,7 +85,7 @@ class Journal:
 
         Args:
             root: Directory, as a real path.
-            own: Pattern for relative paths whose changes are ignored: those of the index itself.
+            own: Pattern of the relative paths of the index's own files, whose changes are ignored.
             ignore_files: Files outside of `root` whose changes also count.
             is_excluded: Function that returns True for a relative path that is not watched or opened. The path of a
                 directory ends in a separator.
@@ -130,12 +130,12 @@ class Journal:
         yield from map(_state, self._global)
 
     def close(self) -> None:
-        """Stop watching. The next call of `position()` starts again, and returns a position unequal to earlier ones."""
+        """Stop watching. The next call of `position()` starts again, and its position differs from all earlier ones."""
         _INOTIFY.remove(self._watched)
 
 
 class _Watched:
-    """Directories of a journal.
+    """Watched directories of one journal, and the number of changes in them.
 
     Attributes:
         root: Path of the root.
@@ -212,7 +212,7 @@ class _Inotify:
         self._dead: deque[_Watched] = deque()
 
     def position(self, watched: _Watched) -> tuple[int, list[str]] | None:
-        """Return the number of changes so far, and the paths in `outside`; `None` if a change may have been missed.
+        """Return the number of changes so far, and the paths in `watched.outside`; `None` if a change may be missing.
 
         Raises:
             OSError: The directory is gone, not local or too large, or the system's limit of watches is reached.
@@ -228,7 +228,7 @@ class _Inotify:
             except OSError:
                 self._remove(watched)
                 raise
-            except BaseException:  # Ctrl-C: events may have been read that no journal has counted
+            except BaseException:  # e.g. Ctrl-C, after events were read and before the journals counted them
                 self._invalidate_all()
                 raise
 
@@ -276,7 +276,7 @@ class _Inotify:
             if not self._watchers[number]:
                 del self._watchers[number]
                 unwatched.append(number)
-        if self._watchers:  # if not, the instance is closed with its watches
+        if self._watchers:  # otherwise the instance is closed below, with all watches
             for number in unwatched:
                 _libc().inotify_rm_watch(self._descriptor, number)
         watched.folders.clear()
@@ -297,7 +297,7 @@ class _Inotify:
         self.__init__()  # type: ignore[misc]  # the lock may be held by a thread that the child does not have
 
     def _watch(self, watched: _Watched, path: str) -> None:
-        """Watch a directory and all below it."""
+        """Watch a directory and all directories below it."""
         libc = _libc()
         if self._descriptor < 0:
             flags = os.O_NONBLOCK | os.O_CLOEXEC  # type: ignore[attr-defined, unused-ignore]  # Windows has neither
@@ -313,7 +313,7 @@ class _Inotify:
                 number = _checked(libc.inotify_add_watch(self._descriptor, name, _WATCH_MASK))
                 if watched.folders.get(number) == folder:
                     continue  # it was watched and read before
-                pending += watched.subfolders(folder)  # list it after the watch has begun, so that none is missed
+                pending += watched.subfolders(folder)  # after the watch has begun, so that none is missed
             except OSError as error:
                 if error.errno not in _GONE_ERRNOS or not folder:
                     raise
@@ -374,7 +374,7 @@ def _identity(root: str) -> tuple[int, int]:
 
 
 def _state(path: str) -> tuple[int, ...] | None:
-    """Return properties of a file that a change of the file also changes; `None` if there is no file."""
+    """Return the inode, size and times of a file, which change with the file; `None` if there is no file."""
     with suppress(OSError):
         state = os.stat(path)
         return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
@@ -404,7 +404,7 @@ def _check_local(root: str) -> None:
 
 
 def is_local(root: str, mounts: str) -> bool:
-    """Return whether all file systems in a directory are local; no I/O.
+    """Return True if all file systems in a directory are local; do no I/O.
 
     Args:
         root: Directory, as a real path.

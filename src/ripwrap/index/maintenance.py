@@ -1,4 +1,4 @@
-"""Status, check and pruning of an index."""
+"""Status and check of an index, and removal of unused content (pruning)."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -118,10 +118,11 @@ def _why_outdated(store: Store, versions: Mapping[str, str]) -> Iterator[HintedT
     if made != wanted:
         name = made.partition(" ")[0]
         other = name in ("syntax", "windows") and name != wanted.partition(" ")[0]
-        keep = (", unless you pass ", Hint("chunker", name)) if other else ""
-        yield HintedText(f"Its chunker was {made}, and is now {wanted}: the next ", _REFRESH, " rebuilds it", keep, ".")
+        keep = (". To keep the index, pass ", Hint("chunker", name)) if other else ""
+        using = f"The index was made with the chunker '{made}', and the chunker is now '{wanted}'; the next "
+        yield HintedText(using, _REFRESH, " rebuilds it", keep, ".")
     elif versions != store.versions:
-        yield HintedText("It was made by another version of ripwrap: the next ", _REFRESH, " rebuilds it.")
+        yield HintedText("The index was made by another version of ripwrap; the next ", _REFRESH, " rebuilds it.")
 
 
 def _empty_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
@@ -167,11 +168,11 @@ def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
 def _why_unreadable(error: "sqlite3.Error") -> HintedText:
     if is_damage(error):
         return HintedText(f"The index is damaged ({error}); ", _REBUILD)
-    return HintedText(f"The index cannot be read: {error}; if that lasts, ", _REBUILD)
+    return HintedText(f"The index cannot be read: {error}. If the error persists, ", _REBUILD)
 
 
 def _untrusted(why: str) -> HintedText:
-    return HintedText(f"{why[0].upper()}{why[1:]}: ", _REFRESH, " rebuilds it.")
+    return HintedText(f"The index cannot be used, because {why}; ", _REFRESH, " rebuilds it.")
 
 
 def _unsound(checked: str, message: str) -> CheckResult:
@@ -197,7 +198,7 @@ def _result(
 def _check_database(database: "Connection", store: Store, view: View) -> tuple[CheckResult, Remedy]:
     checked = "\n".join(row for (row,) in database.execute("PRAGMA quick_check(5)"))
     if checked != "ok":
-        return _unsound(checked, HintedText("The file is damaged; ", _REBUILD)), "rebuild"
+        return _unsound(checked, HintedText("The database file of the index is damaged; ", _REBUILD)), "rebuild"
     versions = versions_of(database)
     if why := store.why_untrusted(database, versions):
         return _unsound(checked, _untrusted(why)), "refresh"
@@ -207,7 +208,7 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
     )
     wrong: list[str] = [message for statement, message in _RULES if database.execute(statement).fetchone()[0]]
     indexed, why = store.postings.check(database)
-    wrong += [HintedText(f"{why[0].upper()}{why[1:]}: ", _REBUILD)] if why else []
+    wrong += [HintedText(f"The index failed the check: {why}; ", _REBUILD)] if why else []
     wrong_size = [_WRONG_SIZE_MESSAGE] if database.execute(f"SELECT count(*) {_WRONG_SIZE}").fetchone()[0] else []
     views = _views(database, view)
     notes = list(_why_outdated(store, versions))
@@ -216,7 +217,7 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         names = ", ".join(gone[:_MAX_NAMES]) + more
         notes.append(HintedText(f"Branches or directories are gone: {names}; ", _PRUNE, " removes their content."))
     if counts[3]:
-        notes.append(HintedText(f"{counts[3]} file contents are in no view; ", _PRUNE, " removes them."))
+        notes.append(HintedText(f"{counts[3]} stored file contents are no longer used; ", _PRUNE, " removes them."))
     files, blobs, chunks, orphans = counts
     messages = (*wrong, *wrong_size, *notes)
     result = _result(checked, (files, blobs, chunks, indexed, orphans), messages, ok=not wrong and not wrong_size)
@@ -232,45 +233,45 @@ _PRUNE = Hint(kind="call", target="prune")
 _REFRESH = Hint(kind="call", target="refresh")
 NO_INDEX = HintedText("There is no index yet; ", _REFRESH, " makes it.")
 _WRONG_SIZE_MESSAGE = HintedText(
-    "Some vectors do not have the size of their model's vectors. Searches leave them out. ",
+    "Some embeddings in the index have the wrong size for their model, and searches ignore them. ",
     _PRUNE,
     " removes them, and the next ",
     _REFRESH,
-    " with that model embeds their texts again.",
+    " with that model embeds the texts again.",
 )
-_REBUILD = HintedText("rebuild it with ", Hint("rebuild", True, kind="call", target="refresh"), ".")
+_REBUILD = HintedText("rebuild the index with ", Hint("rebuild", True, kind="call", target="refresh"), ".")
 _RULES = (
     (
         "SELECT count(*) FROM tree WHERE blob IS NOT NULL AND blob NOT IN (SELECT id FROM blob)",
-        HintedText("Files have no content: ", _REBUILD),
+        HintedText("Some files have no content in the index; ", _REBUILD),
     ),
     (
         "SELECT count(*) FROM chunk WHERE blob NOT IN (SELECT id FROM blob)",
-        HintedText("Chunks belong to no file: ", _REBUILD),
+        HintedText("Some chunks in the index belong to no file; ", _REBUILD),
     ),
     (
         "SELECT count(*) FROM definition WHERE chunk NOT IN (SELECT id FROM chunk)",
-        HintedText("Names belong to no chunk: ", _REBUILD),
+        HintedText("Some names in the index belong to no chunk; ", _REBUILD),
     ),
     (
         "SELECT (SELECT count(*) FROM chunk) <> (SELECT sum(documents) FROM postings)",
-        HintedText("Full-text search and the database have different chunks: ", _REBUILD),
+        HintedText("Full-text search and the database have different chunks; ", _REBUILD),
     ),
     (
         "SELECT count(*) FROM tree WHERE view NOT IN (SELECT id FROM view)",
-        HintedText("Files belong to no view: ", _REBUILD),
+        HintedText("Some files in the index belong to no view; ", _REBUILD),
     ),
 )
 
 
 def prune(store: Store) -> PruneResult:
-    """Remove the views of deleted branches and directories, and content that no view has; do not make an index."""
+    """Remove the views of deleted branches and directories, and content that no view uses; create no index."""
     done = store.run_if_current(lambda database: _prune(database, store, vectors=True))
     return done or PruneResult(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
 
 
 def prune_views(store: Store) -> tuple[str, ...]:
-    """Remove the views of deleted branches and directories, and content that no view has; keep all embeddings.
+    """Remove the views of deleted branches and directories, and content that no view uses; keep all embeddings.
 
     Nothing is written if there is nothing to remove, or if the index is read-only.
 
@@ -324,7 +325,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
 
 
 def _prune_vectors(database: "Connection") -> int:
-    """Remove the embeddings of texts that no view has, and embeddings of a wrong size; return their number."""
+    """Remove the embeddings of texts that no view uses, and embeddings of a wrong size; return their number."""
     removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
     removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
     if removed:
@@ -334,7 +335,7 @@ def _prune_vectors(database: "Connection") -> int:
 
 
 def _compact(database: "Connection") -> None:
-    """Free the unused space of the file if it is large, unless another process reads now."""
+    """Shrink the database file if much of it is unused, unless another process is reading the file."""
     import sqlite3
 
     free, pages, page = (

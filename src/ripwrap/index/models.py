@@ -1,4 +1,4 @@
-"""Frozen models of the results of an index, and values that modules of the index exchange."""
+"""Frozen models of the results of `Index`, and data that the modules of this package pass to each other."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from ripwrap.models import Model
 
 
 def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
-    """Return a text with its hints; the usual validation of Pydantic would drop them."""
+    """Validate a text, but return a `HintedText` unchanged: the validation of Pydantic would drop its hints."""
     return text if isinstance(text, HintedText) else check(text)
 
 
 Messages: TypeAlias = tuple[Annotated[str, WrapValidator(_keep_hints)], ...]
-"""Sentences, which may have hints."""
+"""Sentences. Some are a `HintedText`, whose hints say what to do."""
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -28,13 +28,13 @@ SkipReason: TypeAlias = Literal["binary", "unreadable"]
 
 
 class Progress(Model, frozen=True):
-    """Progress of a refresh: first of the files, then of the embedding of their texts.
+    """Progress of a refresh, which first indexes files and then embeds their texts.
 
     Attributes:
-        files: Number of new or changed files that are done.
-        total: Number of new or changed files.
-        chunks: Number of chunks written.
-        embedded: Number of texts embedded.
+        files: Number of new or changed files indexed so far.
+        total: Number of all new or changed files.
+        chunks: Number of chunks written so far.
+        embedded: Number of texts embedded so far.
         to_embed: Number of texts that had no embedding at the start.
         elapsed: Seconds since the start.
     """
@@ -48,12 +48,12 @@ class Progress(Model, frozen=True):
 
 
 class Skipped(Model, frozen=True):
-    """Files that are not in the index.
+    """Files that are left out of the index for the same reason.
 
     Attributes:
-        reason: Reason: binary content, or unreadable.
+        reason: `"binary"` for files with binary content, or `"unreadable"`.
         files: Number of files.
-        example: Path of one of them.
+        example: Path of one of these files, relative to the root.
     """
 
     reason: SkipReason
@@ -62,12 +62,14 @@ class Skipped(Model, frozen=True):
 
 
 class EmbeddingFailure(Model, frozen=True):
-    """Texts that could not be embedded. Only words find them; the next refresh tries again to embed them.
+    """Texts that could not be embedded for the same reason.
+
+    Searches find these texts only by their words. The next refresh tries again to embed them.
 
     Attributes:
         reason: Kind of failure; see `EmbeddingError`.
-        texts: Number of texts; equal chunks are one text.
-        message: Error of the first text.
+        texts: Number of texts. Chunks with equal text count once.
+        message: Error message for the first of these texts.
     """
 
     reason: EmbedReason
@@ -80,16 +82,16 @@ class RefreshResult(Model, frozen=True):
 
     Attributes:
         added: Number of new files.
-        changed: Number of files with other content than before.
-        removed: Number of files that are gone.
+        changed: Number of files whose content has changed.
+        removed: Number of files that were deleted, or that are ignored now.
         unchanged: Number of files with the same content as before.
-        skipped: Files that are not in the index, by reason. A binary file is read again after a change. Each refresh
-            tries an unreadable file again.
+        skipped: Files that are left out of the index, by reason. A refresh reads a binary file again only after the
+            file has changed. It tries to read an unreadable file each time.
         cut: Number of files of which only the first million bytes are indexed.
         chunks: Number of chunks written. Content that the index already has, e.g. from another branch, is not written
             again.
         seconds: Duration in seconds, from the listing of the files to the last text that was embedded.
-        embedded: Number of texts embedded; equal chunks are one text.
+        embedded: Number of texts embedded. Chunks with equal text count once.
         failed: Texts that could not be embedded, by reason.
     """
 
@@ -106,17 +108,17 @@ class RefreshResult(Model, frozen=True):
 
 
 class IndexView(Model, frozen=True):
-    """View of an index: the files of one branch, in one directory.
+    """View of an index: the files of one directory, on one git branch.
 
     Attributes:
-        name: Branch; `"detached HEAD"` or `"no repository"` if there is none.
-        root: Directory.
-        options: Options of `Index` that chose the files, as JSON.
-        files: Number of files, including skipped ones.
+        name: Name of the branch; `"detached HEAD"` or `"no repository"` if there is no branch.
+        root: Path of the directory.
+        options: rg's flags that choose the files, as a JSON list.
+        files: Number of files, including skipped files.
         chunks: Number of chunks of these files.
         changed_at: Time of the last refresh that wrote to the view.
-        current: True if this is the view that is searched now.
-        gone: True if the branch or directory does not exist any more; `prune()` removes the view.
+        current: True if searches use this view now.
+        gone: True if the branch or directory no longer exists. `prune()` then removes the view.
     """
 
     name: str
@@ -133,9 +135,9 @@ class IndexedModel(Model, frozen=True):
     """Embedding model that has embeddings in an index.
 
     Attributes:
-        name: Model, as `provider:model`.
+        name: Name of the model, as `provider:model`.
         dimension: Number of values in an embedding.
-        vectors: Number of embeddings, of all views; equal chunks share one.
+        vectors: Number of embeddings in all views. Chunks with equal text share an embedding.
     """
 
     name: str
@@ -144,24 +146,24 @@ class IndexedModel(Model, frozen=True):
 
 
 class IndexStatus(Model, frozen=True):
-    """Status of an index, as of the last refresh.
+    """Status of an index after its last refresh.
 
     Attributes:
-        built: True if the current view has been indexed, with any chunker.
+        built: True if the index has the current view, even if another chunker made it.
         outdated: True if the next refresh rebuilds the index, because another chunker or version made it, or because it
             is damaged.
-        files: Number of files of the current view with text in the index.
+        files: Number of files of the current view that have text in the index.
         chunks: Number of chunks of these files.
-        bytes: Size of the index on disk, with all views.
-        view: Name of the current view.
-        views: All views.
-        models: All embedding models that have embeddings in the index, including those that this `Index` does not use.
-        location: Directory of the index.
-        schema_version: Version of the tables.
-        chunker: Name and version of the chunker that made the index. If there is no index, the chunker that will make
-            it.
-        model: Embedding model, as `provider:model`; `None` without an embedder.
-        dimension: Number of values in a vector; `None` until it is known.
+        bytes: Size of the index on disk in bytes, with all views.
+        view: Name of the current view: its branch.
+        views: All views in the index.
+        models: All embedding models that have embeddings in the index, even models that this `Index` does not use.
+        location: Path of the directory of the index.
+        schema_version: Version of the database tables.
+        chunker: Name and version of the chunker that made the index. If there is no index, the chunker that the first
+            refresh will use.
+        model: Name of the embedding model, as `provider:model`; `None` without an embedder.
+        dimension: Number of values in an embedding; `None` if it is not known yet, or without an embedder.
         lacking: Number of texts of the current view that have no embedding; 0 without an embedder.
         changed_at: Time of the last refresh that wrote to the current view; `None` if there was none.
         sent: Sentences that say which texts are sent to which address; empty without an embedder, because then nothing
@@ -169,7 +171,7 @@ class IndexStatus(Model, frozen=True):
         sent_texts: Number of texts and queries that were sent to the model since the index was made, by all processes;
             a retry counts again.
         sent_characters: Number of characters of these texts and queries.
-        messages: Notes, each with what to do.
+        messages: Sentences about problems, each with what to do next.
     """
 
     built: bool
@@ -194,20 +196,20 @@ class IndexStatus(Model, frozen=True):
 
 
 class CheckResult(Model, frozen=True):
-    """Result of checking an index.
+    """Result of `Index.check()`.
 
     Attributes:
         ok: True if nothing is wrong.
-        checked: Result of SQLite's own check: `"ok"`, or the damage.
+        checked: Result of SQLite's own check: `"ok"`, or a description of the damage.
         files: Number of files of all views.
-        blobs: Number of contents of files.
+        blobs: Number of stored file contents. Views with the same content of a file share it.
         chunks: Number of chunks.
-        indexed: Number of chunks in full-text search; equal to `chunks` in a sound index.
-        orphans: Number of contents that no view has; `prune()` removes them.
+        indexed: Number of chunks in full-text search; equal to `chunks` in an undamaged index.
+        orphans: Number of stored file contents that belong to no view; `prune()` removes them.
         chunker: Name and version of the chunker; empty if there is no index, or it cannot be read.
-        views: All views.
+        views: All views in the index.
         models: All embedding models that have embeddings in the index.
-        messages: Problems and notes, each with what to do.
+        messages: Sentences about problems, each with what to do next.
     """
 
     ok: bool
@@ -228,10 +230,10 @@ class PruneResult(Model, frozen=True):
 
     Attributes:
         views: Names of the removed views, whose branch or directory is gone.
-        blobs: Number of removed contents of files.
+        blobs: Number of removed file contents.
         chunks: Number of removed chunks.
         vectors: Number of removed embeddings.
-        bytes: Bytes that were freed on disk.
+        bytes: Number of bytes that were freed on disk.
     """
 
     views: tuple[str, ...]
@@ -242,18 +244,21 @@ class PruneResult(Model, frozen=True):
 
 
 Pool: TypeAlias = Sequence[tuple[int, float]]
-"""Numbers of chunks with their scores, the best first. Scores of different pools are not comparable."""
+"""Chunks that a search has found: the number and score of each chunk, the best first. Scores of different pools are not
+comparable.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSearch:
-    """Ranking of a query by embeddings, and the reason if it is missing or incomplete.
+    """Search of one query by embeddings, and the reason if embeddings are missing.
 
     Attributes:
-        search: Function that returns the pool of a view, with cosines, or `None` if the view has no vectors. This
-            attribute itself is `None` if vectors cannot be searched.
-        weight: Weight of embeddings in the score, from 0 to 1; `None` is the default.
-        unavailable: Reason why vectors cannot be searched; empty if they can be.
+        search: Function that takes the database and the number of a view. It returns the chunks of the view that are
+            most similar to the query, with their cosines; `None` if the view has no vectors. The attribute itself is
+            `None` if vectors cannot be searched.
+        weight: Weight of embeddings in the score, from 0 to 1; `None` is the default weight.
+        unavailable: Reason why vectors cannot be searched; empty if they can be searched, or if no vector is stored.
         incomplete: Sentence about the texts that have no embedding yet; empty if all texts have one.
     """
 
@@ -265,12 +270,12 @@ class VectorSearch:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderInfo:
-    """An embedder as the status of an index shows it.
+    """Facts about an embedder, for the status of an index.
 
     Attributes:
-        name: The model, as `provider:model`.
+        name: Name of the model, as `provider:model`.
         dimension: Number of values in a vector; `None` until it is known.
-        destination: Sentence about the destination of texts.
+        destination: Sentence that says where texts are sent.
         sent: Numbers of texts and characters that were sent, but are not yet counted in the index.
     """
 

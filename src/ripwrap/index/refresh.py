@@ -1,11 +1,12 @@
 """Refresh a view: compare the files with their rows in the index, and write the differences in one transaction.
 
-A refresh first computes a digest of the paths, sizes and times of all files. If it is the digest of the last refresh,
-nothing else is done. A file with the same size and times as before is not read. Any other file is read and hashed, and
-is split into chunks only if the index does not have this content under this path yet. An unreadable file is tried again
-in each refresh, because its times may not change when it becomes readable; until then, its row is kept. At the end,
-content that no view has is removed, because full-text search would count it in its statistics. So the ranking is the
-same as that of a new index; see `storage/postings.py`.
+A view is the list of the files of a directory on one branch; each file is a row. A refresh first computes a digest of
+the paths, sizes and times of all files. If the last refresh computed the same digest, nothing else is done. A file with
+the same size and times as before is not read. Any other file is read and hashed, and is split into chunks only if the
+index does not have this content under this path yet. Each refresh tries again to read an unreadable file, because the
+times of the file may not change when it becomes readable; until then, its row is kept. At the end, content that no view
+uses is removed, because full-text search would count it in its statistics. So the ranking is the same as that of a new
+index; see `storage/postings.py`.
 """
 
 import logging
@@ -55,7 +56,7 @@ _LOGGER = logging.getLogger("ripwrap")
 
 _FILES_PER_PROGRESS = 64
 _CHUNKS_PER_CHECKPOINT = 2_000  # after this number of chunks, the write-ahead log is large
-_PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # of a `Row`
+_PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # path and stamp of a `Row`
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ class _Counts:
         chunks: Number of chunks written.
         unreadable: Reasons why files cannot be read, by path.
         touched: Paths of new and changed files.
-        released: Numbers of contents that files no longer have.
+        released: Numbers of the file contents that a file had before and no longer has.
     """
 
     added: int = 0
@@ -94,14 +95,14 @@ def refresh(
 
     Args:
         database: The index.
-        postings: Its full-text search.
-        view: The view.
+        postings: Full-text search of the index.
+        view: View to update.
         paths: Files of the view, relative to its root.
-        splitter: Splitter of the files.
+        splitter: Reads the files, and splits them into chunks.
         expected: Generation of the view before the files were listed.
         progress: Function that is called in this thread, after every few files.
         insist: Write even if another process has refreshed the view since the files were listed. A file that is not in
-            the list is then removed only if it does not exist, because it may be newer than the list.
+            the list is then removed only if it does not exist, because the file may be newer than the list.
 
     Returns:
         The result, without its duration, and the generation of the view. `None` if another process has refreshed the
@@ -109,7 +110,7 @@ def refresh(
     """
     import sqlite3
 
-    # Files are compared before the write lock is taken, so that a refresh without differences does not wait for another
+    # Files are compared before the write lock is taken, so that a refresh without differences waits for no other
     # process. If the generation of the view has changed, another process has refreshed it, and the list of paths may be
     # stale. The caller then lists the files again; on its last attempt, it insists. All rows are written in one
     # transaction (https://sqlite.org/isolation.html): searches see the state before or after the transaction, even if
@@ -169,8 +170,8 @@ def _find_differences(
         known: Rows of the view, by path.
         stamps: Stamps of the listed files, by path.
         counts: Counts of the refresh.
-        outdated: Rows may be newer than the list. A file that is not in the list is then gone only if it does not
-            exist; if it has become ignored, the next refresh removes its row.
+        outdated: True if rows may be newer than the list of files. A file that is not in the list then counts as gone
+            only if it does not exist. If the file is ignored now, the next refresh removes its row.
     """
     differing: list[str] = []
     follow = view.follows
@@ -204,7 +205,7 @@ def _write_differences(
     counts: _Counts,
     progress: Callable[[Progress], object] | None,
 ) -> None:
-    """Write the differences, and update `known` to the new rows."""
+    """Write the differences to the index, and update the rows in `known`."""
     previous_rows = rows_of_latest_view(database, view)
     number = mark_changed(database, view)
     # A file with the same stamp as on the previous branch is the same file.

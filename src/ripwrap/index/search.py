@@ -1,4 +1,4 @@
-"""Search in an index: find chunks by words and by embeddings, and rank all of them as `rank()` does."""
+"""Search in an index: find chunks by words and by embeddings, and rank them together, with the ranking of `rank()`."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NAMES: dict[tuple[str, bytes, int], str] = {}
-"""Cache of the names of definitions around lines, by path, digest and line, because finding a name is slow."""
+"""Cache of the name of the definition around a line, by path, digest and line number. To find a name is slow."""
 _MAX_NAMES = 20_000
 
 VECTOR_WEIGHT = 0.34
 """Default weight of embeddings in the score; the weight of words is 1."""
 
-# Chunks that a view has, with path and start. CROSS JOIN makes SQLite join the tables in this order, so that it starts
-# from the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'.
+# SQL for chunks that belong to a view. CROSS JOIN makes SQLite join the tables in this order, so that it starts from
+# the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'.
 _IN_VIEW = (
     " FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
     " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
@@ -58,7 +58,7 @@ class Found:
     incomplete: str = ""
 
     def explained(self) -> list[RankedChunk]:
-        """Return the results; their reasons also say if embeddings were not used, or if some are missing."""
+        """Return the results. If embeddings were not used, or some are missing, the reasons of each result say so."""
         note = f"without embeddings: {self.unavailable}" if self.unavailable else f"{self.incomplete}"
         if not note:
             return self.chunks
@@ -74,16 +74,16 @@ def search(
     limit: int | None,
     vectors: VectorSearch | None = None,
 ) -> Found:
-    """Return the best results of a view.
+    """Return the best results of a view: chunks of the files of one branch.
 
     Args:
         database: The index, in a transaction.
-        postings: Its full-text search.
-        view: The view.
-        number: Number of the view.
-        query: The query.
+        postings: Reader of the full-text search of the index.
+        view: View to search.
+        number: Number of the view in the tables.
+        query: Parsed query.
         limit: Maximum number of results; `None` returns all ranked chunks.
-        vectors: Ranking of the query by embeddings; `None` without an embedder.
+        vectors: Search of the query by embeddings; `None` without an embedder.
     """
     log_remark(query)
     similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
@@ -109,8 +109,8 @@ def search(
 def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
     """Return the chunks of a view with the highest BM25, and the chunks in `defined` that have a word of the query.
 
-    The weight of a word depends on the chunks of all views; then the chunks of other views are dropped. Chunks with the
-    same score are sorted by path and start, so that the order in which files were indexed does not matter.
+    The weight of a word is computed from the chunks of all views. Chunks of other views are dropped afterwards. Chunks
+    with the same score are sorted by path and start, so that the order in which files were indexed does not matter.
     """
 
     def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
@@ -151,11 +151,11 @@ def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> d
 
 @dataclass(slots=True)
 class _StoredChunk:
-    """Content of a chunk, which is read from its file.
+    """Chunk of the index, whose text is read from its file when it is needed.
 
     Attributes:
-        file: The file.
-        span: Position in the file.
+        file: File that contains the chunk.
+        span: Position of the chunk in the file.
         symbol: Name of the definition that contains all lines of the chunk; `None` if unknown.
         names: Symbols of the query that the chunk defines.
     """
@@ -174,7 +174,7 @@ class _StoredChunk:
         return self._text
 
     def defines(self, name: str) -> bool:
-        """Return True if a definition of a name begins in the text."""
+        """Return True if the chunk defines a name; the name must be one of the symbols of the query."""
         return name in self.names
 
 
@@ -187,16 +187,16 @@ def _read_candidates(
     words: Mapping[int, float],
     similar: Mapping[int, float],
 ) -> dict[Candidate, _StoredChunk]:
-    """Return the candidates with their contents; add their files to `files`, by the number of the content.
+    """Return the candidates with their stored chunks, and add the files of the chunks to `files`.
 
     Args:
         database: The index, in a transaction.
-        view: The view.
-        number: Number of the view.
-        defined: Symbols of the query that chunks define, by chunk.
-        files: Map to which the files are added.
-        words: BM25 of chunks.
-        similar: Cosines of chunks.
+        view: View to search.
+        number: Number of the view in the tables.
+        defined: Symbols of the query that each chunk defines, by the number of the chunk.
+        files: Map to which the files are added, by the number of their content.
+        words: BM25 of each chunk, by the number of the chunk.
+        similar: Cosine of each chunk, by the number of the chunk.
     """
     rows = list({**words, **similar})
     found: dict[Candidate, _StoredChunk] = {}
@@ -228,7 +228,7 @@ def _to_results(
 
 
 def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:
-    """Return the name of the definition around a line, as `SourceText.name_at()` does; cache it for later queries."""
+    """Return the name of the definition around a line; see `SourceText.name_at()`. Cache the name for later queries."""
     key = file.path, file.digest, line
     if (name := _NAMES.get(key)) is None:
         if len(_NAMES) >= _MAX_NAMES:

@@ -1,7 +1,7 @@
 """Read a file, and split it into the data that the index stores: chunks, the names that they define, and words.
 
-This takes most of the time of a build, and needs neither the database nor tantivy. So it can run in other processes;
-see `workers.py`.
+This work takes most of the time of a refresh, and needs neither the database nor tantivy. So it can run in other
+processes; see `workers.py`.
 """
 
 import hashlib
@@ -31,8 +31,8 @@ class Chunker:
 
     Attributes:
         version: Name and version; an index that was made with another version is rebuilt.
-        chunks_of: Function that returns the chunks of a file, given its path and text. They cover all of the text, in
-            the order of their start. They may overlap.
+        chunks_of: Function that returns the chunks of a file, given its path and text. The chunks cover all of the
+            text, are in the order of their start, and may overlap.
         close: Function that frees resources; `chunks_of` may be called again afterwards.
     """
 
@@ -54,12 +54,12 @@ class Position(NamedTuple):
 
 
 class SplitText(NamedTuple):
-    """Chunks of a text, in columns.
+    """Chunks of a text, in columns: each attribute is a list with one item for each chunk.
 
     Attributes:
-        positions: Positions.
-        digests: Digests of the texts, by which their embeddings are found.
-        names: Names that the chunks define.
+        positions: Position of each chunk.
+        digests: Digest of the text of each chunk, which is the key of the text's embedding.
+        names: Names that each chunk defines.
         words: Words of each chunk in lower case, separated by blanks.
         lengths: Number of words of each chunk.
     """
@@ -72,14 +72,14 @@ class SplitText(NamedTuple):
 
 
 class SplitFile(NamedTuple):
-    """A file that was read.
+    """Result of reading and splitting a file.
 
     Attributes:
         stamp: Stamp; see `FileContent`.
         note: Note, as in a `Row`; or `'gone'` for a deleted file.
-        why: Reason why an unreadable file cannot be read.
+        why: Reason why an unreadable file cannot be read; empty for other files.
         digest: Digest of the content; see `FileContent`.
-        text: Chunks; `None` if it has no text, or if its content is known.
+        text: Chunks; `None` if the file has no text, or if the index already has its content.
     """
 
     stamp: Stamp
@@ -90,11 +90,11 @@ class SplitFile(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A file to read.
+    """File to read and split.
 
     Attributes:
         path: Path, relative to the root.
-        known: Digests of contents under this path that need not be split.
+        known: Digests of the contents that the index already has under this path. These are not split again.
     """
 
     path: str
@@ -102,13 +102,13 @@ class Request(NamedTuple):
 
 
 def split_file(root: str, request: Request, *, follow: bool, chunker: Chunker) -> SplitFile:
-    """Read a file, and split it unless its content is known.
+    """Read a file, and split it into chunks unless the index already has its content.
 
     Args:
         root: Directory of the path.
         request: The file.
         follow: Follow links.
-        chunker: Splits the text.
+        chunker: Splits the text into chunks.
     """
     path, known = request
     try:
@@ -135,8 +135,8 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
     return SplitText(
         positions,
         [*map(_text_digest, texts)],
-        # Words of a query are not longer than this, so longer names would never be found. The names are sorted, because
-        # the order of a set differs between processes.
+        # A longer name would never be found, because words of a query are not longer than MAX_WORD_CHARS. The names are
+        # sorted, because the order of a set differs between processes.
         [sorted(name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS) for text in texts],
         words,
         [len(one.split()) for one in words],
@@ -167,7 +167,10 @@ def _text_digest(text: str) -> bytes:
 
 
 class _WordCharacters(dict[int, str]):
-    """Table for `str.translate()`: letters, digits, marks and private characters stay, as in `TOKENIZE`."""
+    """Table for `str.translate()`: replace all but letters, numbers, marks and private characters by a space.
+
+    These are the characters of words in `_ranking.query.TOKENIZE`.
+    """
 
     def __missing__(self, code: int) -> str:
         kind = unicodedata.category(chr(code))

@@ -12,8 +12,8 @@ have a document. These files are always candidates:
 - a file that has changed since the refresh, so that the content in the index can no longer be read.
 
 Documents are committed before the column `trigrams` is set. A process that is killed in between leaves documents
-without a content, or a content with two documents. Both can only add a candidate. The directory is made when it is
-first needed. It is rebuilt if it is damaged or documents are missing.
+without a content, or a content with two documents. Both can only add a candidate. The directory of tantivy is made when
+it is first needed. It is rebuilt if it is damaged or documents are missing.
 """
 
 import codecs
@@ -46,7 +46,9 @@ _FILES_PER_TRANSACTION = 10_000
 _MAX_TERMS = 64
 """Maximum number of trigrams of a literal that are looked up."""
 _MIN_WASTE = 2_000
-"""Number of documents without a content from which all are rebuilt, if they are also half of all documents."""
+"""Minimum number of documents without a content at which all documents are rebuilt, if they are also half of all
+documents.
+"""
 _ATTEMPTS = 3
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
@@ -69,11 +71,11 @@ _SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
 
 
 class TrigramState(NamedTuple):
-    """Row of the database that describes its directory of trigrams.
+    """Row of the database that describes the directory of trigrams.
 
     Attributes:
         folder: Name of the directory.
-        state: A random number that changes with the documents.
+        state: Random number, which is replaced when the documents change.
         documents: Minimum number of documents in the directory.
     """
 
@@ -88,7 +90,7 @@ class FoundFiles:
 
     Attributes:
         total: Number of files of the view.
-        named: Text files that have the trigrams; `None` if all files are candidates.
+        named: Text files that have the trigrams of the literals; `None` if all files are candidates.
         unsure: Files without trigrams in the index; they are always candidates.
     """
 
@@ -110,7 +112,7 @@ class FoundFiles:
 
 
 class Trigrams:
-    """Trigrams of the files of an index; one thread at a time may use it."""
+    """Index of the trigrams of files. One thread at a time may use the object."""
 
     def __init__(self, store: Store) -> None:
         """Set the store; nothing is opened yet."""
@@ -134,7 +136,7 @@ class Trigrams:
         return self._store.run(lambda database: self._find(database, view, required))
 
     def update(self, view: View) -> None:
-        """Index the new contents of a view. It raises the errors of `find()`."""
+        """Index the new contents of a view. This method raises the errors of `find()`."""
         self.find(view, _ANYTHING)
 
     def prune(self, database: "Connection") -> None:
@@ -163,14 +165,14 @@ class Trigrams:
                     return self._find(database, view, None)
                 self._reset(database, str(error))
         folder = shown(str(self._store.folder))
-        raise RipwrapError(f"the trigrams in {folder} were damaged {_ATTEMPTS} times in a row; check the disk")
+        raise RipwrapError(f"the index of trigrams in {folder} was damaged {_ATTEMPTS} times in a row; check the disk")
 
     def _update(self, database: "Connection", view: View) -> None:
         """Index the contents of a view that have no document, in transactions of some thousand files each."""
         number, last = number_of(database, view), 0
         while database.execute(_SELECT_MISSING, (number, last, 1)).fetchone():
             with write_transaction(database):
-                # Another process may have indexed some of them in between.
+                # Another process may have indexed some of these contents in between.
                 rows = database.execute(_SELECT_MISSING, (number, last, _FILES_PER_TRANSACTION)).fetchall()
                 texts = ((blob, _read(view, decode_text(path), digest)) for blob, path, digest in rows)
                 self._write(database, ((blob, text) for blob, text in texts if text is not None), len(rows))
@@ -206,7 +208,7 @@ class Trigrams:
         _change_count(database, sum(value == _INDEXED for value, _ in marks))
 
     def _engine_to_write(self, database: "Connection") -> EngineFolder:
-        """Return the directory. Make it again if it is missing, or has too many documents without a content."""
+        """Return the directory of tantivy; make a new one if it is missing or has too many unused documents."""
         state = _state_of(database)
         if state is not None:
             (used,) = database.execute("SELECT count(*) FROM blob WHERE trigrams = ?", (_INDEXED,)).fetchone()
@@ -271,7 +273,7 @@ class Trigrams:
             _change_count(database, engine.searcher().num_docs - state.documents)
 
     def _reset(self, database: "Connection", why: str) -> None:
-        """Delete all trigrams, unless another process has done so."""
+        """Delete all trigrams, unless another process has already deleted them."""
         damaged = None if self._opened is None else self._opened.path.name
         with write_transaction(database):
             state = _state_of(database)
@@ -296,12 +298,12 @@ def _state_of(database: "Connection") -> TrigramState | None:
 
 
 def _change_count(database: "Connection", more: int) -> None:
-    """Add to the number of documents in the database, and change the state."""
+    """Add `more` to the number of documents in the database, and set a new random state."""
     database.execute("UPDATE trigrams SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
 def _forget(database: "Connection") -> None:
-    """Remove the marks of all contents, and the name of the directory."""
+    """Mark all contents as not read yet, and remove the name of the directory from the database."""
     database.execute("UPDATE blob SET trigrams = NULL WHERE trigrams IS NOT NULL")
     database.execute("DELETE FROM trigrams")
 

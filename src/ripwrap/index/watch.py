@@ -20,7 +20,7 @@ from ripwrap.index.storage.files import own_files
 
 
 class Refresh(Protocol):
-    """Function that refreshes the index; its argument is a time limit in seconds."""
+    """Function that refreshes the index; its argument is a time limit in seconds; `None` is no limit."""
 
     def __call__(self, *, timeout: float | None) -> RefreshResult: ...  # noqa: D102
 
@@ -35,9 +35,9 @@ async def watch_folder(
 
     Args:
         root: Directory, as a real path.
-        own: Directory of the index; changes of its files are ignored.
+        own: Directory of the index; changes of the index's own files are ignored.
         refresh: Function that refreshes the index.
-        watched: Function that returns a context manager to hold while the directory is watched.
+        watched: Function that returns a context manager, which is entered while the directory is watched.
     """
     waiter, stack = _waiter(root, own), ExitStack()
     try:
@@ -64,14 +64,14 @@ def watch_blocking(
     timeout: float | None,
     watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Generator[RefreshResult]:
-    """Refresh and watch as `watch_folder()` does, blocking.
+    """Refresh now, and again after each burst of changes; the blocking twin of `watch_folder()`.
 
     Args:
         root: Directory, as a real path.
-        own: Directory of the index; changes of its files are ignored.
+        own: Directory of the index; changes of the index's own files are ignored.
         refresh: Function that refreshes the index within `timeout` seconds.
-        timeout: Seconds, counted from the request for the first item; `None` is no limit.
-        watched: Function that returns a context manager to hold while the directory is watched.
+        timeout: Time limit in seconds, counted from the request for the first item; `None` is no limit.
+        watched: Function that returns a context manager, which is entered while the directory is watched.
 
     Raises:
         TimeoutError: The time limit was reached.
@@ -106,15 +106,15 @@ def _waiter(root: Path, own: Path) -> ChangeWaiter:
     """Return the waiter for a directory and the index in `own`."""
     repository = repository_of(root)
     head = None if repository is None else repository.git
-    # If the root is a worktree or a subdirectory of a repository, HEAD is outside of the root. Watch its directory,
-    # because git replaces the file.
+    # If the root is a worktree or a subdirectory of a repository, HEAD is outside of the root. Watch the directory of
+    # HEAD instead of the file, because git replaces the file.
     outside = [] if head is None or head.is_relative_to(root) else [head]
     return ChangeWaiter(root, _Filter(root, own_files(own, root), head), outside)
 
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Filter of changes: it drops the files of ripwrap's and rg's indexes, and git's files except HEAD."""
+    """Filter of changed paths. It drops files of ripwrap's index, of rg's index (`.ripgrep`) and of git except HEAD."""
 
     root: Path
     own: re.Pattern[str] | None

@@ -24,7 +24,7 @@ from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.index.splitting import TOKENIZER, Chunker, Position, Request, SplitFile, SplitText, split_file
 
 MIN_BYTES = 4_000_000
-"""Size in bytes of the files of a refresh above which processes are started: about half a second of work."""
+"""Minimum size in bytes of all files to read, from which a refresh starts processes: about half a second of work."""
 
 _BATCH_BYTES = 400_000
 _BATCH_FILES = 200
@@ -48,9 +48,9 @@ class Splitter:
     """Reader and splitter of the files of a refresh.
 
     Attributes:
-        chunker: Splits the texts.
-        processes: Maximum number of processes; 0 uses none. `None` is the number of CPUs, up to 4.
-        least: Size in bytes of the files of a refresh above which processes are started.
+        chunker: Splits the texts into chunks.
+        processes: Maximum number of worker processes; 0 starts none. `None` is the number of CPUs, up to 4.
+        least: Minimum size in bytes of all files to read, from which a refresh starts processes.
     """
 
     chunker: Chunker
@@ -62,7 +62,7 @@ class Splitter:
 
         Args:
             root: Directory of the paths.
-            requests: The files; some are taken from the iterator in advance.
+            requests: The files. The generator takes some of them from the iterator before they are needed.
             total: Size of all files, in bytes.
             follow: Follow links.
         """
@@ -77,7 +77,7 @@ class Splitter:
         failed: list[StartError] = []
 
         def ask(worker: WorkerProcess, batch: Sequence[Request]) -> list[bytes] | None:
-            """Return the answer of a process; `None` if it ended before answering, or if none can be started."""
+            """Return the answer of a worker; `None` if the worker ended before it answered, or if none can start."""
             if failed:
                 return None
             try:
@@ -85,7 +85,7 @@ class Splitter:
             except StartError as error:
                 if not failed:
                     failed.append(error)
-                    _LOGGER.info("files are split in this process only: %s", error)
+                    _LOGGER.info("could not start worker processes, so this process splits all files: %s", error)
                 return None
 
         pool = WorkerPool(_CODE.format(version=_version(self.chunker.version)), count, FILE_TIMEOUT, IDLE_TIMEOUT)
@@ -95,14 +95,14 @@ class Splitter:
 
 
 def _can_start() -> bool:
-    """Return True if `sys.executable` is Python; in a frozen program, it would be the program itself."""
+    """Return True if `sys.executable` is Python; in a frozen program, `sys.executable` is the program itself."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
 def _answers(
     batch: Sequence[Request], message: list[bytes] | None, split: Callable[[Request], SplitFile]
 ) -> Iterator[SplitFile]:
-    """Yield the files of a batch; if the answer is missing or damaged, split them in this process."""
+    """Yield the files of a batch; if the answer of the worker is missing or damaged, split them in this process."""
     files = None if message is None else _decode_answer(message, batch)
     for request in batch if files is None else ():
         yield split(request)
@@ -123,11 +123,11 @@ def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[Request]]:
 
 
 def _version(chunker: str) -> list[str]:
-    """Return the versions that must be equal in both processes. They differ after an upgrade of the package."""
+    """Return versions that this process and a worker must have in common. An upgrade of the package changes them."""
     return [str(_INSTALLED), TOKENIZER, chunker]
 
 
-# Messages are JSON and bytes, and not pickles, which could run code: hostile source may take control of a parser.
+# Messages are JSON and bytes. Pickles could run code: hostile source may take control of the parser in a worker.
 
 
 def _encode_request(root: str, batch: Iterable[Request], *, follow: bool) -> list[bytes]:

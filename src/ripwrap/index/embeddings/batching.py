@@ -53,7 +53,7 @@ class SentCounter:
 
     @property
     def sent(self) -> Sent:
-        """Numbers since the last `take()`."""
+        """Texts and characters that were sent since the last `take()`."""
         return self._sent
 
     def add(self, sent: Sent) -> None:
@@ -62,7 +62,7 @@ class SentCounter:
             self._sent = self._sent.plus(sent)
 
     def take(self) -> Sent:
-        """Return the numbers, and start again from zero."""
+        """Return the numbers, and set them to zero."""
         with self._lock:
             sent, self._sent = self._sent, Sent()
             return sent
@@ -96,7 +96,7 @@ class Failed(Generic[K]):
 
 @dataclass(slots=True)
 class _Pace:
-    """Limit of the rate of requests, which all workers of a run share.
+    """Limiter of the rate of requests, which all workers of one `embed_all()` share.
 
     Attributes:
         delay: Seconds between the starts of two requests.
@@ -107,12 +107,14 @@ class _Pace:
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def slot(self) -> None:
+        """Wait until the next request may start."""
         async with self._lock:
             while (wait := self._free_at - anyio.current_time()) > 0:  # noqa: ASYNC110 - `hold()` may change it meanwhile
                 await anyio.sleep(wait)
             self._free_at = anyio.current_time() + self.delay
 
     def hold(self, seconds: float) -> None:
+        """Let no request start in the next `seconds`."""
         self._free_at = max(self._free_at, anyio.current_time() + seconds)
 
 
@@ -219,7 +221,7 @@ class Batches(Generic[K]):
         return done
 
     async def run(self) -> None:
-        """Embed all items; return when the last batch has been taken."""
+        """Embed all items; return when the caller has taken the last batch."""
         async with self._send, anyio.create_task_group() as tasks:
             for _ in range(self._requester.limits.concurrency):
                 tasks.start_soon(self._work, tasks.cancel_scope)
@@ -277,7 +279,7 @@ async def embed_all(
     Args:
         embedder: The embedder.
         items: Keys and texts; read as they are needed.
-        limits: Limits of requests, in place of those of the embedder.
+        limits: Limits of requests; `None` uses the limits of the embedder.
         dimension: Length of a stored vector; batches with vectors of another length fail with a `LengthError`.
         counter: Counter to which the texts of each request are added.
     """
@@ -338,7 +340,7 @@ def split_into_batches(
 def _exhausted_error(error: EmbeddingError, attempt: int, limits: Limits) -> EmbeddingError:
     attempts = f"tried {attempt} times" if attempt > 1 else "tried once"
     if error.retry_after is not None and error.retry_after > limits.max_pause:
-        attempts += f"; it asks for a wait of {error.retry_after:g} seconds, and max_pause is {limits.max_pause:g}"
+        attempts += f"; the provider asks to wait {error.retry_after:g} seconds, but max_pause is {limits.max_pause:g}"
     return EmbeddingError(
         f"{error} ({attempts})",
         provider=error.provider,

@@ -42,7 +42,7 @@ class _Graph:
 
 
 class VectorCache:
-    """Cache of the vectors of the view that was searched last; for one thread at a time."""
+    """Cache of the vectors of the view that was searched last. One thread at a time may use it."""
 
     def __init__(self, model: str, folder: Path) -> None:
         """Start with an empty cache.
@@ -61,12 +61,12 @@ class VectorCache:
         self._graph: _Graph | None = None
 
     def pool(self, database: "Connection", number: int, wanted: "Matrix") -> Pool | None:
-        """Return the chunks of a view that are most similar to a vector, best first; `None` if there are no vectors.
+        """Return the chunks of a view that are most similar to a query, best first; `None` if there are no vectors.
 
         Args:
             database: The index, in a transaction.
             number: Number of the view.
-            wanted: The vector, normalised.
+            wanted: Vector of the query, normalised.
         """
         dimension, generation = model_of(database, self._model)
         if dimension is None or dimension != len(wanted):  # another process has changed the dimension

@@ -44,8 +44,9 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 """Environment variables that may have the key of a provider."""
 
-# This is not the API of GitHub Models, which GitHub retired on 2026-07-30 (https://docs.github.com/en/github-models).
-# Other programs also use Copilot's `/embeddings` (https://docs.litellm.ai/docs/providers/github_copilot).
+# Copilot's API is not the API of GitHub Models, which GitHub retired on 2026-07-30
+# (https://docs.github.com/en/github-models). Other programs also use Copilot's `/embeddings`
+# (https://docs.litellm.ai/docs/providers/github_copilot).
 UNDOCUMENTED = "GitHub does not document Copilot's embeddings API for other programs, and may change it."
 
 T = TypeVar("T")
@@ -85,7 +86,7 @@ class Hosted:
             EmbeddingError: The request failed.
         """
         if self.destination.leaves_machine and offline():
-            raise self._make_error("RIPWRAP_OFFLINE is set, so nothing is sent; unset it", "setup")
+            raise self._make_error("RIPWRAP_OFFLINE is set, so nothing is sent; unset it to send texts", "setup")
         kind: Literal["query", "document"] = "query" if query else "document"
         try:
             found: Sequence[Sequence[float]] = await run_in_asyncio(lambda: self._request(list(texts), kind))
@@ -140,7 +141,7 @@ class Hosted:
         return redact(str(url)).rstrip("/") if url else None
 
     def _find_length(self, found: object, count: int) -> int | None:
-        """Return how many numbers each vector of an answer has; `None` if the answer has no vectors."""
+        """Return the length of the vectors of an answer; `None` if the answer has no vectors."""
         from ripwrap.index.embeddings import vectors
 
         try:
@@ -262,7 +263,7 @@ def _packages(provider: str, error: ImportError) -> str:
 
 
 def _make_direct_client(limits: Limits) -> Any:
-    """Make an HTTP client for a server on this machine. It uses no proxies, which see the texts, and no redirects."""
+    """Make an HTTP client for a server on this machine. It uses no proxy, which could read texts, and no redirect."""
     return import_module("httpx2").AsyncClient(trust_env=False, follow_redirects=False, timeout=limits.timeout)
 
 
@@ -274,19 +275,19 @@ def _classify_error(error: Exception) -> tuple[EmbedReason, str]:
     message = cast("dict[str, object]", body).get("message") if isinstance(body, dict) else str(body or "")
     text = _shorten(message or getattr(error, "message", None) or error)
     if isinstance(status, int):
-        what = f"it answered {status}: {text}"
+        what = f"the server answered {status}: {text}"
         if isinstance(error, errors.ModelQuotaExceededError):
             return "refused", what
         if status in (408, 425, 429) or status >= 500:
             return "unavailable", what
         return ("rejected" if status in (400, 413, 422) else "refused"), what
     if isinstance(error, errors.ModelConnectionError):
-        return "unavailable", f"no connection, or it was lost ({text})"
+        return "unavailable", f"there is no connection to the server, or it was lost ({text})"
     if isinstance(error, errors.ModelRateLimitError | errors.ModelServerError | errors.ModelUnavailableError):
         return "unavailable", text
     if isinstance(error, errors.UserError):
         return "setup", text
-    return "garbage", f"its answer does not come from an embeddings API ({text})"
+    return "garbage", f"the answer is not that of an embeddings API ({text})"
 
 
 def _shorten(message: object) -> str:

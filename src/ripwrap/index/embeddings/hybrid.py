@@ -1,8 +1,8 @@
 """Embed the texts of an index batch by batch, and find the chunks that are most similar to a query.
 
-Each batch is a transaction, after the transaction of the files. If a process is killed, only its unfinished batches are
-lost. The database is not locked during a request to an embedder. One process embeds at a time, because each request may
-cost money.
+Each batch is stored in a transaction of its own, after the transaction of the files. If a process is killed, only its
+unfinished batches are lost. The database is not locked during a request to an embedder. One process embeds at a time,
+because each request may cost money.
 """
 
 import logging
@@ -88,7 +88,7 @@ class HybridSearch:
 
     Attributes:
         embedder: The embedder.
-        weight: Weight of vectors in the score, from 0 to 1; `None` is the default.
+        weight: Weight of vectors in the score, from 0 to 1; `None` is the default weight.
     """
 
     def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
@@ -98,7 +98,7 @@ class HybridSearch:
             store: The index.
             view: Function that returns the current view.
             embedder: The embedder.
-            weight: Weight of vectors in the score, from 0 to 1; `None` is the default.
+            weight: Weight of vectors in the score, from 0 to 1; `None` is the default weight.
 
         Raises:
             EmbeddingError: numpy is missing.
@@ -178,7 +178,7 @@ class HybridSearch:
         return HintedText(f"{plural(missing, 'text')} {verb} no embedding yet; ", makes, f" embeds {them}")
 
     def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
-        """Return a `VectorSearch` without vectors; the embedder took too long, so do not ask it again for a while."""
+        """Note that the embedder took too long, so that searches do not ask it again for a while; return no vectors."""
         error = EmbeddingError(
             f"{self.embedder.name} took more than {seconds:g} seconds",
             provider=provider_of(self.embedder),
@@ -361,7 +361,10 @@ class HybridSearch:
             self._complete.generation = now.generation
 
     def store_sent(self) -> None:
-        """Store how many texts and characters were sent; if the index is read-only or busy, a later call stores it."""
+        """Store the numbers of sent texts and characters.
+
+        If the index is read-only or locked, a later call stores them.
+        """
         sent = self._sent.take()
         if not any(sent) or describe(self.embedder).is_in_process:
             return
@@ -385,7 +388,7 @@ class HybridSearch:
 def _process_lock(folder: Path, model: str) -> ProcessLock:
     """Return the lock that a process holds while it embeds texts with a model.
 
-    Its file is named like a file of vectors, with `.lock` at the end.
+    The file of the lock is named like a search graph of vectors, with `.lock` at the end.
     """
     return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
 

@@ -90,7 +90,7 @@ class Destination(Model, frozen=True):
         name: Name of the embedder.
         url: Address of the server, without credentials; `None` if the model runs in this process.
         leaves_machine: True if texts leave this machine; `None` if ripwrap cannot tell.
-        note: Further note, or empty.
+        note: Additional sentence, or an empty string.
     """
 
     name: str
@@ -115,17 +115,17 @@ class Destination(Model, frozen=True):
 
 
 def describe(embedder: Embedder) -> Destination:
-    """Return the destination of texts; nothing is sent."""
+    """Return the destination to which an embedder sends texts; this call sends nothing."""
     told = getattr(embedder, "destination", None)
     return told if isinstance(told, Destination) else Destination(name=embedder.name, leaves_machine=None)
 
 
 def limits_of(embedder: Embedder) -> Limits:
-    """Return the limits of an embedder; the default limits if it has none."""
+    """Return the limits of an embedder; the default limits if the embedder has none."""
     told = getattr(embedder, "limits", None)
     return told if isinstance(told, Limits) else Limits()
 
 
 def provider_of(embedder: Embedder) -> str:
-    """Return the provider in the name of an embedder."""
+    """Return the name of an embedder's provider."""
     return embedder.name.partition(":")[0]

@@ -14,7 +14,7 @@ QueryKey: TypeAlias = tuple[str, str | None, str]
 
 
 class QueryCache:
-    """Vectors of at most `size` queries; the least recently used one is dropped."""
+    """Cache of the vectors of `size` queries at most; the least recently used query is dropped first."""
 
     def __init__(self, size: int = MAX_QUERIES) -> None:
         self._size = size
@@ -22,7 +22,7 @@ class QueryCache:
         self._lock = threading.Lock()
 
     def get(self, key: QueryKey, dimension: int) -> "Matrix | None":
-        """Return the cached embedding of a query; `None` if there is none, or if its length is not `dimension`."""
+        """Return the cached embedding of a query; `None` if it is not cached, or if its length is not `dimension`."""
         with self._lock:
             vector = self._vectors.pop(key, None)
             if vector is None or len(vector) != dimension:
@@ -45,4 +45,4 @@ class QueryCache:
 
 
 QUERIES = QueryCache()
-"""The cache of this process."""
+"""Cache that all indexes of this process share."""

@@ -59,14 +59,14 @@ class DetectedProvider(Model, frozen=True):
 
 
 def embedder(named: str | Embedder | None = None, *, limits: Limits | None = None) -> Embedder:
-    """Return the embedder with a name.
+    """Return the embedder for a name.
 
     Args:
         named: `provider:model`, such as 'openai:text-embedding-3-small' or 'ollama:nomic-embed-text'. A provider
             without a model means its default model. 'wordllama' or `None`, the default, needs no network. 'auto' is the
-            first provider of `detect()` that can be used, or else wordllama. It logs its choice, and logs a warning if
-            the package of a configured provider is missing. An object that is an `Embedder` is returned as it is.
-        limits: Limits of requests, instead of those of the provider. Ignored if `named` is an `Embedder` object.
+            first provider of `detect()` that can be used, or else wordllama. The choice is logged; a missing package of
+            a configured provider is logged as a warning. An object that is an `Embedder` is returned as it is.
+        limits: Limits of requests; `None` uses the limits of the provider. Ignored for an `Embedder` and for wordllama.
 
     Raises:
         EmbeddingError: The name is unknown, or a package or key is missing; the message says which.
@@ -123,7 +123,9 @@ def _choose(limits: Limits | None) -> Hosted | WordLlama:
 
 def _make_wordllama(model: str) -> WordLlama:
     if model not in ("", "l2_supercat_256"):
-        raise EmbeddingError(f"wordllama's wheel ships one model, l2_supercat_256, not {model}", provider="wordllama")
+        raise EmbeddingError(
+            f"wordllama has only the model l2_supercat_256, got {model}; write 'wordllama'", provider="wordllama"
+        )
     return WordLlama()
 
 
@@ -143,7 +145,7 @@ def _check_known(provider: str, name: str) -> None:
         return
     close = difflib.get_close_matches(provider, known, 1)
     hint = f"did you mean {close[0]!r}? " if close and close[0] != provider else ""
-    message = f"unknown embedder {name!r}; {hint}known are {', '.join(known)}{others}"
+    message = f"unknown embedder {name!r}; {hint}known embedders are {', '.join(known)}{others}"
     raise EmbeddingError(message, provider=provider)
 
 
@@ -196,7 +198,7 @@ def _detect_ollama() -> DetectedProvider:
         (name for name in names if _EMBEDDING_MODEL_NAME.search(name)), key=lambda name: name != MODELS[provider]
     )
     if not embeds:
-        return _not_configured(provider, f"it has no model that embeds: ollama pull {MODELS[provider]}")
+        return _not_configured(provider, f"it has no embedding model: ollama pull {MODELS[provider]}")
     return _configured(f"{provider}:{embeds[0]}", "it runs on this machine")
 
 
@@ -205,7 +207,7 @@ def _not_configured(provider: str, why: str) -> DetectedProvider:
 
 
 def _configured(name: str, why: str) -> DetectedProvider:
-    """Return a provider that the environment configures; without an embedder if that cannot be made."""
+    """Return a provider that the environment configures; its `embedder` is `None` if the embedder cannot be made."""
     provider, _, model = name.partition(":")
     try:
         Hosted(provider, model)

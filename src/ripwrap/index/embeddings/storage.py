@@ -37,10 +37,10 @@ number of the content. Two equal values have equal chunks.
 
 @dataclass(slots=True)
 class Complete:
-    """Files whose texts all have embeddings. It is valid until the embeddings of the model change.
+    """Record of the files whose texts all have embeddings; valid until the embeddings of the model change.
 
     Attributes:
-        generation: Number that increases when the embeddings of the model change.
+        generation: Generation of the model, a number that changes with its embeddings; see `Model`.
         contents: Contents of files whose chunks all have embeddings.
         view: Generation of a view whose texts all have embeddings; `None` if no such view is known.
     """
@@ -87,7 +87,7 @@ def find_missing(
 
 
 def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[tuple[bytes, str]]:
-    """Map digests to the texts of chunks of a view; skip deleted chunks, and chunks of changed files."""
+    """Return the digests and texts of chunks of a view; skip deleted chunks, and chunks of changed files."""
     texts: dict[bytes, str] = {}
     number = number_of(database, view)
     for some in batches(chunks):
@@ -120,9 +120,9 @@ def store_batch(
 
     Args:
         database: The index.
-        model: The model's name.
-        batch: Vectors; their keys are the digests of texts.
-        replace: Delete stored vectors of another length first.
+        model: Name of the model.
+        batch: Vectors, with the digests of their texts as keys.
+        replace: If vectors of another length are stored, delete them first.
 
     Raises:
         LengthError: Vectors of another length are stored, and `replace` is false.

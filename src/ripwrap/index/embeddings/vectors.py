@@ -26,15 +26,15 @@ MAX_EXACT_VECTORS = 200_000
 """Number of vectors above which the graph for approximate search saves time."""
 
 BLOCK_ROWS = 4096
-"""Rows that are converted to float32 at a time: 4 MiB for rows of 256 numbers."""
+"""Number of rows that are converted to float32 at a time: 4 MiB for rows of 256 numbers."""
 
 MAX_FLOAT32_BYTES = 256 * 1024 * 1024
-"""Maximum size of a float32 matrix. A larger matrix stays float16, and a query takes ten times as long."""
+"""Maximum size of a float32 matrix in bytes. A larger matrix stays float16, and a query takes ten times as long."""
 
 _COSINE_ERROR = 1e-4  # largest error of a cosine that is computed in float32
 _COSINE_DECIMALS = 9  # further decimals are noise, in which equal rows would differ
 _GROWTH_DIVISOR = 16  # a matrix grows by 1/16 of its rows or more, so that not each new row copies the matrix
-_CANDIDATES_PER_RESULT = 8  # usearch returns 8 candidates per result, from which exact cosines select
+_CANDIDATES_PER_RESULT = 8  # usearch returns 8 candidates for each result; exact cosines select the best
 _MAX_REMOVED_SHARE = 0.2  # above this share of removed rows, the graph is built from scratch
 _MAX_DIMENSION = 65_536
 _MIN_CENTRED_ROWS = 100  # with fewer vectors, the mean would be too similar to the nearest vectors
@@ -114,16 +114,17 @@ def _float16_table() -> Matrix:
 def find_nearest(
     rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int, *, block: int = BLOCK_ROWS
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
-    """Return the row numbers and cosines of the `k` rows nearest to a query, and of rows as near as the last of these.
+    """Return the row numbers and cosines of the `k` rows nearest to a query.
 
-    The result is sorted by row number. Equal rows have exactly equal cosines, at any position. A matrix of float16 is
-    converted to float32 block by block.
+    Further rows are also returned if their cosine equals that of the last of these rows. The result is sorted
+    by row number. Equal rows have exactly equal cosines, at any position. A matrix of float16 is converted to float32
+    block by block.
 
     Args:
         rows: Normalised rows, float16 or float32.
         query: Normalised vector.
         k: Number of rows.
-        block: Rows of float16 that are converted to float32 at a time.
+        block: Number of float16 rows that are converted to float32 at a time.
     """
     wanted = widen(query)
     if k < 1 or not len(rows):
@@ -165,7 +166,7 @@ class Rows:
         return digest in self._positions
 
     def add(self, stored: Mapping[bytes, bytes]) -> None:
-        """Add stored vectors, by the digests of texts that are not in here yet."""
+        """Add stored vectors, by the digests of their texts. No digest may be in the map yet."""
         read = unpack(list(stored.values()), self.dimension)
         while len(self._free) < len(stored):
             self._grow(len(stored) - len(self._free))
@@ -198,7 +199,7 @@ class Rows:
         return centred
 
     def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[bytes, float]]:
-        """Return the digests and cosines of the nearest rows, as `find_nearest()` does; only positive cosines."""
+        """Return the digests and cosines of the nearest rows whose cosine is positive; see `find_nearest()`."""
         numbers, cosines = find_nearest(self._matrix, query, k)
         like = cosines > 0
         return [
@@ -207,7 +208,7 @@ class Rows:
         ]
 
     def export(self) -> tuple[Ids, npt.NDArray[Any], dict[int, bytes]]:
-        """Return a permanent number for each text, the row of each number, and the digest of each number."""
+        """Return the permanent numbers of all texts, their rows in the same order, and the digest of each number."""
         texts = {int.from_bytes(digest[:8]) >> 1: digest for digest in self._positions}
         positions = [self._positions[digest] for digest in texts.values()]
         return np.fromiter(texts, np.int64, len(texts)), self._matrix[positions].astype(np.float16), texts
@@ -262,7 +263,7 @@ class Approximate:
             self._save()
 
     def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[int, float]]:
-        """Return ids and cosines as `find_nearest()` does."""
+        """Return the ids and cosines of the nearest rows that the graph finds; see `find_nearest()`."""
         if k < 1 or not len(self._ids):
             return []
         found = self._graph.search(query.astype(np.float16), max(k * _CANDIDATES_PER_RESULT, 64))
@@ -274,7 +275,7 @@ class Approximate:
 
     def _empty(self) -> Any:
         usearch = import_module("usearch.index")
-        # Half of the default: the graph is built in 60 % of the time, and finds the same neighbours.
+        # With half of the default expansion, the graph is built in 60 % of the time, and finds the same neighbours.
         return usearch.Index(ndim=self._dimension, metric="ip", dtype="f16", expansion_add=64)
 
     def _load(self) -> Any:

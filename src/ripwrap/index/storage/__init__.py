@@ -1,1 +1,1 @@
-"""The SQLite file of an index: files, tables, transactions and ownership."""
+"""Storage of an index: its files, SQLite tables and transactions, full-text search, and ownership."""

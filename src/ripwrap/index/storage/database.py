@@ -1,7 +1,7 @@
 """Connections to the SQLite database of an index, transactions, and codes of errors.
 
-If the rows of a statement are not read, the code closes the statement explicitly. Otherwise, on PyPy, it would stay
-active, and SQLite would not commit.
+If the rows of a statement are not read, the code closes the statement explicitly. Otherwise, on PyPy, the statement
+would stay active, and SQLite would not commit.
 """
 
 import time
@@ -35,7 +35,7 @@ _LOG_SIZE_LIMIT = "PRAGMA journal_size_limit = 4194304"  # bytes that stay on di
 _BUSY_TIMEOUT_MS = 5_000  # time that a statement waits for the short locks of other processes
 WRITE_LOCK_TIMEOUT = 300.0  # seconds to wait for another writer
 _INSTRUCTIONS_PER_CHECK = 20_000
-"""Number of instructions of SQLite's virtual machine between checks for cancellation; they take a few milliseconds."""
+"""Number of instructions of SQLite's virtual machine between two checks for cancellation: a few milliseconds."""
 
 _MISSING_TABLE_ERRORS = ("no such table", "no such column")
 _SQLITE_MAGIC = b"SQLite format 3\0"
@@ -76,7 +76,7 @@ def connect(uri: str, *, log: bool) -> "Connection":
 
 
 def is_index_header(header: bytes) -> bool:
-    """Return whether the first hundred bytes of a file are those of an index."""
+    """Return True if the first hundred bytes of a file are those of an index."""
     return header.startswith(_SQLITE_MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4)
 
 
@@ -86,7 +86,7 @@ def code_of(error: "sqlite3.Error") -> int:
 
 
 def is_damage(error: "sqlite3.Error") -> bool:
-    """Return whether an error means that the file is damaged, or has missing tables."""
+    """Return True if an error means that the file is damaged, or that tables are missing."""
     import sqlite3
 
     if code_of(error) in (CORRUPT, NOT_A_DATABASE):
@@ -134,7 +134,9 @@ def _uninterrupted(database: "Connection") -> Generator[None]:
 
 @contextmanager
 def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TIMEOUT) -> Generator[None]:
-    """Hold a write transaction, of which there is only one at a time; roll it back if the block raises an error.
+    """Hold a write transaction; roll it back if the block raises an error.
+
+    Only one write transaction can exist at a time.
 
     Args:
         database: The index.

@@ -67,12 +67,12 @@ class RebuildError(Exception):
 
 
 def is_available() -> bool:
-    """Return whether tantivy is installed."""
+    """Return True if tantivy is installed."""
     return find_spec("tantivy") is not None
 
 
 class EngineFolder:
-    """A directory of tantivy; one thread at a time may use it.
+    """Directory of tantivy. One thread at a time may use the object.
 
     Attributes:
         path: Path of the directory.
@@ -84,7 +84,7 @@ class EngineFolder:
         Args:
             path: Path of the directory.
             schema: Function that returns the schema of the directory.
-            analyzers: Analyzers of its text fields, by name.
+            analyzers: Analyzers of the text fields, by name.
         """
         self.path = path
         self._schema = schema()
@@ -179,7 +179,7 @@ class EngineFolder:
         return index
 
     def writer(self, files: int) -> "IndexWriter":
-        """Return a writer. The caller holds the lock of the database, so that no other process writes.
+        """Return a writer. The caller must hold the lock of the database, so that no other process writes.
 
         Args:
             files: Number of files to index, which decides the number of threads.
@@ -313,7 +313,7 @@ def remove_folder(path: Path) -> None:
 
 
 def files_in(path: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield the files of a directory; nothing if it cannot be read."""
+    """Yield the files of a directory; yield nothing if it cannot be read."""
     with suppress(OSError), os.scandir(path) as found:
         yield from found
 
@@ -340,7 +340,7 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
     except ValueError as error:  # most errors of tantivy are of this class
         number = _errno_of(error)
         if "LockBusy" in str(error):
-            busy = f"the index {shown(str(folder))}: another process is using it; try again"
+            busy = f"another process is using the index {shown(str(folder))}; try again"
             raise RipwrapError(busy) from error
         if number in _FULL | _NO_WRITING | _TRANSIENT:
             raise _unwritable_error(folder, number, os.strerror(number)) from error
@@ -348,7 +348,7 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
         if "DoesNotExist" in str(error) or gone or not writing:
             raise RebuildError(f"its full-text search cannot be opened ({error})") from error
         # tantivy does not report the cause of an error in one of its threads.
-        why = "could not be written, usually because the disk is full"
+        why = "tantivy could not write, usually because the disk is full"
         raise _unwritable_error(folder, errno.ENOSPC, why) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
@@ -364,7 +364,9 @@ def _errno_of(error: ValueError) -> int:
 
 def _unreadable_error(path: Path, error: OSError) -> RipwrapError:
     return RipwrapError(
-        HintedText(f"the index {shown(str(path))}: {error.strerror}: make it readable, or ", OTHER_LOCATION)
+        HintedText(
+            f"could not read the index {shown(str(path))}: {error.strerror}; make it readable, or ", OTHER_LOCATION
+        )
     )
 
 
@@ -377,4 +379,4 @@ def _unwritable_error(folder: Path, number: int | None, why: str) -> RipwrapErro
         else "try again, or ",
         OTHER_LOCATION,
     )
-    return RipwrapError(HintedText(f"the index {shown(str(folder))}: {why}: ", advice))
+    return RipwrapError(HintedText(f"could not use the index {shown(str(folder))}: {why}; ", advice))

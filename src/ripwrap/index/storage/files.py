@@ -23,8 +23,8 @@ LOCK_NAME = "index.lock"
 _IGNORE = ".gitignore"
 _FILES = (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm")
 _VECTORS = re.compile(r"vectors-(\d+)-[0-9a-f]{16}\.usearch(\.\w+)?")
-"""Pattern for names of vectors' search graphs; the number is that of the view. They are rebuilt from the tables when
-needed.
+"""Pattern of the names of files with search graphs of vectors; the number is that of the view. A missing graph is
+rebuilt from the tables when it is needed.
 """
 _PROCESS_ID = re.compile(rb"\d+\s")  # content of a lock file on systems without file locks
 _BEGINNINGS = {
@@ -33,7 +33,7 @@ _BEGINNINGS = {
     f"{NAME}-shm": re.compile(rb"\x18\xe2\x2d\0|\0\x2d\xe2\x18|\0{4}"),
 }
 """First bytes of SQLite's files beside a database, which a killed process leaves behind."""
-_GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, size of one in bytes
+_GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, size of a vector in bytes
 _OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{POSTINGS_NAME.pattern}[\\/].*"])
 
 
@@ -44,7 +44,7 @@ class IndexFiles:
         folder: Directory of the index.
         database: Path of the database.
         lock: Path of the lock that a process holds while it opens or deletes the database.
-        in_project: See `Store`.
+        in_project: True if the directory is in the project; see `ignored` of `Store`.
     """
 
     def __init__(self, folder: Path, *, in_project: bool, named: bool) -> None:
@@ -70,7 +70,7 @@ class IndexFiles:
         """Remove the search graphs of vectors, which are rebuilt from the tables when needed.
 
         Args:
-            keep: Numbers of the views whose files are kept.
+            keep: Numbers of the views whose graphs are kept.
         """
         for name in self._vector_files():
             found = _VECTORS.fullmatch(name)
@@ -146,7 +146,7 @@ class IndexFiles:
                 return
             raise RipwrapError(
                 HintedText(
-                    f"could not make the directory {shown(str(self.folder))} of an index: {error.strerror}; ",
+                    f"could not make the directory {shown(str(self.folder))} for an index: {error.strerror}; ",
                     OTHER_LOCATION,
                 )
             ) from error
@@ -167,9 +167,7 @@ class IndexFiles:
             for name in _FILES:  # the database first: the other files are useless without it
                 (self.folder / name).unlink(missing_ok=True)
             for folder in self._postings():
-                with suppress(
-                    OSError
-                ):  # another process writes it, or reads it (on Windows); a later refresh removes it
+                with suppress(OSError):  # another process writes, or (on Windows) reads; a later refresh removes it
                     remove_folder(folder)
         except PermissionError as error:
             import sqlite3
@@ -226,7 +224,7 @@ def foreign_file_error(path: Path) -> RipwrapError:
 
 
 def is_blank(path: Path) -> bool:
-    """Return whether a file is empty or does not exist."""
+    """Return True if a file is empty or does not exist."""
     try:
         return not path.stat().st_size
     except FileNotFoundError:

@@ -2,7 +2,7 @@
 
 A cloned repository may contain a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
 https://sqlite.org/security.html). So the process that creates an index writes a random mark into the index and into the
-user's cache. No other user can guess it. An index is used only if its mark is in the cache; any other index is
+user's cache. No other user can guess the mark. An index is used only if its mark is in the cache; any other index is
 rebuilt.
 """
 
@@ -20,7 +20,7 @@ from ripwrap.binary import cache
 _LOGGER = logging.getLogger("ripwrap")
 
 _PROCESS_MARKS: dict[Path, str] = {}
-"""Marks by directory, for this process only, if the user's cache cannot store them."""
+"""Marks by directory, kept in this process only, if the user's cache cannot store them."""
 
 
 def _mark_file(folder: Path) -> tuple[Path, str]:
@@ -70,7 +70,7 @@ def make_mark(folder: Path) -> str:
             return mark
     _PROCESS_MARKS[folder] = mark
     _LOGGER.warning(
-        "ripwrap cannot write its mark for the index in %s into the cache %s, so each process rebuilds the index: %s",
+        "could not write the ownership mark of the index in %s to the cache %s, so each process rebuilds the index: %s",
         shown(str(folder)),
         shown(str(cache.folder())),
         why,
@@ -79,7 +79,7 @@ def make_mark(folder: Path) -> str:
 
 
 def write_new_file(path: Path, text: str, mode: int) -> None:
-    """Write a file that does not exist yet, not even as a link."""
+    """Write a new file; raise `FileExistsError` if the path exists, even as a link."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(path, flags, mode), "w") as file:
         file.write(text)

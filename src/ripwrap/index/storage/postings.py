@@ -14,10 +14,11 @@ database. A process that is killed after step 2 leaves the documents of `stale` 
 before it adds documents. No number is used twice, so a leftover document is never mistaken for another chunk.
 
 The ranking of an old index must be the same as that of a new index. But tantivy's BM25 counts deleted documents until
-it merges their segment. They would change three numbers. Two of them determine the weight of a word: the number of
-documents, and the number of documents with the word. This module computes the weight itself, without deleted documents.
-The third is the mean length of documents. This module keeps it constant: for each content it adds documents that have
-only filler words and no chunk, so that the mean length of all documents of the content is `_MEAN_WORDS`.
+it merges their segment. Deleted documents would change three numbers. Two of these numbers determine the weight of a
+word: the number of documents, and the number of documents with the word. This module computes the weight itself,
+without deleted documents. The third number is the mean length of documents. This module keeps it constant: for each
+content it adds documents that have only filler words and no chunk, so that the mean length of all documents of the
+content is `_MEAN_WORDS`.
 """
 
 import math
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from tantivy import Query as EngineQuery
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
-"""Pattern for the directories of full-text search and trigrams in an index; the database has the names of those in use.
+"""Pattern of the names of tantivy's directories: for full-text search and for trigrams. The database has the names of
+the directories in use.
 """
 
 _SCORE_DIGITS = 3
@@ -55,15 +57,15 @@ _EXACT_WORDS = 40
 _FILLER = "\1"
 """Filler word, which no text has."""
 _MIN_WASTE = 5_000
-"""Number of deleted documents from which the documents are rebuilt, if they are also half of all documents."""
+"""Minimum number of deleted documents at which the index is rebuilt, if they are also half of all documents."""
 
 
 class PostingsState(NamedTuple):
-    """Row of the database that describes its directory of tantivy.
+    """Row of the database that describes the directory of full-text search.
 
     Attributes:
         folder: Name of the directory.
-        state: A random number that changes with the documents.
+        state: Random number, which is replaced when the documents change.
         documents: Number of chunks in the database.
     """
 
@@ -76,21 +78,21 @@ def state_of(database: "Connection") -> PostingsState:
     """Return the state of full-text search.
 
     Raises:
-        RebuildError: The database has no such state.
+        RebuildError: The database has no row for full-text search.
     """
     row = database.execute("SELECT folder, state, documents FROM postings").fetchone()
     if row is None:
-        raise RebuildError("it has no name of its full-text search")
+        raise RebuildError("its database does not name the directory of its full-text search")
     return PostingsState(*row)
 
 
 def change_count(database: "Connection", more: int) -> None:
-    """Add to the number of documents in the database, and change the random state."""
+    """Add `more` to the number of documents in the database, and set a new random state."""
     database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
 class Postings:
-    """Full-text search of an index; one thread at a time may use it."""
+    """Full-text search of an index. One thread at a time may use the object."""
 
     def __init__(self, folder: Path) -> None:
         """Set the directory; nothing is opened yet.
@@ -103,7 +105,7 @@ class Postings:
         self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
 
     def reset(self, database: "Connection") -> None:
-        """Make a new directory, in the transaction that clears the content. Other processes may still read the old."""
+        """Make a new directory, in the transaction that clears the content. The old directory may still be read."""
         name = f"postings-{secrets.token_hex(8)}"
         self._engine(name).make()
         database.execute("DELETE FROM stale")
@@ -116,14 +118,14 @@ class Postings:
         return None if self._opened is None else self._opened.path.name
 
     def is_replaced(self, database: "Connection", name: str | None) -> bool:
-        """Return whether the directory in the database is not `name`."""
+        """Return True if the database names another directory than `name`."""
         found = database.execute("SELECT folder FROM postings").fetchone()
         return found is not None and found[0] != name
 
     def remove_others(self, database: "Connection") -> None:
-        """Remove the directories of earlier states, and of killed processes, unless another process writes now.
+        """Remove directories that are no longer in use; do nothing while another process writes.
 
-        Unused directories of trigrams (`trigrams.py`) are removed, too.
+        Rebuilds and killed processes leave such directories. Those of trigrams (`trigrams.py`) are also removed.
         """
         with _transaction_if_free(database) as free:
             if free:
@@ -200,7 +202,7 @@ class Postings:
                     writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, str]:
-        """Read all files; return the number of documents, and a description of the damage (empty without damage)."""
+        """Read all files; return the number of chunks, and a description of the damage (empty without damage)."""
         try:
             with Postings(self._folder).reading(database) as reader:
                 return reader.count, ""
@@ -237,10 +239,10 @@ def _transaction_if_free(database: "Connection") -> Generator[bool]:
 
 
 class PostingsWriter:
-    """Writer of documents, opened when it is first used."""
+    """Writer of documents. It is opened when it is first used."""
 
     def __init__(self, engine: EngineFolder, database: "Connection", files: int) -> None:
-        """Find the documents that killed processes have left, with the help of the database.
+        """Prepare the deletion of documents that killed processes have left; write nothing yet.
 
         Args:
             engine: The directory.
@@ -258,7 +260,7 @@ class PostingsWriter:
 
         Args:
             blob: Number of the content.
-            first: Number of its first chunk; the others follow.
+            first: Number of the first chunk; the other chunks have the next numbers.
             path: Path of the file.
             text: The chunks.
         """
@@ -280,7 +282,7 @@ class PostingsWriter:
                 writer.add_document(document)
 
     def delete_left_over(self) -> None:
-        """Delete documents whose contents the database does not have; `add()` does so, too."""
+        """Delete documents whose contents the database does not have; `add()` also deletes them."""
         self._begin()
 
     def _begin(self) -> "IndexWriter":
@@ -338,7 +340,7 @@ def _last_length(words: int) -> int:
 
 
 def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
-    """Yield the lengths of filler documents, with which the mean length of all documents is `_MEAN_WORDS`.
+    """Yield the lengths of filler documents that make `_MEAN_WORDS` the mean length of all documents.
 
     tantivy stores each of these lengths exactly; see `next_length()`.
     """
@@ -367,7 +369,7 @@ class PostingsReader:
 
         Args:
             path: Path of the directory.
-            searcher: Searcher.
+            searcher: Searcher of tantivy.
             database: The index, in a transaction.
         """
         from tantivy import Query
@@ -382,7 +384,7 @@ class PostingsReader:
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
     def check_waste(self) -> None:
-        """Check the number of deleted documents whose segments tantivy has not merged yet: they take space.
+        """Check the number of deleted documents that still take space, because tantivy has not merged their segments.
 
         Raises:
             RebuildError: There are too many deleted documents, so the index must be rebuilt.
@@ -417,10 +419,10 @@ class WordMatches:
 
         Args:
             path: Path of the directory.
-            searcher: Searcher.
+            searcher: Searcher of tantivy.
             words: Words of a query.
-            sizes: Number of documents of chunks, and of all documents that tantivy counts.
-            left: Documents of contents that the database does not have; `None` if there are none.
+            sizes: Number of documents that belong to chunks, and number of all documents that tantivy counts.
+            left: Query for documents whose contents the database does not have; `None` if there are no such documents.
         """
         from tantivy import Occur, Query
 

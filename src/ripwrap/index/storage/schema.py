@@ -29,9 +29,9 @@ _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     # A view is a directory, on a branch, with the options that choose its files. `generation` is a random number that
     # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
-    # is the digest of the paths and stamps of all its files in `tree`: a refresh that computes the same digest is done.
-    # `root` and `name`, and the paths and symbols below, have no type, so that SQLite stores text and bytes as
-    # they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
+    # is the digest of the paths and stamps of all its files in `tree`: a refresh that computes the same digest has
+    # nothing to do. `root` and `name`, and the paths and symbols below, have no type, so that SQLite stores text and
+    # bytes as they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
     """CREATE TABLE view (
         id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
         changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
@@ -91,7 +91,7 @@ def read_versions(database: "Connection") -> dict[str, str] | None:
 
 
 def is_empty(database: "Connection") -> bool:
-    """Return whether a database has no tables."""
+    """Return True if a database has no tables."""
     return not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 

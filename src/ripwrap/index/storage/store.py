@@ -83,9 +83,9 @@ class Store:
             folder: Directory of the index.
             versions: Versions of the code that makes the content, such as the chunker; content of other versions is
                 rebuilt.
-            ignored: True if the directory is in the project. An ignore file in it makes git and rg ignore it. An index
-                in it is used only if this user made the index, because it may have come with the repository.
-            named: True if the caller named the directory. It may then have other files in it.
+            ignored: True if the directory is in the project. A `.gitignore` in the directory makes git and rg ignore
+                the directory. The index is used only if this user made it, because a repository may come with an index.
+            named: True if the caller chose the directory, which may then contain other files.
         """
         self.folder = folder
         self.files: IndexFiles = IndexFiles(folder, in_project=ignored, named=named)
@@ -114,13 +114,13 @@ class Store:
         return self._retry(lambda: call(self._open()))
 
     def run_if_current(self, call: "Callable[[Connection], T]") -> T | None:
-        """Call `call` with the database as `run()` does, if there is one; do not change content of other versions.
+        """Call `call` with the database, if there is an index; do not rebuild content of other versions.
 
         Returns:
             The result of the call; `None` if there is no index. No index is made.
 
         Raises:
-            RipwrapError: As `run()`.
+            RipwrapError: The database cannot be opened or written, or belongs to another program.
             TimeoutError: The caller is cancelled.
         """
 
@@ -138,7 +138,7 @@ class Store:
             import sqlite3
         except ModuleNotFoundError as error:  # a Python that was built without SQLite
             raise RipwrapError(
-                f"an index needs SQLite, which this Python does not have ({error}); use another Python"
+                f"an index needs SQLite, which this Python does not have ({error}); use a Python with sqlite3"
             ) from error
 
         damage = ""
@@ -161,7 +161,7 @@ class Store:
                 except RebuildError as error:
                     self._check_writable(error)
                     damage = str(error)
-        raise RipwrapError(f"{shown(str(self.path))} was damaged three times in a row; check the disk")
+        raise RipwrapError(f"the index {shown(str(self.path))} was damaged three times in a row; check the disk")
 
     def read_only(self, call: "Callable[[Connection], T]") -> T | None:
         """Call `call` with the database as it is, on a new connection.
@@ -282,7 +282,7 @@ class Store:
         self._checked = True
 
     def _is_made(self, database: "Connection", versions: dict[str, str] | None) -> bool:
-        """Return whether the database has the tables of an index.
+        """Return True if the database has the tables of an index.
 
         Raises:
             RipwrapError: The database belongs to another program.
@@ -328,7 +328,7 @@ class Store:
         if self.files.in_project:
             mark = mark_of(database)  # read it before the mark in the cache, which is written first
             if not mark or mark != known_mark(self.folder):
-                return "it does not have the ownership mark in this user's cache"
+                return "its ownership mark is not in this user's cache"
         return ""
 
     @contextmanager
@@ -342,7 +342,9 @@ class Store:
         def check_wait() -> None:
             check()
             if time.monotonic() > deadline:
-                raise RipwrapError(f"another process has held {path} for over {LOCK_PATIENCE:.0f} seconds; try again")
+                raise RipwrapError(
+                    f"another process has held the lock {path} for over {LOCK_PATIENCE:.0f} seconds; try again"
+                )
 
         with hold_lock(ProcessLock(path, if_writable=True), check_wait):
             yield
@@ -357,13 +359,13 @@ class Store:
             self._close()
             raise RipwrapError(
                 HintedText(
-                    f"the index {shown(str(self.path))} must be rebuilt, because {why}, but it cannot be written to; ",
+                    f"the index {shown(str(self.path))} must be rebuilt, because {why}, but it cannot be written; ",
                     OTHER_LOCATION,
                 )
             ) from why
 
     def _clear(self, why: str) -> None:
-        """Delete all content except embeddings, unless another process has done so."""
+        """Delete all content except embeddings, unless another process has already rebuilt the index."""
         if self._database is None or self._identity != self._identify():
             self._close()
             return
@@ -395,10 +397,10 @@ class Store:
 
     def _translate(self, error: "sqlite3.Error") -> RipwrapError:
         advice = {
-            BUSY: "another process is using it; try again",
-            LOCKED: "another process is using it; try again",
+            BUSY: "another process is using it, so try again later",
+            LOCKED: "another process is using it, so try again later",
             FULL: HintedText("free some space, or ", OTHER_LOCATION),
             READONLY: HintedText(OTHER_LOCATION, (", or search with ", Hint("refresh", False))),
             CANNOT_OPEN: HintedText("make its directory writable, or ", OTHER_LOCATION),
-        }.get(code_of(error), HintedText(OTHER_LOCATION, ", or remove it: the next refresh makes it again"))
-        return RipwrapError(HintedText(f"the index {shown(str(self.path))}: {error}: ", advice))
+        }.get(code_of(error), HintedText(OTHER_LOCATION, ", or remove the index: the next refresh makes it again"))
+        return RipwrapError(HintedText(f"could not use the index {shown(str(self.path))}: {error}; ", advice))

@@ -68,13 +68,13 @@ def _follows(options: str) -> bool:
 
 
 class Row(NamedTuple):
-    """File of a view, as the index has it.
+    """File of a view, in the state that the index stores.
 
     Attributes:
         path: Path, relative to the root of the view.
-        blob: Number of the content; `None` if the file is left out.
+        blob: Number of the content; `None` if the file is left out of the index.
         note: `'binary'`, `'unreadable'` or `'cut'`; `None` if all of the file is indexed.
-        size: Size in bytes; -1 if the next refresh must read the file.
+        size: Size in bytes; -1 if the next refresh must read the file again.
         mtime_ns: Time of the last change of content, in nanoseconds.
         ctime_ns: Time of the last change of any kind (ctime), in nanoseconds.
     """
@@ -88,7 +88,7 @@ class Row(NamedTuple):
 
     @property
     def stamp(self) -> Stamp:
-        """Stamp to compare with that of the file."""
+        """Stamp in the index, to compare with the current stamp of the file."""
         return self[3:]
 
 
@@ -104,11 +104,11 @@ class Sent(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The embeddings of a model.
+    """State of the stored embeddings of a model.
 
     Attributes:
         dimension: Length of a vector; `None` if the index has no embeddings of the model.
-        generation: A number that changes with the embeddings.
+        generation: Number that changes with the embeddings; `None` if the index has no embeddings of the model.
     """
 
     dimension: int | None
@@ -116,7 +116,7 @@ class Model(NamedTuple):
 
 
 def stamps_digest_of(database: "Connection", number: int | None) -> bytes | None:
-    """Return the digest of the stamps of a view's files; `None` if it is not known."""
+    """Return the digest of the stamps of a view's files; `None` if none is stored."""
     row = database.execute("SELECT stamps FROM view WHERE id = ?", (number,)).fetchone()
     return None if row is None else row[0]
 
@@ -127,7 +127,7 @@ def set_stamps_digest(database: "Connection", number: int, digest: bytes) -> Non
 
 
 def generation_of(database: "Connection", view: View) -> int | None:
-    """Return the generation of a view, a number that changes with each refresh that writes; `None` before the first."""
+    """Return the generation of a view: a number that changes with the view. It is `None` before the first refresh."""
     found = database.execute("SELECT generation FROM view WHERE root = ? AND options = ? AND name = ?", view.key)
     row = found.fetchone()
     return None if row is None else int(row[0])
@@ -156,7 +156,10 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the files of the view of this directory and options that was refreshed last; empty if that is `view`."""
+    """Return the files of the branch that was refreshed last, in the same directory with the same options as `view`.
+
+    The result is empty if that branch is `view` itself.
+    """
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
     ).fetchone()
@@ -164,9 +167,9 @@ def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
 
 
 def mark_changed(database: "Connection", view: View) -> int:
-    """Set a new generation and the current time for a view, make it if it is missing, and return its number.
+    """Give a view a new generation and the current time, and return its number. Make the view if it is missing.
 
-    This removes the digest of its stamps; `set_stamps_digest()` sets it after the changes.
+    The stored digest of its stamps is removed; `set_stamps_digest()` sets it again after the changes.
     """
     database.execute(
         "INSERT INTO view (root, options, name, generation, changed) VALUES (?, ?, ?, ?, ?)"
@@ -254,11 +257,11 @@ def _decompress(names: bytes | None) -> list[str]:
     try:
         return zlib.decompress(names).decode().split(" ") if names else []
     except (zlib.error, UnicodeDecodeError, TypeError) as error:
-        raise RebuildError("a list of names in it is damaged") from error
+        raise RebuildError("a list of names in its database is damaged") from error
 
 
 def remove_unused(database: "Connection", blob: int) -> int:
-    """Delete a content if no view has it; return the number of deleted chunks."""
+    """Delete a content if no view uses it; return the number of deleted chunks."""
     if database.execute("SELECT 1 FROM tree WHERE blob = ? LIMIT 1", (blob,)).fetchone():
         return 0
     statement = (
