@@ -76,6 +76,9 @@ ALWAYS = {
 """Names that the translation adds, and their modules."""
 
 
+NONE: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True)
 class Target:
     """A module to generate.
@@ -123,133 +126,60 @@ if TYPE_CHECKING:
     from ripwrap.index.blocking import Index
 '''
 
-SYNC_HEAD = '''"""The operations of ripwrap for code that does not await: the same names, blocking.
 
-Each function takes the arguments of its async twin. Most also take a `timeout` in seconds, because a blocking call
-cannot be cancelled. After that time rg is stopped, and `TimeoutError` is raised. A generator first yields the items
-found until then; its time begins with the first item. The time does not include the wait for a slot; see
-`ripwrap.limit_processes()`. If you leave a generator early, its rg ends when the generator is closed or garbage
-collected; use `contextlib.closing` to close it.
+def _operations(
+    module: str,
+    *names: str,
+    words: Mapping[str, str] = NONE,
+    bodies: Mapping[str, str] = NONE,
+    imports: Mapping[str, str] = NONE,
+) -> Target:
+    """Return the target for the blocking twins of operations; `ripwrap.sync` loads its module when it is needed."""
+    head = f'"""Blocking twins of the functions of `{module}`, for `ripwrap.sync`."""\n'
+    path = f"ripwrap/sync/_{module.rpartition('.')[2]}.py"
+    return Target(path, head, {module: names}, words=words, bodies=bodies, imports=imports)
 
-```python
-from ripwrap import sync
-
-for match in sync.search("TODO", cwd="docs/demo", glob="*.py", sort="path", timeout=10):
-    print(match.path, match.spans())
-```
-
-```text
-shop/cart.py ((6, 10),)
-shop/till.py ((20, 24),)
-```
-"""
-
-import sys
-import warnings
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ripwrap.index.blocking import Index
-    from ripwrap.repositories.blocking import Repositories
-    from ripwrap.workspace.blocking import Workspace
-
-__all__ = [
-    "Index",
-    "ReplacePlan",
-    "Repositories",
-    "Workspace",
-    "count",
-    "count_matches",
-    "coverage",
-    "expand",
-    "file_types",
-    "files",
-    "files_matching",
-    "files_with_matches",
-    "files_without_match",
-    "grep",
-    "grep_in",
-    "install",
-    "rank",
-    "replace",
-    "replace_code",
-    "resolve",
-    "scan",
-    "search",
-    "search_code",
-    "search_columns",
-    "search_history",
-    "search_in",
-    "search_messages",
-    "tree",
-    "tree_text",
-    "undo",
-    "watch",
-    "why",
-]
-
-if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any name
-
-    def __getattr__(name: str) -> Any:
-        if name == "Index":  # loaded when it is first used
-            from ripwrap.index.blocking import Index
-
-            return globals().setdefault(name, Index)
-        if name == "Repositories":
-            from ripwrap.repositories.blocking import Repositories
-
-            return globals().setdefault(name, Repositories)
-        if name == "Workspace":
-            from ripwrap.workspace.blocking import Workspace
-
-            return globals().setdefault(name, Workspace)
-        if name == "render_tree":
-            from ripwrap._operations.tree import render_tree
-
-            message = "ripwrap.sync.render_tree is deprecated; use ripwrap.Tree(entries=…)"
-            warnings.warn(message, DeprecationWarning, stacklevel=2)
-            return render_tree
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
-'''
 
 TARGETS = (
-    Target(
-        path="ripwrap/sync.py",
-        head=SYNC_HEAD,
-        sources={
-            "ripwrap._operations.search": ["search", "search_messages"],
-            "ripwrap._operations.columns": ["search_columns"],
-            "ripwrap._operations.grep": ["grep"],
-            "ripwrap._operations.scan": ["scan"],
-            "ripwrap._operations.combine": ["files_matching"],
-            "ripwrap._operations.streams": ["search_in", "grep_in"],
-            "ripwrap._operations.history": ["search_history"],
-            "ripwrap._operations.counts": [
-                "files_with_matches",
-                "files_without_match",
-                "count",
-                "count_matches",
-                "file_types",
-            ],
-            "ripwrap._operations.expand": ["expand"],
-            "ripwrap._operations.coverage": ["coverage", "why"],
-            "ripwrap._operations.files": ["files"],
-            "ripwrap._operations.rank": ["rank"],
-            "ripwrap._operations.replace": ["ReplacePlan", "replace", "undo"],
-            "ripwrap._operations.structure": ["search_code", "replace_code"],
-            "ripwrap._operations.tree": ["tree", "tree_text", "_yield_entries"],
-            "ripwrap._operations.watch": ["watch"],
-            "ripwrap.binary.resolver": ["resolve", "install"],
-        },
+    _operations("ripwrap._operations.search", "search", "search_messages"),
+    _operations("ripwrap._operations.columns", "search_columns"),
+    _operations("ripwrap._operations.grep", "grep"),
+    _operations("ripwrap._operations.scan", "scan"),
+    _operations("ripwrap._operations.combine", "files_matching"),
+    _operations(
+        "ripwrap._operations.streams",
+        "search_in",
+        "grep_in",
         words={
             "Iterable or async iterable of pairs": "Iterable of pairs",
             "An iterable that is not async is read in a worker thread. ripwrap": "ripwrap",
             "The time in which `items` produces items is included.": (
                 "The call\n            cannot end while `items` produces an item."
             ),
+        },
+    ),
+    _operations("ripwrap._operations.history", "search_history"),
+    _operations(
+        "ripwrap._operations.counts",
+        "files_with_matches",
+        "files_without_match",
+        "count",
+        "count_matches",
+        "file_types",
+    ),
+    _operations("ripwrap._operations.expand", "expand"),
+    _operations("ripwrap._operations.coverage", "coverage", "why"),
+    _operations("ripwrap._operations.files", "files"),
+    _operations("ripwrap._operations.rank", "rank"),
+    _operations("ripwrap._operations.replace", "ReplacePlan", "replace", "undo"),
+    _operations("ripwrap._operations.structure", "search_code", "replace_code"),
+    _operations("ripwrap._operations.tree", "tree", "tree_text", "_yield_entries"),
+    _operations("ripwrap._operations.watch", "watch"),
+    _operations(
+        "ripwrap.binary.resolver",
+        "resolve",
+        "install",
+        words={
             "The work is done in a worker thread; a cancelled call ends a download.": "",
             "The work is done in a worker thread, which calls `progress`, and ends when the call is cancelled.": (
                 "`progress` is called in this thread."
@@ -375,10 +305,17 @@ def generate(target: Target, root: Path) -> str:
     pieces = [module.translate(name, target) for module in modules for name in target.sources[module.name]]
     body = "\n\n\n".join(pieces)
     known = {**ALWAYS, **target.imports}
+    twins = {
+        f"from {module} import {name}": f"from {'.'.join(Path(other.path).with_suffix('').parts)} import {name}"
+        for other in TARGETS
+        for module, names in other.sources.items()
+        for name in names
+    }
     imports: set[str] = set()
     for name in sorted(_free_names(f"{target.head}\n{body}") - own):
         found = {f"from {known[name]} import {name}"} if name in known else set[str]()
-        found |= {line for module in modules if (line := module.import_of(name, target))}
+        statements = {one for module in modules if (one := module.import_of(name, target))}
+        found |= {twins.get(one, one) for one in statements}
         if len(found) > 1:
             raise SystemExit(f"{target.path}: {name} comes from two modules: {sorted(found)}")
         imports |= found
@@ -617,7 +554,7 @@ def _translate_example(block: str, target: Target) -> str:
             made.append(line)
     code = "\n".join(made).replace("async for", "for").replace("async with", "with").replace("await ", "")
     code = re.sub(r"asyncio\.run\(((?:[^()]|\([^()]*\))*)\)", r"\1", code)
-    if target.path in ("ripwrap/sync.py", "ripwrap/repositories/blocking.py"):
+    if target.path.startswith(("ripwrap/sync/", "ripwrap/repositories/")):
         code = code.replace("import ripwrap\n", "from ripwrap import sync\n").replace("ripwrap.", "sync.")
     code = re.sub(r"(```python)\n+", r"\1\n", re.sub(r"\n{3,}", "\n\n", code))
     code = re.sub(r"\n+```$", "\n```", code)

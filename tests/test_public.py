@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -94,7 +95,13 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
             },
         ),
         ("from ripwrap import *", {*HEAVY, "numpy", "ripwrap.index"}),
-        ("import ripwrap.sync", {*HEAVY, "numpy", "ripwrap.index"}),
+        ("import ripwrap.sync", {*HEAVY, "pydantic", "anyio", "ripwrap._operations", "ripwrap.index"}),
+        (
+            "from ripwrap.sync import search",
+            {*HEAVY, *BUILDS, "ripwrap._operations.grep", "ripwrap._ripgrep.groups", "ripwrap.sources"},
+        ),
+        ("from ripwrap.cli import run; run(['--help'])", {"pydantic", "anyio", "ripwrap.cli.search", "ripwrap.models"}),
+        ("from ripwrap.cli import search", {"pydantic", "anyio", "rich", "ripwrap.models"}),
         ("import ripwrap.workspace", {*BUILDS, "sqlite3", "httpx", "ripwrap._ranking", "ripwrap._operations.rank"}),
         ("from ripwrap.sync import Index", {*HEAVY, "numpy", "ripwrap.index.watch"}),
         ("from ripwrap.index import Embedder, Limits", {*HEAVY, "numpy", "ripwrap.index.embeddings.registry"}),
@@ -106,18 +113,19 @@ def test_import_loads_no_unused_modules(code: str, left_out: set[str]) -> None:
     assert not left_out & set(done.stdout.split())
 
 
-def test_lazy_names_equal_those_that_type_checkers_see() -> None:
-    tree = ast.parse(inspect.getsource(ripwrap))
-    imports = [one for node in tree.body if isinstance(node, ast.If) for one in ast.walk(node)]
+@pytest.mark.parametrize("package", [ripwrap, sync])
+def test_lazy_names_equal_those_that_type_checkers_see(package: ModuleType) -> None:
+    tree = ast.parse(inspect.getsource(package))
+    guarded = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    imports = [one for node in guarded for one in ast.walk(node)]
     seen = {
         name.name: getattr(import_module(node.module), name.name)
         for node in imports
         if isinstance(node, ast.ImportFrom) and node.module
         for name in node.names
     }
-    assert seen == {name: getattr(ripwrap, name) for name in ripwrap.__all__}
-    assert set(ripwrap.__all__) <= set(dir(ripwrap))
-    assert set(sync.__all__) <= set(dir(sync))
+    assert seen == {name: getattr(package, name) for name in package.__all__}
+    assert set(package.__all__) <= set(dir(package))
 
 
 @pytest.mark.slow
