@@ -36,6 +36,7 @@ import ripwrap
 from ripwrap import Workspace, mcp
 from ripwrap.binary import RgBinary
 from ripwrap.cli import app as cli
+from ripwrap.cli import mcp as cli_mcp
 from ripwrap.mcp.transports import warn_without_rg
 from ripwrap.workspace import schemas
 from support.cli import run
@@ -1335,7 +1336,7 @@ def test_configuration_in_the_docs_parses_and_runs_ripwrap_mcp(language: str, sn
     for command in commands(config):
         program, *arguments = command[command.index("ripwrap") :]
         function, bound, _ = cli.app.parse_args(arguments, exit_on_error=False, print_error=False)
-        assert (program, function) == ("ripwrap", cli.mcp)
+        assert (program, function) == ("ripwrap", cli_mcp.run_mcp)
         assert bound.arguments.get("root")
 
 

@@ -10,11 +10,10 @@ import difflib
 import inspect
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from ripwrap.errors import Hint, HintedText
@@ -99,9 +98,28 @@ EXCLUDED = (".git", ".ripgrep/")
 `.ripgrep/` (ripgrep#1497).
 """
 
-Count: TypeAlias = Annotated[int, Field(ge=0)]
-Threads: TypeAlias = Annotated[int, Field(ge=0, le=MAX_THREADS)]
-Size: TypeAlias = Annotated[int, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+[KMG]?$")]
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits of a value, in the annotation of an option.
+
+    `pydantic.Field` has the same effect, but importing Pydantic takes 80 ms, and `ripwrap --help` does not need it.
+
+    Attributes:
+        limits: Names and values of Pydantic's constraints, such as `ge` for the minimum of a number.
+    """
+
+    limits: tuple[tuple[str, int | str], ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        """Add the limits to the schema of the value; Pydantic calls this method."""
+        return {**handler(source), **dict(self.limits)}
+
+
+_NOT_NEGATIVE = "ge", 0
+Count: TypeAlias = Annotated[int, Bounds((_NOT_NEGATIVE,))]
+Threads: TypeAlias = Annotated[int, Bounds((_NOT_NEGATIVE, ("le", MAX_THREADS)))]
+Size: TypeAlias = Count | Annotated[str, Bounds((("pattern", r"^[0-9]+[KMG]?$"),))]
 SortKey: TypeAlias = Literal["none", "path", "modified", "accessed", "created"]
 Engine: TypeAlias = Literal["default", "pcre2", "auto"]
 Strings: TypeAlias = str | Sequence[str]
@@ -109,7 +127,6 @@ StrPath: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = StrPath | Sequence[StrPath]
 
 
-@with_config(ConfigDict(extra="forbid", strict=True))
 class FileOptions(TypedDict, total=False):
     """Options that select files, for `files()`, `tree()`, `rank()` and every search."""
 
@@ -145,7 +162,6 @@ class FileOptions(TypedDict, total=False):
     ]
 
 
-@with_config(ConfigDict(extra="forbid", strict=True))
 class SearchOptions(FileOptions, total=False):
     """Options that select lines, for every search. They include `FileOptions`."""
 
@@ -188,6 +204,10 @@ class SearchOptions(FileOptions, total=False):
         str, Flag("Show TEXT in place of each match; $1 is a group", "output", short="r", value="TEXT", since=(15,))
     ]
 
+
+for _options in (FileOptions, SearchOptions):
+    # `pydantic.with_config()` does the same, but Pydantic is not imported before a search checks its options.
+    setattr(_options, "__pydantic_config__", {"extra": "forbid", "strict": True})  # noqa: B010 - unknown to type checkers
 
 VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
 """Defaults of `rank()`, `Index` and the agent tools: hidden files may have secrets, and links may lead to other

@@ -1,26 +1,19 @@
 """Flags of the command line, made from the options of the library: names, groups, and their form in messages."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Annotated, Any, Literal, TypeVar, Unpack, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, get_type_hints
 
-from cyclopts import (
-    CoercionError,
-    CycloptsError,
-    Group,
-    MissingArgumentError,
-    Parameter,
-    UnknownCommandError,
-    UnknownOptionError,
-    UnusedCliTokensError,
-)
-from cyclopts import ValidationError as InvalidValueError
-from pydantic import ValidationError
+from cyclopts import Group, Parameter
 from typing_extensions import TypedDict
 
-from ripwrap.errors import Hint
-from ripwrap.options import FileOptions, OptionGroup, Paths, SearchOptions, Size, Strings, flag_of, suggest
+from ripwrap.errors import Hint, spell_error
+from ripwrap.options import FileOptions, OptionGroup, Paths, SearchOptions, Size, Strings, flag_of
+
+if TYPE_CHECKING:
+    from ripwrap.remote import Host
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -31,6 +24,8 @@ GROUPS: dict[OptionGroup, Group] = {
     "engine": Group("Engine options", sort_key=4),
 }
 RIPWRAP = Group("ripwrap options", sort_key=5)
+STDIN = "-"
+"""Path that stands for standard input."""
 OTHER = Group("Options", sort_key=0)
 """Group of the options that belong to one command."""
 
@@ -79,6 +74,19 @@ EmbedderName = Annotated[
 HybridWeight = Annotated[
     float | None, Parameter(metavar="NUM", help="Weight of embeddings, 0 to 1", show_default="0.34")
 ]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of the commands that run rg in a directory."""
+
+    json: Json = False
+    cwd: Cwd = "."
+    rg: RgPath = None
+
+
+HERE = RunOptions()
 
 NOT_FOR_REPLACE = ("invert_match", "passthru", "replace", "no_line_number")
 """Options of a search that `ripwrap replace` does not have."""
@@ -142,6 +150,13 @@ def flags(
     return decorate
 
 
+def move_stdin(arguments: Sequence[str]) -> list[str]:
+    """Move a single dash (standard input) behind `--`, because cyclopts reads it as an option."""
+    if STDIN not in arguments or "--" in arguments:
+        return list(arguments)
+    return [*(one for one in arguments if one != STDIN), "--", *(one for one in arguments if one == STDIN)]
+
+
 def drop_overridden(arguments: Sequence[str]) -> list[str]:
     """Remove the flags that a later flag overrides: `-s -i` becomes `-i`, as in rg."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
@@ -173,9 +188,9 @@ def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 @cache
 def _names() -> dict[str, tuple[str, bool]]:
     """Map each flag of `search`, long or short, to the name of its option, and True if a value follows."""
-    names = {spelled: (key, False) for key, letter in _OWN.items() for spelled in (_flag_name(key), letter)}
+    names = {spelled: (key, False) for key, letter in _OWN.items() for spelled in (flag_name(key), letter)}
     for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
-        for spelled in (_flag_name(key), f"-{flag_of(hint).short}"):
+        for spelled in (flag_name(key), f"-{flag_of(hint).short}"):
             names[spelled] = key, hint.__origin__ is not bool
     return names
 
@@ -188,77 +203,30 @@ def spell_as_flag(hint: Hint) -> str:
     return f"`{f'{_COMMANDS[hint.target]} {option}'.rstrip()}`" if hint.kind == "call" else option
 
 
-def invalid_options(error: ValidationError) -> Iterator[str]:
-    """Yield a line for each option with a wrong value; it says which values are allowed."""
-    hints = get_type_hints(SearchOptions, include_extras=True)
-    given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
-    for name, problem in reversed(given.items()):
-        allowed = _allowed(hints[name].__origin__) if name in hints else ""
-        if problem["type"] == "less_than_equal":
-            allowed = f"{problem.get('ctx', {})['le']} or less"
-        yield (
-            f"{_flag_name(name)} must be {allowed}, got {problem['input']}"
-            if allowed
-            else (f"{_flag_name(name)}: {problem['msg']}")
-        )
+def parse_host(on: str | None) -> "Host | None":
+    """Return the host that `--on` names; error messages name the flag."""
+    if on is None:
+        return None
+    from ripwrap import remote  # late: few searches need it
 
-
-def usage_error(error: CycloptsError) -> str:
-    """Return a line that describes the error in the arguments of a command."""
-    command = " ".join(("ripwrap", *(error.command_chain or ())))
-    advice = f"; see `{command} --help`"
-    match error:
-        case UnknownOptionError():
-            name = (error.token.keyword or error.token.value).partition("=")[0]
-            arguments = error.argument_collection
-            meant = _meant(name, {one for each in arguments for one in each.names if one not in each.negatives})
-            return f"unknown option {name}" + (f"; did you mean {meant}?" if meant else advice)
-        case UnknownCommandError(unused_tokens=[name, *_], app=app) if app is not None:
-            kind = "option" if name.startswith("-") else "command"
-            meant = suggest(name, [one for one in app if not one.startswith("-")])
-            return f"unknown {kind} {name}" + (f"; did you mean {meant}?" if meant else advice)
-        case MissingArgumentError(argument=argument) if argument is not None:
-            name = error.keyword or argument.name
-            return f"{name} needs a value{advice}" if name.startswith("-") else f"{name} is missing{advice}"
-        case CoercionError(token=token) if token is not None and (allowed := _allowed(error.target_type)):
-            argument = error.argument
-            name = token.keyword or (argument.name if argument is not None else "value")
-            return f"{name} must be {allowed}, got {token.value}"
-        case InvalidValueError(argument=argument) if argument is not None:
-            return f"{argument.name} {error.exception_message}"
-        case UnusedCliTokensError(unused_tokens=[value, *_]):
-            return f"{'unknown option' if value.startswith('-') else 'unexpected argument'} {value}{advice}"
-        case _:
-            return " ".join(str(error).split())
-
-
-def _meant(name: str, known: set[str]) -> str:
-    """Return the known flag that is similar to an unknown flag; empty if no known flag is."""
-    plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
-    meant = suggest(name.removeprefix("--").replace("-", "_"), plain)
-    return plain.get(meant, "--glob='!…'" if meant else "")
-
-
-def _allowed(kind: Any) -> str:
-    """Return a phrase for the values that an option of this type takes; empty if it takes any text."""
-    if get_origin(kind) is Literal:
-        *others, last = map(str, get_args(kind))
-        return f"{', '.join(others)} or {last}"
-    if kind == Size:
-        return "in bytes, or with K, M or G as in 50K"
-    return {int: "a whole number, 0 or more", float: "a number", bool: "given without a value"}.get(kind, "")
+    try:
+        return remote.parse_host(on)
+    except ValueError as error:
+        text = spell_error(error, spell_as_flag)
+        raise ValueError(text if text.startswith("--on ") else f"--on {on}: {error}") from None
 
 
 def _flag(hint: Hint) -> str:
     if hint.option in _ARGUMENTS:
         return _ARGUMENTS[hint.option]
-    name = _flag_name(hint.option)
+    name = flag_name(hint.option)
     if hint.kind in ("omit", "correct") or hint.value is None or hint.value is True:
         return name
     return _negated(name) if hint.value is False else f"{name}={hint.value}"
 
 
-def _flag_name(option: str) -> str:
+def flag_name(option: str) -> str:
+    """Return the long flag of an option, such as `--ignore-case` for `ignore_case`."""
     return f"--{option.replace('_', '-')}"
 
 
@@ -268,7 +236,7 @@ def _negated(name: str) -> str:
 
 def _parameter(key: str, hint: Any, defaults: FileOptions) -> Any:
     flag = flag_of(hint)
-    name = _flag_name(key)
+    name = flag_name(key)
     return Annotated[
         _kind(hint.__origin__),
         Parameter(

@@ -1,17 +1,14 @@
 """Print results of `grep()`, for the commands `ripwrap search --near` and `ripwrap index grep`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from ripwrap import sync
-from ripwrap._operations.near import NEAR_LINES
 from ripwrap._ripgrep.host import RgHost
-from ripwrap.cli.flags import RIPWRAP, When, check_limit
-from ripwrap.cli.output import FAILED, complain, match_printer, print_all, print_json, warn_of_binary
+from ripwrap.cli.errors import FAILED, complain
+from ripwrap.cli.flags import When
+from ripwrap.cli.output import match_printer, print_all, print_json, warn_of_binary
+from ripwrap.cli.search import NearOptions
 from ripwrap.models import Begin, Context, Match
 from ripwrap.options import SearchOptions
 from ripwrap.results import GrepResult
@@ -50,47 +47,6 @@ def print_grep(
     return FAILED if failed else code
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class NearOptions:
-    """Options to search only for matches that are near matches of other patterns."""
-
-    near: Annotated[
-        tuple[str, ...],
-        Parameter(
-            group=RIPWRAP,
-            negative=(),
-            metavar="PATTERN",
-            show_default=False,
-            help="Only lines near a match of this pattern; may be repeated",
-        ),
-    ] = ()
-    within: Annotated[
-        int | None,
-        Parameter(
-            group=RIPWRAP, metavar="NUM", help="Distance of --near in lines", show_default="5", validator=check_limit
-        ),
-    ] = None
-
-    def check(self, others: Sequence[str]) -> bool:
-        """Check the flags, and return True if `--near` was given.
-
-        Args:
-            others: Given flags that cannot be combined with `--near`.
-
-        Raises:
-            ValueError: `--near` was given with one of them, or `--within` without `--near`.
-        """
-        if self.within is not None and not self.near:
-            raise ValueError("--within needs --near; add --near, or leave --within out")
-        if self.near and others:
-            raise ValueError(f"{others[0]} does not apply to --near; leave one of them out")
-        return bool(self.near)
-
-
-NO_NEAR = NearOptions()
-
-
 def search_near(
     pattern: str,
     paths: Sequence[str],
@@ -106,8 +62,9 @@ def search_near(
     options: SearchOptions,
 ) -> int:
     """Print the matches that are near matches of other patterns, and return the exit code."""
-    within = NEAR_LINES if where.within is None else where.within
     lines: SearchOptions = {"context": 0, **options}
     ask = partial(sync.grep, pattern, cwd=cwd, paths=paths, limit=limit, timeout=None, rg=rg, on=on, **lines)
-    found = partial(ask, near=where.near, within=within)
+    found = (
+        partial(ask, near=where.near) if where.within is None else partial(ask, near=where.near, within=where.within)
+    )
     return print_grep(found, color, max_columns, as_json=as_json)

@@ -3,17 +3,21 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
+    from rich.text import Text
 
 EXIT_CODES = """\
 Exit codes:
   0  something was found
   1  nothing was found
   2  an error, or a part that could not be read; stderr says which"""
+
+SETUP_EXIT_CODES = """\
+Exit codes:
+  0  success
+  2  an error; stderr says which"""
 
 _NAME_COLUMN = 30
 """Column at which descriptions start. A longer name is on a line by itself."""
@@ -32,6 +36,8 @@ class HelpFormatter:
         """Print a group of options or commands."""
         if not panel.entries:
             return
+        from rich.text import Text  # late: only help texts need rich
+
         console.print(Text(f"\n{panel.title}:", "bold"))
         for entry in panel.entries:
             for line in _entry_lines(console, entry, panel.format):
@@ -39,17 +45,23 @@ class HelpFormatter:
 
     def render_usage(self, console: "Console", options: "ConsoleOptions", usage: Any) -> None:  # noqa: ARG002
         """Print the usage line."""
+        from rich.text import Text  # late: only help texts need rich
+
         console.print(Text.assemble(("Usage: ", "bold"), str(usage).strip(), "\n"), soft_wrap=True)
 
     def render_description(self, console: "Console", options: "ConsoleOptions", description: Any) -> None:  # noqa: ARG002
         """Print the description of a command."""
+        from rich.text import Text  # late: only help texts need rich
+
         for line in Text(_plain(description).strip()).wrap(console, console.width):
             line.rstrip()
             console.print(line)
 
 
-def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> Iterator[Text]:
+def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> "Iterator[Text]":
     """Yield the lines of an option: names and description side by side, or on separate lines if the names are long."""
+    from rich.text import Text  # late: only help texts need rich
+
     names = Text("  " + (_names(entry) if kind == "parameter" else ", ".join((*entry.shorts, *entry.names))), "cyan")
     width = max(console.width - _NAME_COLUMN, 20)
     description = [line.plain.rstrip() for line in _description(entry).wrap(console, width)]
@@ -73,8 +85,10 @@ def _names(entry: "HelpEntry") -> str:
     return f"{indent}{', '.join(names)}{f' {entry.metavar}' if entry.metavar else ''}"
 
 
-def _description(entry: "HelpEntry") -> Text:
+def _description(entry: "HelpEntry") -> "Text":
     """Return the description of an option with choices and default in brackets."""
+    from rich.text import Text  # late: only help texts need rich
+
     parts = [_plain(entry.description).rstrip(".")]
     if entry.choices:
         parts.append(f"[{', '.join(entry.choices)}]")

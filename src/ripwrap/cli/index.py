@@ -15,6 +15,8 @@ from cyclopts import App, Parameter
 
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import shown
+from ripwrap.cli.bars import IndexBar
+from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import (
     OTHER,
     Color,
@@ -30,19 +32,7 @@ from ripwrap.cli.flags import (
 )
 from ripwrap.cli.grep import print_grep
 from ripwrap.cli.help import epilogue
-from ripwrap.cli.output import (
-    FAILED,
-    FOUND,
-    NOTHING,
-    IndexBar,
-    complain,
-    print_all,
-    print_chunk,
-    print_fields,
-    print_json,
-    print_refreshed,
-    printed_warnings,
-)
+from ripwrap.cli.output import print_all, print_chunk, print_fields, print_json, print_refreshed, printed_warnings
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import RankedChunk
 
@@ -58,7 +48,6 @@ index: App = App(
     name="index",
     help="Keep an index of a directory, and search with it.",
     usage="ripwrap index COMMAND [OPTIONS] [ARGUMENTS]",
-    sort_key=6,
     group_parameters=OTHER,
     help_epilogue=epilogue(
         "ripwrap index build", "ripwrap index search 'how are cookies stored'", "ripwrap index grep 'class \\w+Jar'"

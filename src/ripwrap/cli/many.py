@@ -5,69 +5,22 @@ import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Group, Parameter
+from typing import Any
 
 from ripwrap import sync
 from ripwrap._ripgrep.command import normalise_path
-from ripwrap.cli.flags import When, check_limit
-from ripwrap.cli.output import FAILED, RootsBar, complain, count_printer, match_printer, print_all, print_json
+from ripwrap.cli.bars import RootsBar
+from ripwrap.cli.errors import FAILED, complain
+from ripwrap.cli.flags import When
+from ripwrap.cli.output import count_printer, match_printer, print_all, print_json
+from ripwrap.cli.search import ManyRoots
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Begin, FileCount
 from ripwrap.options import SearchOptions
+from ripwrap.repositories import Root, RootCount, RootError, RootMatch
 
-if TYPE_CHECKING:
-    from ripwrap.repositories import Root, RootCount, RootMatch
-
-MANY = Group("Options for many roots", sort_key=6)
 _CONNECT_SECONDS = 10
-
-
-def _flag(help: str, metavar: str) -> Parameter:  # noqa: A002 - cyclopts' name
-    return Parameter(group=MANY, negative=(), help=help, metavar=metavar, show_default=False)
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class ManyRoots:
-    """Options of a search in many roots."""
-
-    repositories: Annotated[tuple[str, ...], _flag("Search each directory that matches; may be repeated", "GLOB")] = ()
-    only_root: Annotated[tuple[str, ...], _flag("Search only roots whose name matches; may be repeated", "GLOB")] = ()
-    exclude_root: Annotated[tuple[str, ...], _flag("Leave out roots whose name matches; may be repeated", "GLOB")] = ()
-    per_root: Annotated[
-        int | None,
-        Parameter(group=MANY, negative=(), help="Maximum matches of each root", metavar="NUM", validator=check_limit),
-    ] = None
-    dask: Annotated[str | None, _flag("Search on the Dask cluster with this scheduler", "ADDRESS")] = None
-
-    def check(self, paths: Sequence[str], *, other_mode: bool) -> bool:
-        """Return True if many roots are to be searched.
-
-        Raises:
-            ValueError: An option needs --repositories, or cannot be given with it.
-        """
-        given = {
-            "--only-root": self.only_root,
-            "--exclude-root": self.exclude_root,
-            "--per-root": self.per_root,
-            "--dask": self.dask,
-        }
-        lone = [name for name, value in given.items() if value not in (None, ())]
-        if lone and not self.repositories:
-            raise ValueError(f"{lone[0]} needs --repositories; add --repositories, or leave {lone[0]} out")
-        if self.repositories and (paths or other_mode):
-            raise ValueError(
-                "--repositories takes no PATH, --on, --coverage, --files-with-matches, --files-without-match or "
-                "--count-matches; leave them out"
-            )
-        return bool(self.repositories)
-
-
-NO_ROOTS = ManyRoots()
 
 
 def search_repositories(
@@ -90,8 +43,6 @@ def search_repositories(
         FileNotFoundError: No directory matches a GLOB of --repositories.
         RipwrapError: The cluster cannot be used, because `distributed` is missing or the scheduler does not answer.
     """
-    from ripwrap.repositories import RootCount, RootError, RootMatch  # imported late, because few searches need it
-
     for name in ("context", "before_context", "after_context", "passthru"):
         if options.get(name):
             raise ValueError(f"--repositories prints no context; leave out --{name.replace('_', '-')}")
@@ -125,14 +76,14 @@ def search_repositories(
 
 
 def _printer(
-    roots: "Sequence[Root]", here: str, color: When, max_columns: int
-) -> "Callable[[RootMatch | RootCount], None]":
+    roots: Sequence[Root], here: str, color: When, max_columns: int
+) -> Callable[[RootMatch | RootCount], None]:
     """Return the printer of results, with paths that are relative to `here` if they are below it."""
     places = {root.name: _place(root.path, here) for root in roots}
     show_match, show_count = match_printer(color, max_columns), count_printer(color)
     last: str | None = None
 
-    def show(one: "RootMatch | RootCount") -> None:
+    def show(one: RootMatch | RootCount) -> None:
         nonlocal last
         if one.type == "count":
             show_count(FileCount(path=places[one.root], count=one.count))

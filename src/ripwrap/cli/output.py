@@ -2,74 +2,36 @@
 
 import json
 import logging
-import math
 import os
 import sys
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, AnyStr, Literal, Self, TypeVar, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, AnyStr, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
-from rich.text import Text
 
-from ripwrap._display.console import heading, numbered_lines
 from ripwrap._display.html import Gaps
 from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown
-from ripwrap.cli.flags import When, spell_as_flag
+from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
+from ripwrap.cli.flags import RunOptions, When, spell_as_flag
 from ripwrap.errors import HintedText
-from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
-from ripwrap.results import Coverage, RankedChunk, Reason
+from ripwrap.models import Context, End, FileCount, Match, Message, Summary, TreeEntry
 
 if TYPE_CHECKING:
-    from ripwrap.index import Progress as Done
     from ripwrap.index import RefreshResult
+    from ripwrap.results import Coverage, RankedChunk, Reason
 
 Item = TypeVar("Item")
+Operation: TypeAlias = Callable[..., Iterable[object]]
 
-FOUND, NOTHING, FAILED = 0, 1, 2
-"""Exit codes, the same as rg's."""
-
-_MAX_SNIPPET_LINES = 6
+MAX_SNIPPET_LINES = 6
 """Maximum number of lines of a ranked chunk that are shown."""
-_MAX_LINE_CHARS = 200
+MAX_LINE_CHARS = 200
 """Maximum number of characters of each of these lines that are shown."""
-_REDRAW_SECONDS = 0.1
-"""Minimum number of seconds between two updates of a progress bar that has no thread."""
-
 _MAGENTA, _GREEN, _RED, _RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 """rg's colors of paths, line numbers and matches."""
-
-_COLOR_SYSTEMS: dict[When, Literal["auto", "standard"] | None] = {"auto": "auto", "always": "standard", "never": None}
-"""rich's name for each value of --color."""
-
-_paths = TypeAdapter[str](FsPath)
-
-
-def styled_console(color: When = "auto", *, stderr: bool = False) -> Console:
-    """Return a console for a terminal. If NO_COLOR is set, it prints no styles, not even bold."""
-    if color == "auto" and os.environ.get("NO_COLOR"):
-        color = "never"
-    return Console(
-        highlight=False,
-        soft_wrap=True,
-        color_system=_COLOR_SYSTEMS[color],
-        no_color=False if color == "always" else None,
-        stderr=stderr,
-    )
 
 
 def print_all(
@@ -92,6 +54,16 @@ def print_all(
             found = found or isinstance(item, wanted)
             failed = (isinstance(item, Summary) and _print_errors(item)) or failed
     return FAILED if failed or (warned.any and not lenient) else FOUND if found else NOTHING
+
+
+def print_results(operation: Operation, show: Callable[[Any], None], wanted: type, run: RunOptions) -> int:
+    """Print the results of an operation, and return the exit code."""
+
+    def results() -> Iterator[object]:
+        # A generator, so that the operation runs inside of `print_all()`, which prints its warnings.
+        yield from operation(cwd=run.cwd, rg=run.rg)
+
+    return print_all(results(), print_json if run.json else show, wanted)
 
 
 def _print_errors(summary: Summary) -> bool:
@@ -123,16 +95,16 @@ def printed_warnings() -> Generator[_WarningPrinter]:
         logger.removeHandler(printer)
 
 
-def complain(text: str) -> None:
-    """Print an error to stderr, after flushing stdout."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
-    print(f"ripwrap: {text}", file=sys.stderr)
-
-
 def print_json(item: BaseModel | str) -> None:
     """Print one line of JSON."""
-    _write((item.model_dump_json().encode() if isinstance(item, BaseModel) else _paths.dump_json(item)) + b"\n")
+    _write(
+        (item.model_dump_json().encode() if isinstance(item, BaseModel) else _path_adapter().dump_json(item)) + b"\n"
+    )
+
+
+@cache
+def _path_adapter() -> TypeAdapter[str]:
+    return TypeAdapter(FsPath)
 
 
 def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
@@ -144,12 +116,12 @@ def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
         _write(os.fsencode(f"{name}: {', '.join(globs)}\n"))
 
 
-def print_reason(reason: Reason) -> None:
+def print_reason(reason: "Reason") -> None:
     """Print the reason why a file is searched or not, with hints as flags."""
     print(reason.message.spell(spell_as_flag))
 
 
-def print_coverage(coverage: Coverage, *, as_json: bool) -> None:
+def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
     """Print to stderr how many files were searched, and one skipped file for each reason; or print JSON to stdout."""
     if as_json:
         print_json(coverage)
@@ -173,9 +145,18 @@ def count_printer(color: When) -> Callable[[FileCount], None]:
 
 
 def _path_painter(color: When) -> Callable[[str], bytes]:
-    if color == "always" or (color == "auto" and styled_console().color_system):
+    if color == "always" or (color == "auto" and _shows_color()):
         return lambda path: _MAGENTA + os.fsencode(path) + _RESET
     return os.fsencode
+
+
+def _shows_color() -> bool:
+    """Return True if stdout is a terminal with colors, or if variables of rich tell rich to treat it as one."""
+    if not sys.stdout.isatty() and not os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
+        return False
+    from ripwrap.cli.terminal import styled_console  # late: rich takes 40 ms
+
+    return styled_console().color_system is not None
 
 
 def print_entry(entry: TreeEntry) -> None:
@@ -183,47 +164,38 @@ def print_entry(entry: TreeEntry) -> None:
     _write(os.fsencode(str(entry)) + b"\n")
 
 
-def print_chunk(chunk: RankedChunk) -> None:
+def print_chunk(chunk: "RankedChunk") -> None:
     """Print path, symbol, score and reasons, then the first lines; in a pipe, lines have the original bytes."""
     if not sys.stdout.isatty():
         _print_plain(chunk)
         return
-    console = styled_console()
-    where = f"{shown(chunk.path)}:{chunk.start_line}-{chunk.end_line}"
-    symbol = f"  {shown(chunk.symbol)}" if chunk.symbol else ""
-    console.print(Text.assemble((where, "magenta"), (symbol, "bold"), f"  {chunk.score:.2f}"))
-    if chunk.reasons:
-        console.print(Text("  " + "; ".join(chunk.reasons), "dim"))
-    lines = chunk.text.removesuffix("\n").split("\n")
-    for number, line in enumerate(lines[:_MAX_SNIPPET_LINES], chunk.start_line):
-        console.print(Text.assemble((f"  {number}", "green"), ":", line.removesuffix("\r")[:_MAX_LINE_CHARS]))
-    if left_out := _left_out(lines):
-        console.print(Text(left_out, "dim"))
-    console.print()
+    from ripwrap.cli.terminal import print_styled_chunk  # late: rich takes 40 ms
+
+    print_styled_chunk(chunk)
 
 
-def _print_plain(chunk: RankedChunk) -> None:
+def _print_plain(chunk: "RankedChunk") -> None:
     symbol = b"  %b" % raw_bytes(chunk.symbol) if chunk.symbol else b""
     where = b"%b:%d-%d" % (os.fsencode(chunk.path), chunk.start_line, chunk.end_line)
     _write(b"%b%b  %.2f\n" % (where, symbol, chunk.score))
     if chunk.reasons:
         _write(os.fsencode(f"  {'; '.join(chunk.reasons)}\n"))
     lines = raw_bytes(chunk.text).removesuffix(b"\n").split(b"\n")
-    for number, line in enumerate(lines[:_MAX_SNIPPET_LINES], chunk.start_line):
+    for number, line in enumerate(lines[:MAX_SNIPPET_LINES], chunk.start_line):
         _write(b"  %d:%b\n" % (number, _cut(line.removesuffix(b"\r"))))
-    if left_out := _left_out(lines):
-        _write(f"{left_out}\n".encode())
+    if rest := left_out(lines):
+        _write(f"{rest}\n".encode())
     _write(b"\n")
 
 
-def _left_out(lines: Sequence[AnyStr]) -> str:
+def left_out(lines: Sequence[AnyStr]) -> str:
     """Return a text that says how many lines of a chunk are not shown; empty if only blank lines are not shown."""
-    rest = lines[_MAX_SNIPPET_LINES:]
+    rest = lines[MAX_SNIPPET_LINES:]
     return f"  … {plural(len(rest), 'more line')}" if has_text(rest) else ""
 
 
 def _cut(line: bytes) -> bytes:
-    return line.decode("utf-8", "surrogateescape")[:_MAX_LINE_CHARS].encode("utf-8", "surrogateescape")
+    return line.decode("utf-8", "surrogateescape")[:MAX_LINE_CHARS].encode("utf-8", "surrogateescape")
 
 
 def print_refreshed(done: "RefreshResult") -> None:
@@ -276,7 +248,7 @@ def _write(line: bytes) -> None:
     sys.stdout.buffer.write(line)
 
 
-def _numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
+def numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
     """Yield the lines of a message with their terminators, each with its number."""
     text = message.replaced() if isinstance(message, Match) else message.lines
     return _number(message, raw_bytes(text))
@@ -304,7 +276,8 @@ def _red(text: bytes) -> bytes:
     return _RED + text + _RESET if text else b""
 
 
-def _warn_of_binary(message: Message) -> None:
+def warn_of_binary_end(message: Message) -> None:
+    """Print the warning of `warn_of_binary()` at the end of a binary file."""
     if isinstance(message, End):
         warn_of_binary(message.path, message.binary_offset)
 
@@ -319,6 +292,8 @@ def warn_of_binary(path: str | None, offset: int | None) -> None:
 def match_printer(color: When, max_columns: int) -> Callable[[Message], None]:
     """Return the printer of a search: grouped by file on a terminal, otherwise lines with their paths."""
     if sys.stdout.isatty():
+        from ripwrap.cli.terminal import Grouped  # late: rich takes 40 ms
+
         return Grouped(color, max_columns)
     return Plain(colored=color == "always", max_columns=max_columns)
 
@@ -333,143 +308,25 @@ class Plain:
 
     def __call__(self, message: Message) -> None:
         """Print one message."""
-        _warn_of_binary(message)
+        warn_of_binary_end(message)
         if self._gaps.before(message):
             _write(b"--\n")
         if isinstance(message, (Match, Context)):
             mark = b":" if isinstance(message, Match) else b"-"
             path = self._paint(_MAGENTA, os.fsencode(message.path or "<stdin>"))
-            lines = list(_numbered(message))
+            lines = list(numbered(message))
             painted = _number(message, _highlighted(message)) if self._colored else lines
             for (number, plain), (_, line) in zip(lines, painted, strict=True):
                 place = b"" if number is None else self._paint(_GREEN, b"%d" % number) + mark
-                shown_line = _omit(message, plain, self._max_columns) or line.removesuffix(b"\n")
+                shown_line = omitted(message, plain, self._max_columns) or line.removesuffix(b"\n")
                 _write(b"%b%b%b%b\n" % (path, mark, place, shown_line))
 
     def _paint(self, style: bytes, text: bytes) -> bytes:
         return style + text + _RESET if self._colored else text
 
 
-def _omit(message: Match | Context, line: bytes, max_columns: int) -> bytes:
+def omitted(message: Match | Context, line: bytes, max_columns: int) -> bytes:
     """Return the text that rg prints instead of a line longer than `max_columns` bytes; empty for a shorter line."""
     if not max_columns or len(line) <= max_columns:
         return b""
     return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"
-
-
-def _omitted_line(message: Match | Context, number: int | None, omitted: bytes) -> Text:
-    if number is None:
-        return Text(omitted.decode())
-    return Text.assemble((str(number), "green"), ":" if isinstance(message, Match) else "-", omitted.decode())
-
-
-class Grouped:
-    """Printer of a heading for each file, with the lines of the file below, in rg's colors."""
-
-    def __init__(self, color: When = "auto", max_columns: int = 0) -> None:
-        self._console = styled_console(color)
-        self._gaps = Gaps()
-        self._files = 0
-        self._max_columns = max_columns
-
-    def __call__(self, message: Message) -> None:
-        """Print one message."""
-        _warn_of_binary(message)
-        if isinstance(message, Begin):
-            self._heading(message)
-        elif self._gaps.before(message):
-            self._console.print("--")
-        if isinstance(message, (Match, Context)):
-            for line, (number, raw) in zip(numbered_lines(message), _numbered(message), strict=True):
-                omitted = _omit(message, raw, self._max_columns)
-                self._console.print(_omitted_line(message, number, omitted) if omitted else line)
-
-    def _heading(self, begin: Begin) -> None:
-        self._gaps.before(begin)
-        if self._files:
-            self._console.print()
-        self._console.print(heading(begin.path or "<stdin>"))
-        self._files += 1
-
-
-class _Bar:
-    """Progress bar on stderr, if stderr is a terminal."""
-
-    def __init__(self, *columns: ProgressColumn, **options: Any) -> None:
-        described = TextColumn("{task.description}"), BarColumn()
-        self._bar = Progress(*described, *columns, console=styled_console(stderr=True), **options)
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> Self:
-        if self._bar.console.is_terminal:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar.console.is_terminal:
-            self._bar.stop()
-
-    def _show(self, what: str, done: int, total: int | None, **fields: Any) -> None:
-        if what not in self._tasks:
-            self._tasks[what] = self._bar.add_task(what, total=total, **fields)
-        self._bar.update(self._tasks[what], completed=done, total=total)
-
-
-class DownloadBar(_Bar):
-    """Progress bar of a download on a terminal; otherwise one line at the start."""
-
-    def __init__(self) -> None:
-        super().__init__(DownloadColumn(), TransferSpeedColumn())
-
-    def __call__(self, done: int, total: int | None) -> None:
-        """Show how many bytes have arrived."""
-        if not self._tasks and not self._bar.console.is_terminal:
-            print(f"downloading rg ({total or 'unknown'} bytes)", file=sys.stderr)
-        self._show("downloading rg", done, total)
-
-
-class RootsBar(_Bar):
-    """Progress bar of a search in many roots on a terminal; elsewhere nothing.
-
-    Matches are printed to stdout while the bar is shown, and a thread that refreshes the bar could write between them.
-    So only calls draw the bar, and `hide()` removes it before anything else is printed.
-    """
-
-    def __init__(self) -> None:
-        columns = MofNCompleteColumn(), TextColumn("roots"), TimeRemainingColumn()
-        super().__init__(*columns, transient=True, auto_refresh=False, redirect_stdout=False)
-        self._drawn_at = -math.inf
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.hide()
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show how many roots have ended, at most ten times per second."""
-        now = time.monotonic()
-        if self._bar.console.is_interactive and (done == total or now - self._drawn_at >= _REDRAW_SECONDS):
-            self._drawn_at = now
-            self._bar.start()
-            self._show("searching", done, total)
-            self._bar.refresh()
-
-    def hide(self) -> None:
-        """Remove the bar from the terminal until the next call."""
-        if self._bar.live.is_started:
-            self._bar.stop()
-
-
-class IndexBar(_Bar):
-    """Progress bar of an index on a terminal; otherwise nothing. It is called from a worker thread."""
-
-    def __init__(self) -> None:
-        unit = TextColumn("{task.fields[unit]}")
-        super().__init__(MofNCompleteColumn(), unit, TimeRemainingColumn(), transient=True)
-
-    def __call__(self, done: "Done") -> None:
-        """Show how many files were read and how many texts were embedded."""
-        self._show("indexing", done.files, done.total, unit="files")
-        if done.to_embed:
-            self._show("embedding", done.embedded, done.to_embed, unit="texts")

@@ -1,18 +1,28 @@
-"""Replace in files from the command line: show a diff, ask for each edit, write, and undo."""
+"""Command `ripwrap replace`: show a diff, ask for each edit, write, and undo."""
 
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Unpack
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from ripwrap import sync
 from ripwrap._display.console import colored_diff
 from ripwrap._text import plural
-from ripwrap.cli.flags import OTHER, When
-from ripwrap.cli.output import FAILED, FOUND, NOTHING, complain, print_json, styled_console
+from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
+from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, OTHER, Color, RunOptions, When, flags
+from ripwrap.cli.help import epilogue
+from ripwrap.cli.output import print_json
+from ripwrap.cli.terminal import styled_console
 from ripwrap.edits import AppliedEdits, Edit, EditPlan, FileEdits
+from ripwrap.options import VISIBLE_FILES, SearchOptions
+
+EXIT_CODES = """\
+Exit codes:
+  0  there are matches, or files were changed or restored
+  1  there are no matches, or no replacement was chosen
+  2  an error; stderr says which"""
 
 Answer = Literal["y", "n", "a", "d", "q"]
 
@@ -64,13 +74,58 @@ class WriteOptions:
 
 SHOW = WriteOptions()
 
+replace: App = App(
+    name="replace",
+    usage="ripwrap replace [OPTIONS] PATTERN REPLACEMENT [PATH]...\n       ripwrap replace --undo",
+    help_epilogue=epilogue(
+        "ripwrap replace 'old_(\\w+)' 'new_$1' src        # show a diff, write nothing",
+        "ripwrap replace 'old_(\\w+)' 'new_$1' src --apply",
+        "ripwrap replace -F 'a[0]' 'a.first' --interactive",
+        "ripwrap replace --undo                         # undo the last replacement",
+        after=EXIT_CODES,
+    ),
+)
 
-def undo_last(journal: str | None, cwd: str, *, as_json: bool) -> int:
+
+@replace.default
+@flags(SearchOptions, VISIBLE_FILES, without=NOT_FOR_REPLACE)
+def run_replace(
+    pattern: str | None = None,
+    replacement: str | None = None,
+    /,
+    *paths: str,
+    escapes: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    write: WriteOptions = SHOW,
+    color: Color = "auto",
+    run: RunOptions = HERE,
+    **options: Unpack[SearchOptions],
+) -> int:
+    r"""Replace matches in all files or none; show a diff first.
+
+    Parameters
+    ----------
+    pattern
+        Regular expression to search for
+    replacement
+        Text for each match; $1 is a group, $$ a dollar
+    paths
+        Files and directories to change [default: all]
+    escapes
+        Read \n, \t, \xHH and others in REPLACEMENT
+    """
+    write.check((pattern, replacement))
+    if pattern is None or replacement is None:
+        return _undo_last(write.journal, run.cwd, as_json=run.json)
+    plan = sync.replace(pattern, replacement, cwd=run.cwd, paths=paths, escapes=escapes, rg=run.rg, **options)
+    return _show_or_write(plan, write, color, as_json=run.json)
+
+
+def _undo_last(journal: str | None, cwd: str, *, as_json: bool) -> int:
     """Undo a replacement, or the last one in a directory, and return the exit code."""
     return _print_applied(sync.undo(journal, cwd=cwd), as_json=as_json)
 
 
-def show_or_write(plan: sync.ReplacePlan, options: WriteOptions, color: When, *, as_json: bool) -> int:
+def _show_or_write(plan: sync.ReplacePlan, options: WriteOptions, color: When, *, as_json: bool) -> int:
     """Show a plan, or write the chosen replacements, and return the exit code."""
     for error in plan.errors:
         complain(str(error))

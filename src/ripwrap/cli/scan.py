@@ -12,9 +12,10 @@ from ripwrap._operations.gitleaks import load_rules
 from ripwrap._operations.reports import Baseline, sarif
 from ripwrap._operations.rules import Rule
 from ripwrap._text import raw_bytes, shown
+from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
 from ripwrap.cli.help import epilogue
-from ripwrap.cli.output import FAILED, FOUND, NOTHING, print_json, printed_warnings
+from ripwrap.cli.output import print_json, printed_warnings
 from ripwrap.models import ScanMatch
 from ripwrap.options import SearchOptions
 

@@ -2,10 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
-
-from cyclopts import Group, Parameter
+from typing import Any
 
 from ripwrap import sync
 from ripwrap._operations.revisions import messages_revision_request
@@ -13,56 +10,12 @@ from ripwrap._operations.streams import messages_in_request, run_items_blocking
 from ripwrap._text import plural
 from ripwrap.cli.flags import Color
 from ripwrap.cli.output import Plain, match_printer, print_all, print_json
+from ripwrap.cli.search import GitOptions
 from ripwrap.models import HistoryMatch, Match
 from ripwrap.options import SearchOptions
 
-GIT = Group("Options for git", sort_key=6)
-STDIN = "-"
 MAX_STDIN_BYTES = 1 << 30
 """Maximum size of standard input, which is read into memory."""
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class GitOptions:
-    """Options to search a revision or the history of git in place of files."""
-
-    rev: Annotated[str | None, Parameter(group=GIT, metavar="REV", help="Search this revision, e.g. main~3")] = None
-    history: Annotated[
-        bool, Parameter(group=GIT, negative=(), show_default=False, help="Search all versions of files, up to --rev")
-    ] = False
-    since: Annotated[
-        str | None, Parameter(group=GIT, metavar="DATE", help="With --history, only commits since DATE")
-    ] = None
-
-    def check(self, paths: Sequence[str], others: Sequence[str]) -> bool:
-        """Return True if standard input, a revision or a history is searched in place of files.
-
-        Args:
-            paths: Paths of the command line.
-            others: Flags that were given, and that apply only to files.
-
-        Raises:
-            ValueError: A flag or path cannot be combined with another.
-        """
-        if self.since is not None and not self.history:
-            raise ValueError("--since limits --history; add --history, or leave --since out")
-        if STDIN in paths and (len(paths) > 1 or self.rev is not None or self.history):
-            raise ValueError("- is standard input, which is searched alone; write ./- for a file with the name -")
-        what = "--history" if self.history else "--rev" if self.rev is not None else STDIN if STDIN in paths else ""
-        if what and others:
-            raise ValueError(f"{others[0]} does not apply to {what}; leave one of them out")
-        return bool(what)
-
-
-NO_GIT = GitOptions()
-
-
-def move_stdin(arguments: Sequence[str]) -> list[str]:
-    """Move a single dash (standard input) behind `--`, because cyclopts reads it as an option."""
-    if STDIN not in arguments or "--" in arguments:
-        return list(arguments)
-    return [*(one for one in arguments if one != STDIN), "--", *(one for one in arguments if one == STDIN)]
 
 
 def search_source(

@@ -1,0 +1,92 @@
+"""Exit codes of the commands, and errors on stderr."""
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+from cyclopts import (
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
+from cyclopts import ValidationError as InvalidValueError
+
+from ripwrap.cli.flags import flag_name
+from ripwrap.options import SearchOptions, Size, suggest
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+FOUND, NOTHING, FAILED = 0, 1, 2
+"""Exit codes, the same as rg's."""
+
+
+def complain(text: str) -> None:
+    """Print an error to stderr, after flushing stdout."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    print(f"ripwrap: {text}", file=sys.stderr)
+
+
+def invalid_options(error: "ValidationError") -> Iterator[str]:
+    """Yield a line for each option with a wrong value; it says which values are allowed."""
+    hints = get_type_hints(SearchOptions, include_extras=True)
+    given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
+    for name, problem in reversed(given.items()):
+        allowed = _allowed(hints[name].__origin__) if name in hints else ""
+        if problem["type"] == "less_than_equal":
+            allowed = f"{problem.get('ctx', {})['le']} or less"
+        yield (
+            f"{flag_name(name)} must be {allowed}, got {problem['input']}"
+            if allowed
+            else (f"{flag_name(name)}: {problem['msg']}")
+        )
+
+
+def usage_error(error: CycloptsError) -> str:
+    """Return a line that describes the error in the arguments of a command."""
+    command = " ".join(("ripwrap", *(error.command_chain or ())))
+    advice = f"; see `{command} --help`"
+    match error:
+        case UnknownOptionError():
+            name = (error.token.keyword or error.token.value).partition("=")[0]
+            arguments = error.argument_collection
+            meant = _meant(name, {one for each in arguments for one in each.names if one not in each.negatives})
+            return f"unknown option {name}" + (f"; did you mean {meant}?" if meant else advice)
+        case UnknownCommandError(unused_tokens=[name, *_], app=app) if app is not None:
+            kind = "option" if name.startswith("-") else "command"
+            meant = suggest(name, [one for one in app if not one.startswith("-")])
+            return f"unknown {kind} {name}" + (f"; did you mean {meant}?" if meant else advice)
+        case MissingArgumentError(argument=argument) if argument is not None:
+            name = error.keyword or argument.name
+            return f"{name} needs a value{advice}" if name.startswith("-") else f"{name} is missing{advice}"
+        case CoercionError(token=token) if token is not None and (allowed := _allowed(error.target_type)):
+            argument = error.argument
+            name = token.keyword or (argument.name if argument is not None else "value")
+            return f"{name} must be {allowed}, got {token.value}"
+        case InvalidValueError(argument=argument) if argument is not None:
+            return f"{argument.name} {error.exception_message}"
+        case UnusedCliTokensError(unused_tokens=[value, *_]):
+            return f"{'unknown option' if value.startswith('-') else 'unexpected argument'} {value}{advice}"
+        case _:
+            return " ".join(str(error).split())
+
+
+def _meant(name: str, known: set[str]) -> str:
+    """Return the known flag that is similar to an unknown flag; empty if no known flag is."""
+    plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
+    meant = suggest(name.removeprefix("--").replace("-", "_"), plain)
+    return plain.get(meant, "--glob='!…'" if meant else "")
+
+
+def _allowed(kind: Any) -> str:
+    """Return a phrase for the values that an option of this type takes; empty if it takes any text."""
+    if get_origin(kind) is Literal:
+        *others, last = map(str, get_args(kind))
+        return f"{', '.join(others)} or {last}"
+    if kind == Size:
+        return "in bytes, or with K, M or G as in 50K"
+    return {int: "a whole number, 0 or more", float: "a number", bool: "given without a value"}.get(kind, "")

@@ -1,0 +1,100 @@
+"""Commands `ripwrap files`, `ripwrap tree` and `ripwrap types`: list files and file types."""
+
+import os
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Unpack
+
+from cyclopts import App, Parameter
+
+from ripwrap import sync
+from ripwrap.cli.errors import FOUND
+from ripwrap.cli.flags import GROUPS, HERE, Json, Limit, OnHost, RgPath, RunOptions, flags, parse_host
+from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
+from ripwrap.options import FileOptions
+
+Exclude = Annotated[
+    tuple[str, ...],
+    Parameter(group=GROUPS["files"], negative=(), metavar="NAME", show_default=" ".join, help="Names to leave out"),
+]
+
+files: App = App(
+    name="files",
+    usage="ripwrap files [OPTIONS] [PATH]...",
+    help_epilogue=epilogue("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
+)
+
+
+@files.default
+@flags(FileOptions)
+def run_files(
+    *paths: str,
+    limit: Limit = None,
+    on: OnHost = None,
+    run: RunOptions = HERE,
+    **options: Unpack[FileOptions],
+) -> int:
+    """List the files that a search would read.
+
+    Parameters
+    ----------
+    paths
+        Files and directories to list [default: all]
+    """
+    from ripwrap.cli.output import path_printer, print_results
+
+    host = parse_host(on)
+    listing = partial(sync.files, paths=paths, limit=limit, on=host, **options)
+    return print_results(listing, path_printer("never"), str, run)
+
+
+tree: App = App(
+    name="tree",
+    usage="ripwrap tree [OPTIONS] [PATH]",
+    help_epilogue=epilogue("ripwrap tree", "ripwrap tree src --limit 200 --max-depth 3"),
+)
+
+
+@tree.default
+@flags(FileOptions)
+def run_tree(
+    path: Annotated[str, Parameter(show_default=False)] = "",
+    /,
+    *,
+    limit: Limit = 50,
+    exclude: Exclude = (".opencode",),
+    run: RunOptions = HERE,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Show files as a tree, shortened to --limit entries.
+
+    Parameters
+    ----------
+    path
+        Directory to show [default: --cwd]
+    """
+    from ripwrap._text import shown
+    from ripwrap.cli.output import print_entry, print_results
+    from ripwrap.models import TreeEntry
+
+    root = os.path.join(run.cwd, path) if path else run.cwd
+    if path and not os.path.isdir(root):
+        raise ValueError(f"PATH must be a directory, got {shown(path)}")
+    entries = partial(sync.tree, limit=limit, exclude=exclude, **options)
+    return print_results(entries, print_entry, TreeEntry, replace(run, cwd=root))
+
+
+types: App = App(
+    name="types",
+    usage="ripwrap types [OPTIONS]",
+    help_epilogue=epilogue("ripwrap types", "ripwrap types --json", after=SETUP_EXIT_CODES),
+)
+
+
+@types.default
+def run_types(*, json: Json = False, rg: RgPath = None) -> int:
+    """List the file types of --type, with their globs."""
+    from ripwrap.cli.output import print_types
+
+    print_types(sync.file_types(rg=rg), as_json=json)
+    return FOUND

@@ -1,0 +1,108 @@
+"""Command `ripwrap mcp`: serve tools to agents, over MCP."""
+
+import re
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from ripwrap import sync
+from ripwrap.cli.errors import FAILED, FOUND, complain
+from ripwrap.cli.flags import EmbedderName, HybridWeight, RgPath
+from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
+from ripwrap.options import ShowDenied
+
+mcp: App = App(
+    name="mcp",
+    usage="ripwrap mcp [OPTIONS]",
+    help_epilogue=epilogue(
+        "ripwrap mcp --root .", "ripwrap mcp --root src --root docs --http --port 8080", after=SETUP_EXIT_CODES
+    ),
+)
+
+
+@mcp.default
+def run_mcp(
+    *,
+    root: Annotated[list[str] | None, Parameter(metavar="DIR", negative=())] = None,
+    http: Annotated[bool, Parameter(show_default=False)] = False,
+    host: Annotated[str, Parameter(metavar="HOST")] = "127.0.0.1",
+    port: Annotated[int, Parameter(metavar="PORT")] = 8000,
+    allowed_host: Annotated[list[str] | None, Parameter(metavar="HOST", negative=())] = None,
+    index: Annotated[bool, Parameter(show_default=False)] = False,
+    index_location: Annotated[str | None, Parameter(metavar="DIR")] = None,
+    embedder: EmbedderName = None,
+    hybrid_weight: HybridWeight = None,
+    anchors: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    deny: Annotated[list[str] | None, Parameter(metavar="GLOB", negative=())] = None,
+    no_deny: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    show_denied: Annotated[ShowDenied, Parameter(metavar="HOW", show_choices=False)] = "hide",
+    redact: Annotated[bool, Parameter(negative="--no-redact", show_default="on")] = True,
+    write: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    rg: RgPath = None,
+) -> int:
+    """Serve tools to agents, over MCP.
+
+    Parameters
+    ----------
+    root
+        Directory to search; may be repeated [default: the client's]
+    http
+        Serve HTTP at http://HOST:PORT/mcp instead of stdio
+    host
+        Address to listen at
+    port
+        Port to listen at
+    allowed_host
+        Another host name to accept in requests; may be repeated
+    index
+        Offer the tools of an index, kept in the user's cache
+    index_location
+        Keep the index in DIR; project is .ripwrap in each root
+    anchors
+        Show a hash of each line, and a tool to find it again
+    deny
+        Deny files that match, as in .gitignore; may be repeated
+    no_deny
+        Deny only the files of --deny, not the usual secrets
+    show_denied
+        Denied files in listings: hide, count or name them
+    redact
+        Mask keys, tokens and passwords in answers
+    write
+        Offer the tool replace_content, which changes files
+    """
+    try:
+        from ripwrap import mcp as server
+    except ImportError as error:
+        package, _, module = (error.name or "ripwrap").partition(".")
+        if package == "ripwrap":
+            raise
+        needed = error.name
+        if package == "mcp" and (
+            module or not isinstance(error, ModuleNotFoundError)
+        ):  # an installed version with another interface
+            from importlib import metadata
+
+            requirements = (one.partition(";")[0] for one in metadata.requires("ripwrap") or ())
+            needed = next(one for one in requirements if re.match(r"mcp\W", one))
+            needed += f", and mcp {metadata.version('mcp')} is installed"
+        complain(f'the MCP server needs {needed}: pip install "ripwrap[mcp]"')
+        return FAILED
+    names = allowed_host or ()
+    server.serve(
+        root or (),
+        transport="http" if http else "stdio",
+        host=host,
+        port=port,
+        allowed_hosts=names,
+        rg=rg,
+        index=index_location or index,
+        embedder=embedder,
+        hybrid_weight=hybrid_weight,
+        anchors=anchors,
+        deny=(*(() if no_deny else sync.Workspace.SECRETS), *(deny or ())),
+        show_denied=show_denied,
+        redact=redact,
+        write=write,
+    )
+    return FOUND
