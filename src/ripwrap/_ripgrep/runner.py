@@ -19,7 +19,6 @@ import anyio
 import anyio.lowlevel
 
 from ripwrap._concurrency import CANCELLED, Cancellation, in_thread, in_thread_to_end
-from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
@@ -36,11 +35,12 @@ from ripwrap._ripgrep.stream import (
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import UnknownTypeError
-from ripwrap.sources.base import AnyItems, Items
 
 if TYPE_CHECKING:
+    from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand
     from ripwrap._ripgrep.overlaid import Overlaid
     from ripwrap._ripgrep.progress import Meter
+    from ripwrap.sources.base import AnyItems, Items
 
 
 class Collector(Protocol):
@@ -105,7 +105,7 @@ class Runner(Protocol):
         ...
 
     async def collect_items(
-        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
     ) -> bool:
         """Search items, and return True if the search was stopped at its time limit.
 
@@ -217,9 +217,11 @@ class AsyncRunner(_RgRunner):
         return collector
 
     async def collect_items(
-        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
     ) -> bool:
         """Search items; see `Runner`."""
+        from ripwrap._ripgrep.batches import stream_items  # late: few searches need it
+
         binary = await find_usable_rg(wanted.command, self._rg)
         with anyio.move_on_after(seconds) as scope:
             async with aclosing(stream_items(wanted, items, answer, binary)) as nothing:
@@ -264,9 +266,11 @@ class BlockingRunner(_RgRunner):
         return collector
 
     async def collect_items(
-        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
     ) -> bool:
         """Search items; see `Runner`."""
+        from ripwrap._ripgrep.batches import stream_items_blocking  # late: few searches need it
+
         binary = find_usable_rg_blocking(wanted.command, self._rg, self._install_timeout)
         begun = time.monotonic()
         try:
@@ -331,7 +335,7 @@ class DeadlineRunner:
         return collector
 
     async def collect_items(
-        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
     ) -> bool:
         """Search items; see `Runner`. Raise `TimeoutError` at the time limit, as `collect()` does."""
         with self._named():

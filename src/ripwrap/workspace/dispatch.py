@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Never, TypeVar, get_args
 
 from pydantic import Field
 
-from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand
 from ripwrap._ripgrep.runner import C, Lock, Runner, Step, T
 from ripwrap._text import cut_text
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
 from ripwrap.options import ShowDenied, StrPath
-from ripwrap.sources.base import AnyItems
 from ripwrap.workspace.arguments import (
     CodebaseSearchArguments,
     FindFilesArguments,
@@ -41,7 +39,9 @@ from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings
 
 if TYPE_CHECKING:
+    from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand
     from ripwrap.index.embeddings.protocol import Embedder
+    from ripwrap.sources.base import AnyItems
     from ripwrap.workspace.index_tools import Indexes
 
 W = TypeVar("W")
@@ -105,7 +105,7 @@ class MissingRgRunner:
         return await self._remembering(lambda: self._runner.collect(step))
 
     async def collect_items(
-        self, wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[Never], seconds: float | None
+        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
     ) -> bool:
         """Search items; see `Runner`."""
         return await self._remembering(lambda: self._runner.collect_items(wanted, items, answer, seconds))

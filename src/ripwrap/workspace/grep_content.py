@@ -19,7 +19,6 @@ from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
-from ripwrap._ripgrep.literals import required_literals
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural, shown
@@ -30,8 +29,6 @@ from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import GrepContentArguments
 from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
 from ripwrap.workspace.collector import RoundRobinMatchCollector
-from ripwrap.workspace.expansion import REACHES, SourceFile, expand_matches, read_source_file
-from ripwrap.workspace.grep_items import MergedCollector, check_arguments, collect_merged, named_files, redactor_of
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, GrepContentResult, printable_start
 from ripwrap.workspace.scope import (
@@ -51,7 +48,11 @@ from ripwrap.workspace.scope import (
 from ripwrap.workspace.unsearched import unsearched_notes
 
 if TYPE_CHECKING:
+    from ripwrap.workspace.expansion import SourceFile
+    from ripwrap.workspace.grep_items import MergedCollector
     from ripwrap.workspace.index_tools import Indexes
+
+# Modules for arguments that are seldom given (`rev`, `inside`, `sections`, `expand`) are imported where they are used.
 
 MAX_REACHABLE = 20_000
 """Maximum value of `offset + max_matches`. While rg runs, at most this number of matches is in memory."""
@@ -212,7 +213,11 @@ async def run_grep_content(
     """
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
-    on_disk = not check_arguments(arguments)
+    on_disk = not (arguments.rev or arguments.inside)
+    if not on_disk:
+        from ripwrap.workspace.grep_items import check_arguments
+
+        check_arguments(arguments)
     with open_scope(
         settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
@@ -242,6 +247,8 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
     """Return the query with the candidates of an index; unchanged if no index can be used."""
     if active_overlay() is not None:  # the index knows only the files on disk
         return query
+    from ripwrap._ripgrep.literals import required_literals
+
     arguments, scope = query.arguments, query.scope
     required = required_literals([arguments.pattern], query.options)
     if required is None or query.files.names or arguments.include_hidden or arguments.include_ignored:
@@ -316,6 +323,8 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
     grows = query.arguments.expand == "definition"
     if not query.arguments.sections and not grows:
         return fitted
+    from ripwrap.workspace.expansion import read_source_file
+
     # Definitions are read only for matches that are shown. With definitions, fewer matches may fit.
     sources: dict[str, SourceFile] = {}
     deadline = math.inf if query.scope.timeout is None else time.monotonic() + query.scope.timeout
@@ -343,9 +352,11 @@ def _fit_expanded(
     answer: GrepContentResult,
     fitted: GrepContentResult,
     files: Mapping[str, FileMatches],
-    sources: Mapping[str, SourceFile],
+    sources: "Mapping[str, SourceFile]",
 ) -> GrepContentResult:
     """Return the answer with the same matches and as many lines of their definitions as fit."""
+    from ripwrap.workspace.expansion import REACHES, expand_matches
+
     settings = query.settings
     shown = {name: list(matches) for name, matches in groupby(fitted.matches, key=lambda match: match.file)}
     for reach in REACHES:
@@ -447,6 +458,8 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
 
 async def _merged(run: Runner, query: Query) -> GrepContentResult:
     """Return the answer for `rev` or `inside` in mode `content`: the lines that match."""
+    from ripwrap.workspace.grep_items import collect_merged, named_files
+
     arguments = query.arguments
     if arguments.output_mode != "content":
         return await _merged_files(run, query)
@@ -471,7 +484,9 @@ async def _merged(run: Runner, query: Query) -> GrepContentResult:
     return await run.call(partial(_fit_merged, query, page, answer, found))
 
 
-def _fit_merged(query: Query, page: Page, answer: GrepContentResult, merged: MergedCollector) -> GrepContentResult:
+def _fit_merged(query: Query, page: Page, answer: GrepContentResult, merged: "MergedCollector") -> GrepContentResult:
+    from ripwrap.workspace.grep_items import redactor_of
+
     location, settings = query.scope.location, query.settings
     masking = Deadline(
         query.scope.timeout, "the secrets in the lines were not masked", "ask for fewer matches or lines of context"
@@ -491,6 +506,8 @@ def _fit_merged(query: Query, page: Page, answer: GrepContentResult, merged: Mer
 
 async def _merged_files(run: Runner, query: Query) -> GrepContentResult:
     """Return the answer for `rev` or `inside` in the modes `files_with_matches` and `count`."""
+    from ripwrap.workspace.grep_items import collect_merged, named_files
+
     arguments, offset = query.arguments, query.arguments.offset
     counting = arguments.output_mode == "count"
     most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
@@ -520,7 +537,7 @@ async def _merged_files(run: Runner, query: Query) -> GrepContentResult:
     return shortened(answer, len(hits), query.settings.max_chars)
 
 
-def _about_merged(query: Query, found: MergedCollector) -> dict[str, Any]:
+def _about_merged(query: Query, found: "MergedCollector") -> dict[str, Any]:
     notes = [*_omissions(query, found), *notes_of(found.errors, None, query.scope.location)]
     return _about(query, None if query.arguments.rev else found.end, timed_out=found.timed_out, notes=notes)
 

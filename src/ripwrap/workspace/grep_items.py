@@ -39,15 +39,13 @@ _ITEM = "\0"
 """Character before the path of an item, to tell items from files; no path of a file begins with it."""
 
 
-def check_arguments(arguments: GrepContentArguments) -> bool:
-    """Check the arguments, and return True if `rev` or `inside` is given.
+def check_arguments(arguments: GrepContentArguments) -> None:
+    """Check the arguments of a search with `rev` or `inside`.
 
     Raises:
         ValueError: Arguments cannot be combined, or the format or revision is invalid.
     """
-    what = "rev" if arguments.rev else "inside" if arguments.inside else ""
-    if not what:
-        return False
+    what = "rev" if arguments.rev else "inside"
     if arguments.rev and arguments.inside:
         raise ValueError("inside cannot be combined with rev; leave one of them out")
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
@@ -57,7 +55,6 @@ def check_arguments(arguments: GrepContentArguments) -> bool:
         check_revision(arguments.rev)
     else:
         check_inside(comma_separated(arguments.inside))
-    return True
 
 
 class MergedCollector(RoundRobinMatchCollector):

@@ -49,12 +49,12 @@ class Rule:
     Attributes:
         name: Name of the kind of secret.
         words: Texts in lower case. A line has such a secret only if it contains one of these texts.
-        pattern: Pattern; its group 1 is the secret, or the whole match if the pattern has no group.
+        pattern: Regular expression; its group 1 is the secret, or the whole match if the pattern has no group.
     """
 
     name: str
     words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
 
 
 _NO_WORD_BEFORE = r"(?<![A-Za-z0-9])"
@@ -67,7 +67,7 @@ _ASSIGNED = r"[\"'\]]{0,2}(?:\s{0,9}:\s{0,9}[\w.\[\]|]{1,40})?\s{0,9}(?:=>|:=|==
 _NAME_WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
 
 RULES: tuple[Rule, ...] = tuple(
-    Rule(name, words, re.compile(pattern))
+    Rule(name, words, pattern)
     for name, words, pattern in (
         (
             "aws-access-key",
@@ -317,8 +317,9 @@ def _secrets(line: str) -> Iterator[Mask]:
     lower = line.lower()
     for rule in RULES:
         if any(word in lower for word in rule.words):
-            group = min(1, rule.pattern.groups)
-            yield from (Mask(*match.span(group), rule.name) for match in rule.pattern.finditer(line))
+            pattern = re.compile(rule.pattern)  # `re` caches it; few lines need it, so it is not compiled at import
+            group = min(1, pattern.groups)
+            yield from (Mask(*match.span(group), rule.name) for match in pattern.finditer(line))
 
 
 def _merged(masks: Iterable[Mask]) -> Iterator[Mask]:
