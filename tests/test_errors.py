@@ -10,7 +10,7 @@ from ripwrap._ripgrep.stderr import failure
 from ripwrap.errors import HintedText, spell, spell_error
 from ripwrap.index import CheckResult
 from ripwrap.options import check_limit
-from ripwrap.workspace.grep_content import spell_as_argument
+from ripwrap.workspace.arguments import spell_as_argument
 
 
 @pytest.mark.parametrize(

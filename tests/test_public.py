@@ -102,7 +102,10 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
         ),
         ("from ripwrap.cli import run; run(['--help'])", {"pydantic", "anyio", "ripwrap.cli.search", "ripwrap.models"}),
         ("from ripwrap.cli import search", {"pydantic", "anyio", "rich", "ripwrap.models"}),
-        ("import ripwrap.workspace", {*BUILDS, "sqlite3", "httpx", "ripwrap._ranking", "ripwrap._operations.rank"}),
+        (
+            "import ripwrap.workspace",
+            {*BUILDS, "sqlite3", "httpx", "tarfile", "ripwrap._ranking", "ripwrap.workspace.grep_content"},
+        ),
         ("from ripwrap.sync import Index", {*HEAVY, "numpy", "ripwrap.index.watch"}),
         ("from ripwrap.index import Embedder, Limits", {*HEAVY, "numpy", "ripwrap.index.embeddings.registry"}),
     ],

@@ -16,14 +16,12 @@ from ripwrap.workspace.core import (
     Workspace,
     schemas,
 )
-from ripwrap.workspace.raw_files import (
-    FileInfo,
-)
 from ripwrap.workspace.results import (
     CodebaseSearchResult,
     CodePlace,
     ContentMatch,
     FileHits,
+    FileInfo,
     FindFilesResult,
     GrepContentResult,
     IndexCodebaseResult,

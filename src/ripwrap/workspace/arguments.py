@@ -29,6 +29,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from typing_extensions import TypedDict
 
 from ripwrap._text import cut_text
+from ripwrap.errors import Hint
 from ripwrap.options import ALIASES, suggest
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS, SEPARATOR, parse_anchor
 
@@ -582,3 +583,36 @@ def _snake_case(name: str) -> str:
 
 def _quoted(text: str) -> str:
     return cut_text(text, MAX_QUOTED_CHARS)
+
+
+_ARGUMENTS = {
+    "hidden": "include_hidden",
+    "no_ignore": "include_ignored",
+    "fixed_strings": "fixed_strings",
+    "ignore_case": "case_insensitive",
+    "multiline": "multiline",
+    "glob": "file_pattern",
+    "type": "file_type",
+    "inside": "inside",
+    "rev": "rev",
+    "paths": "path",
+    "cwd": "path",
+}
+"""Map from options of rg to arguments of `grep_content`."""
+
+_TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
+"""Map from functions of the library to tools. Errors of the library name functions, but answers name tools."""
+
+
+def spell_as_argument(hint: Hint) -> str | None:
+    """Return a hint as an argument of `grep_content`, or as a tool to call; `None` if neither exists."""
+    if hint.kind == "install":
+        return str(hint)
+    if hint.kind == "call":
+        return _TOOLS.get(hint.target)
+    if hint.option == "location" and hint.kind == "pass":  # an argument of the `Workspace`
+        return f"index={'' if hint.value is None else repr(hint.value)}"
+    name = _ARGUMENTS.get(hint.option)
+    if name is None:
+        return None
+    return name if hint.value is None else f"{name}={hint.value!r}"

@@ -30,14 +30,9 @@ from ripwrap.workspace.arguments import (
 )
 from ripwrap.workspace.deny import SECRET_FILES
 from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, TIMEOUT, TOOL_ERRORS, ToolDispatcher, describe_tools
-from ripwrap.workspace.find_files import run_find_files
-from ripwrap.workspace.grep_content import run_grep_content
-from ripwrap.workspace.listing import run_ls, run_tree
-from ripwrap.workspace.raw_files import FileInfo, run_file_info, run_list_directory, run_read_bytes
-from ripwrap.workspace.read_file import run_read_file
-from ripwrap.workspace.resolve import run_resolve
 from ripwrap.workspace.results import (
     CodebaseSearchResult,
+    FileInfo,
     FindFilesResult,
     GrepContentResult,
     IndexCodebaseResult,
@@ -279,6 +274,8 @@ class Workspace:
             PatternError, GlobError, UnknownTypeError, SearchError: rg rejects the search, or fails.
             BinaryError: There is no rg, or it does not run.
         """
+        from ripwrap.workspace.grep_content import run_grep_content
+
         arguments = parse_arguments(GrepContentArguments, {"pattern": pattern, "path": path, **options})
         indexes = self._tools.indexes()
         return run_blocking(run_grep_content(self._tools.runner, self._tools.settings, arguments, indexes=indexes))
@@ -330,6 +327,8 @@ class Workspace:
         self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
     ) -> FindFilesResult:
         """Return the answer of `find_files()` as a model; raise the errors of `grep_content_result()`."""
+        from ripwrap.workspace.find_files import run_find_files
+
         arguments = parse_arguments(FindFilesArguments, {"pattern": pattern, "path": path, **options})
         return run_blocking(run_find_files(self._tools.runner, self._tools.settings, arguments))
 
@@ -375,6 +374,8 @@ class Workspace:
 
         If there is no rg, Python code lists the same files; `engine` is then `python`.
         """
+        from ripwrap.workspace.listing import run_ls
+
         arguments = parse_arguments(LsArguments, {"path": path, **options})
         return run_blocking(run_ls(self._tools.runner, self._tools.settings, arguments))
 
@@ -401,6 +402,8 @@ class Workspace:
 
     def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         """Return the answer of `tree()` as a model; raise the errors of `grep_content_result()`."""
+        from ripwrap.workspace.listing import run_tree
+
         arguments = parse_arguments(TreeArguments, {"path": path, **options})
         return run_blocking(run_tree(self._tools.runner, self._tools.settings, arguments))
 
@@ -468,6 +471,8 @@ class Workspace:
             ValueError: An argument is invalid or unknown, the file is binary, or it has no such line.
             TimeoutError: The first line was not read in time.
         """
+        from ripwrap.workspace.read_file import run_read_file
+
         given = {"path": path, "start_line": start_line, "end_line": end_line, **options}
         arguments = parse_arguments(ReadFileArguments, given)
         return run_blocking(run_read_file(self._tools.runner, self._tools.settings, arguments))
@@ -501,6 +506,8 @@ class Workspace:
             ValueError: The argument is not a path with an anchor, or the file is binary.
             TimeoutError: The file was not read in time.
         """
+        from ripwrap.workspace.resolve import run_resolve
+
         arguments = parse_arguments(ResolveArguments, {"anchor": anchor})
         return run_blocking(run_resolve(self._tools.runner, self._tools.settings, arguments))
 
@@ -590,6 +597,8 @@ class Workspace:
             ValueError: The file is larger than `max_bytes`, or `path` is neither a file nor a directory (e.g. a pipe).
             TimeoutError: The secrets were not masked in time.
         """
+        from ripwrap.workspace.raw_files import run_read_bytes
+
         return run_blocking(run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes))
 
     def file_info(self, path: str = ".") -> FileInfo:
@@ -601,6 +610,8 @@ class Workspace:
             PermissionError: A directory on the way to `path` cannot be entered.
             ValueError: `path` is neither a file nor a directory (e.g. a pipe).
         """
+        from ripwrap.workspace.raw_files import run_file_info
+
         return run_blocking(run_file_info(self._tools.runner, self._tools.settings, path))
 
     def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
@@ -615,6 +626,8 @@ class Workspace:
             NotADirectoryError: `path` is a file.
             PermissionError: The directory cannot be read.
         """
+        from ripwrap.workspace.raw_files import run_list_directory
+
         return run_blocking(run_list_directory(self._tools.runner, self._tools.settings, path))
 
     def index_codebase(self) -> str:

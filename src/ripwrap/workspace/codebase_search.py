@@ -15,10 +15,9 @@ from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.anchors import line_hashes
-from ripwrap.workspace.arguments import CodebaseSearchArguments
+from ripwrap.workspace.arguments import CodebaseSearchArguments, spell_as_argument
 from ripwrap.workspace.budget import NAMES_SHARE, notes_of, shortened, snippet
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
-from ripwrap.workspace.grep_content import spell_as_argument
 from ripwrap.workspace.redact import redact
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.scope import Scope, Settings, open_scope

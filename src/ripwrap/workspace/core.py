@@ -6,6 +6,9 @@
 Frameworks make the schema of a tool from its signature and docstring, but each framework supports only a part of
 Python's types (docs/how-to/agents.md). So the methods that return a text have plain types, no `None` as default, and
 one docstring line for each argument. `describe_tools()` copies these lines into the annotations.
+
+The module of a tool is imported by the first call of the tool, because a program or an MCP server usually starts long
+before that.
 """
 
 import inspect
@@ -51,14 +54,9 @@ from ripwrap.workspace.dispatch import (
     describe_tools,
     tool_names,
 )
-from ripwrap.workspace.find_files import run_find_files
-from ripwrap.workspace.grep_content import run_grep_content
-from ripwrap.workspace.listing import run_ls, run_tree
-from ripwrap.workspace.raw_files import FileInfo, run_file_info, run_list_directory, run_read_bytes
-from ripwrap.workspace.read_file import run_read_file
-from ripwrap.workspace.resolve import run_resolve
 from ripwrap.workspace.results import (
     CodebaseSearchResult,
+    FileInfo,
     FindFilesResult,
     GrepContentResult,
     IndexCodebaseResult,
@@ -297,6 +295,8 @@ class Workspace:
             PatternError, GlobError, UnknownTypeError, SearchError: rg rejects the search, or fails.
             BinaryError: There is no rg, or it does not run.
         """
+        from ripwrap.workspace.grep_content import run_grep_content
+
         arguments = parse_arguments(GrepContentArguments, {"pattern": pattern, "path": path, **options})
         indexes = self._tools.indexes()
         return await run_grep_content(self._tools.runner, self._tools.settings, arguments, indexes=indexes)
@@ -348,6 +348,8 @@ class Workspace:
         self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
     ) -> FindFilesResult:
         """Return the answer of `find_files()` as a model; raise the errors of `grep_content_result()`."""
+        from ripwrap.workspace.find_files import run_find_files
+
         arguments = parse_arguments(FindFilesArguments, {"pattern": pattern, "path": path, **options})
         return await run_find_files(self._tools.runner, self._tools.settings, arguments)
 
@@ -393,6 +395,8 @@ class Workspace:
 
         If there is no rg, Python code lists the same files; `engine` is then `python`.
         """
+        from ripwrap.workspace.listing import run_ls
+
         arguments = parse_arguments(LsArguments, {"path": path, **options})
         return await run_ls(self._tools.runner, self._tools.settings, arguments)
 
@@ -421,6 +425,8 @@ class Workspace:
 
     async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         """Return the answer of `tree()` as a model; raise the errors of `grep_content_result()`."""
+        from ripwrap.workspace.listing import run_tree
+
         arguments = parse_arguments(TreeArguments, {"path": path, **options})
         return await run_tree(self._tools.runner, self._tools.settings, arguments)
 
@@ -486,6 +492,8 @@ class Workspace:
             ValueError: An argument is invalid or unknown, the file is binary, or it has no such line.
             TimeoutError: The first line was not read in time.
         """
+        from ripwrap.workspace.read_file import run_read_file
+
         given = {"path": path, "start_line": start_line, "end_line": end_line, **options}
         arguments = parse_arguments(ReadFileArguments, given)
         return await run_read_file(self._tools.runner, self._tools.settings, arguments)
@@ -519,6 +527,8 @@ class Workspace:
             ValueError: The argument is not a path with an anchor, or the file is binary.
             TimeoutError: The file was not read in time.
         """
+        from ripwrap.workspace.resolve import run_resolve
+
         arguments = parse_arguments(ResolveArguments, {"anchor": anchor})
         return await run_resolve(self._tools.runner, self._tools.settings, arguments)
 
@@ -608,6 +618,8 @@ class Workspace:
             ValueError: The file is larger than `max_bytes`, or `path` is neither a file nor a directory (e.g. a pipe).
             TimeoutError: The secrets were not masked in time.
         """
+        from ripwrap.workspace.raw_files import run_read_bytes
+
         return await run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes)
 
     async def file_info(self, path: str = ".") -> FileInfo:
@@ -619,6 +631,8 @@ class Workspace:
             PermissionError: A directory on the way to `path` cannot be entered.
             ValueError: `path` is neither a file nor a directory (e.g. a pipe).
         """
+        from ripwrap.workspace.raw_files import run_file_info
+
         return await run_file_info(self._tools.runner, self._tools.settings, path)
 
     async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
@@ -633,6 +647,8 @@ class Workspace:
             NotADirectoryError: `path` is a file.
             PermissionError: The directory cannot be read.
         """
+        from ripwrap.workspace.raw_files import run_list_directory
+
         return await run_list_directory(self._tools.runner, self._tools.settings, path)
 
     async def index_codebase(self) -> str:

@@ -28,13 +28,9 @@ from ripwrap.workspace.arguments import (
     TreeArguments,
     parameter_descriptions,
     parse_arguments,
+    spell_as_argument,
     tool_name,
 )
-from ripwrap.workspace.find_files import run_find_files
-from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
-from ripwrap.workspace.listing import run_ls, run_tree
-from ripwrap.workspace.read_file import run_read_file
-from ripwrap.workspace.resolve import run_resolve
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings
 
@@ -233,27 +229,39 @@ class ToolDispatcher:
         return parse_arguments(TOOLS[tool_name(name, self.names)], arguments)
 
     async def run(self, arguments: ToolArguments, progress: Progress | None = None) -> ToolResult:
-        """Run the tool that takes these arguments."""
+        """Run the tool that takes these arguments. The module of a tool is imported by the first call of the tool."""
         run, settings = self.runner, self.settings
         match arguments:
             case GrepContentArguments():
+                from ripwrap.workspace.grep_content import run_grep_content
+
                 return await run_grep_content(run, settings, arguments, progress, self.indexes())
             case FindFilesArguments():
+                from ripwrap.workspace.find_files import run_find_files
+
                 return await run_find_files(run, settings, arguments, progress)
             case LsArguments():
+                from ripwrap.workspace.listing import run_ls
+
                 return await run_ls(run, settings, arguments, progress)
             case TreeArguments():
+                from ripwrap.workspace.listing import run_tree
+
                 return await run_tree(run, settings, arguments, progress)
             case CodebaseSearchArguments():
-                from ripwrap.workspace.codebase_search import run_codebase_search  # late: it imports the ranking
+                from ripwrap.workspace.codebase_search import run_codebase_search
 
                 return await run_codebase_search(run, settings, arguments, self.indexes())
             case ReadFileArguments():
+                from ripwrap.workspace.read_file import run_read_file
+
                 return await run_read_file(run, settings, arguments)
             case ResolveArguments():
+                from ripwrap.workspace.resolve import run_resolve
+
                 return await run_resolve(run, settings, arguments)
             case ReplaceContentArguments():
-                from ripwrap.workspace.replace_content import run_replace_content  # late: it imports the journal
+                from ripwrap.workspace.replace_content import run_replace_content
 
                 return await run_replace_content(run, settings, arguments)
             case _:

@@ -26,7 +26,7 @@ from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, Rip
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
-from ripwrap.workspace.arguments import GrepContentArguments
+from ripwrap.workspace.arguments import GrepContentArguments, spell_as_argument
 from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
 from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.read_file import Deadline
@@ -73,25 +73,7 @@ LITERAL_SECONDS = 5.0
 """Time limit in seconds for searching an invalid pattern as plain text, to count the matches."""
 
 _PCRE2 = Hint("pcre2", True)
-_ARGUMENTS = {
-    "hidden": "include_hidden",
-    "no_ignore": "include_ignored",
-    "fixed_strings": "fixed_strings",
-    "ignore_case": "case_insensitive",
-    "multiline": "multiline",
-    "glob": "file_pattern",
-    "type": "file_type",
-    "inside": "inside",
-    "rev": "rev",
-    "paths": "path",
-    "cwd": "path",
-}
-"""Map from options of rg to the arguments of this tool."""
-
 _WITHOUT_CONTEXT = {"context_lines": 0, "before_context": 0, "after_context": 0}
-
-_TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
-"""Map from functions of the library to tools. Errors of the library name functions, but answers name tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,20 +522,6 @@ async def _merged_files(run: Runner, query: Query) -> GrepContentResult:
 def _about_merged(query: Query, found: "MergedCollector") -> dict[str, Any]:
     notes = [*_omissions(query, found), *notes_of(found.errors, None, query.scope.location)]
     return _about(query, None if query.arguments.rev else found.end, timed_out=found.timed_out, notes=notes)
-
-
-def spell_as_argument(hint: Hint) -> str | None:
-    """Return a hint as an argument of this tool or as another tool to call; `None` if neither exists."""
-    if hint.kind == "install":
-        return str(hint)
-    if hint.kind == "call":
-        return _TOOLS.get(hint.target)
-    if hint.option == "location" and hint.kind == "pass":  # an argument of the `Workspace`
-        return f"index={'' if hint.value is None else repr(hint.value)}"
-    name = _ARGUMENTS.get(hint.option)
-    if name is None:
-        return None
-    return name if hint.value is None else f"{name}={hint.value!r}"
 
 
 async def _explained(run: Runner, query: Query) -> str:

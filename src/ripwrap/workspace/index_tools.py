@@ -28,7 +28,7 @@ from ripwrap.index.search import Found
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
 from ripwrap.results import RankedChunk
-from ripwrap.workspace.grep_content import spell_as_argument
+from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.redact import redact
 from ripwrap.workspace.results import (
     IndexCodebaseResult,

@@ -12,29 +12,11 @@ from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, plural, shown
 from ripwrap.errors import AccessDeniedError
-from ripwrap.models import Model
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import key_lines, redact
+from ripwrap.workspace.results import FileInfo
 from ripwrap.workspace.sandbox import Location, Sandbox
 from ripwrap.workspace.scope import Settings
-
-
-class FileInfo(Model, frozen=True):
-    """File or directory of a workspace.
-
-    Attributes:
-        path: Path as in answers of tools: relative to the root, or absolute if there are several roots.
-        name: Last part of the path.
-        is_dir: True for a directory, or a link to a directory.
-        size: Size of the file in bytes; `None` for a directory, and for a broken link.
-        modified_at: Time of the last change; `None` for a broken link, and for a year that Python does not support.
-    """
-
-    path: str
-    name: str
-    is_dir: bool
-    size: int | None = None
-    modified_at: datetime | None = None
 
 
 async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: int | None) -> bytes:

@@ -649,3 +649,21 @@ def printable_start(text: str) -> str:
 def printable(name: str) -> str:
     r"""Return a name on one line, with control characters and line ends escaped, e.g. as `\x0a`."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)
+
+
+class FileInfo(Model, frozen=True):
+    """File or directory of a workspace.
+
+    Attributes:
+        path: Path as in answers of tools: relative to the root, or absolute if there are several roots.
+        name: Last part of the path.
+        is_dir: True for a directory, or a link to a directory.
+        size: Size of the file in bytes; `None` for a directory, and for a broken link.
+        modified_at: Time of the last change; `None` for a broken link, and for a year that Python does not support.
+    """
+
+    path: str
+    name: str
+    is_dir: bool
+    size: int | None = None
+    modified_at: datetime | None = None
