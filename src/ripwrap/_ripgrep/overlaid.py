@@ -446,20 +446,16 @@ class OverlaidBlockingChild(BlockingChild):
         return self._overlaid.exit(super().end())
 
 
-def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid | None) -> AsyncChild:
+def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid) -> AsyncChild:
     """Start the first of the pending commands."""
-    if overlaid is None:
-        return AsyncChild(binary, pending[0])
     overlaid.last = len(pending) == 1
     return OverlaidAsyncChild(binary, pending[0], overlaid)
 
 
 def blocking_child(
-    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: Overlaid | None
+    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: Overlaid
 ) -> BlockingChild:
     """Start the first of the pending commands, blocking."""
-    if overlaid is None:
-        return BlockingChild(binary, pending[0], timeout, begun)
     overlaid.last = len(pending) == 1
     return OverlaidBlockingChild(binary, pending[0], timeout, begun, overlaid)
 
