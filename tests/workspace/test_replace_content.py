@@ -88,6 +88,13 @@ def test_secrets_are_masked_in_the_diff(plant: Plant) -> None:
     assert "-key [redacted: github-token] foo\n+key [redacted: github-token] bar" in said
 
 
+@pytest.mark.parametrize("pattern", ["two$", r"two\r$", r"two\r?$"])
+def test_pattern_with_dollar_finds_what_grep_content_finds_in_files_with_crlf(plant: Plant, pattern: str) -> None:
+    asked = sync.Workspace(plant({"a": "one\r\ntwo\r\n"}), write=True)
+    assert asked.grep_content_result(pattern).total_matches == 1
+    assert asked.replace_content_result(pattern, "2").total_replacements == 1
+
+
 @pytest.mark.slow
 def test_long_diff_is_cut(plant: Plant) -> None:
     asked = sync.Workspace(plant({f"{n}": "foo\n" * 50 for n in range(50)}), write=True, max_chars=1000)
