@@ -105,6 +105,15 @@ def test_long_diff_is_cut(plant: Plant) -> None:
     assert "The diff was cut, because it is too long for one answer." in said
 
 
+@pytest.mark.parametrize("number", [100, 101])
+def test_list_of_files_says_that_it_is_not_complete(plant: Plant, number: int) -> None:
+    asked = sync.Workspace(plant({f"{n:03}": "foo\n" for n in range(number)}), write=True)
+    result = asked.replace_content_result("foo", "bar")
+    note = "The list of files has only the first 100 of 101 files."
+    assert (len(result.files), result.truncated, note in result.notes) == (100, number > 100, number > 100)
+    assert str(result).count("+bar") == number
+
+
 @pytest.mark.slow
 def test_errors_say_what_to_do(plant: Plant) -> None:
     asked = sync.Workspace(plant({"a": "foo\n", "b": b"foo\n" * 20_000 + b"\0"}), write=True)

@@ -20,7 +20,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, pattern_options, visible_paths
 
 _MAX_FILES = 100
-"""Maximum number of files that an answer names."""
+"""Maximum number of files in the list of files of an answer."""
 
 _HUNK = re.compile(r"@@ -([0-9]+)")
 
@@ -106,6 +106,8 @@ def _answer(
     notes = [*scope.notes]
     if cut:
         notes.append("The diff was cut, because it is too long for one answer.")
+    if len(plan) > _MAX_FILES:
+        notes.append(f"The list of files has only the first {_MAX_FILES} of {len(plan)} files.")
     if plan.errors:
         first = plan.errors[0]
         notes.append(
@@ -120,7 +122,7 @@ def _answer(
         diff=tuple(lines),
         files=tuple(FileHits(path=location.shown(file.path), count=len(file)) for file in plan.files[:_MAX_FILES]),
         total_replacements=plan.total_edits,
-        truncated=cut,
+        truncated=cut or len(plan) > _MAX_FILES,
         message=_message(arguments, plan),
         notes=tuple(notes),
     )
