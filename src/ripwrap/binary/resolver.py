@@ -17,7 +17,14 @@ from ripwrap.binary import platforms, settings
 from ripwrap.binary.candidates import Candidate, candidates, download, why_not_runnable
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.releases import BASE_URL, PINS, asset_name
-from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, UnsupportedPlatformError
+from ripwrap.errors import (
+    BinaryError,
+    BinaryNotFoundError,
+    DownloadFailedError,
+    Hint,
+    HintedText,
+    UnsupportedPlatformError,
+)
 from ripwrap.options import check_timeout
 
 INSTALL_SECONDS = 120.0
@@ -278,9 +285,13 @@ def _remembered(rg: Rg) -> RgBinary | None:
 def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
     """Install rg, because no candidate is usable; raise an error with the reasons if that is not possible."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
-    if seen[0].source in ("argument", "RIPWRAP_RG"):
+    if seen[0].source == "argument":
+        advice = HintedText("Pass another ", Hint("rg"), ", or leave it out to look everywhere.")
+        raise BinaryError(HintedText(f"the given rg cannot be used:\n{places}\n", advice))
+    if seen[0].source == "RIPWRAP_RG":
         raise BinaryError(
-            f"the given rg cannot be used:\n{places}\nPass another rg, or leave it out to look everywhere."
+            f"the rg in RIPWRAP_RG cannot be used:\n{places}\nSet RIPWRAP_RG to another rg, or unset it to look "
+            "everywhere."
         )
     ways = f"Install it, for instance:\n{how_to_install()}\nor name one: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
