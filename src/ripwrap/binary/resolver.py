@@ -33,6 +33,11 @@ INSTALL_SECONDS = 120.0
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Function that is called with the number of bytes read, and the total or `None`."""
 
+_INSTALL_FIRST = HintedText(
+    "install rg first", (", for example with ", Hint("timeout", 600, kind="call", target="ripwrap.binary.install"))
+)
+"""Advice after a timeout for callers that cannot set a longer time limit."""
+
 _INSTALL_COMMANDS = {
     "darwin": ("brew install ripgrep",),
     "win32": ("winget install BurntSushi.ripgrep.MSVC", "choco install ripgrep"),
@@ -222,6 +227,7 @@ def _install(
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
     platform: platforms.Platform | None = None,
+    advice: HintedText | None = None,
 ) -> RgBinary:
     from ripwrap.binary import installer  # late: it imports httpx and filelock
 
@@ -237,6 +243,7 @@ def _install(
         progress=progress,
         cancelled=CANCELLED.get(),
         platform=platform,
+        advice=advice,
     )
     return RgBinary(path, "download" if fresh else "cache")
 
@@ -298,7 +305,8 @@ def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBina
     if settings.offline() and not settings.mirrors():
         raise BinaryNotFoundError(f"{looked}  download: RIPWRAP_OFFLINE is set\n{ways}\n{_offline_instructions()}")
     try:
-        return _install(None, timeout=INSTALL_SECONDS if timeout is None else min(timeout, INSTALL_SECONDS))
+        seconds = INSTALL_SECONDS if timeout is None else min(timeout, INSTALL_SECONDS)
+        return _install(None, timeout=seconds, advice=_INSTALL_FIRST)
     except BinaryError as error:
         error.add_note(f"{looked}{ways}")
         raise

@@ -88,6 +88,7 @@ _COMMANDS = {
     "refresh": "ripwrap index build",
     "prune": "ripwrap index prune",
     "file_types": "ripwrap types",
+    "ripwrap.binary.install": "ripwrap install",
     "host.install": "ripwrap install --on HOST",
 }
 """Command for each function that a hint names."""
