@@ -93,8 +93,8 @@ _COMMANDS = {
 }
 """Command for each function that a hint names."""
 
-_ARGUMENTS = {"path": "FILE", "paths": "PATHS"}
-"""Positional argument for each option that is not a flag."""
+_ARGUMENTS = {"path": "FILE", "paths": "PATHS", "roots": "--root DIR"}
+"""Positional argument, or flag with another name, for each option that has no flag of the same name."""
 
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
