@@ -444,6 +444,14 @@ def test_answer_of_another_script_is_an_error(container: Container, docker: Path
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("timeout", [None, 20])
+def test_host_that_prints_too_much_is_an_error(container: Container, docker: Path, timeout: float | None) -> None:
+    docker.write_text("#!/bin/sh\nwhile :; do echo welcome; done\n")
+    with pytest.raises(RemoteError, match="docker:box did not answer: the program wrote more than 64 KiB; check what"):
+        list(sync.files(on=container, timeout=timeout))
+
+
+@pytest.mark.slow
 def test_silent_host_is_an_error_after_the_time_limit(container: Container, docker: Path) -> None:
     docker.write_text("#!/bin/sh\nexec sleep 3600\n")
     with pytest.raises(TimeoutError, match=r"docker:box did not answer within timeout=0\.2 seconds; allow more time"):

@@ -11,7 +11,7 @@ from typing import IO, TypeVar
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.host import STARTED
-from ripwrap.binary.probe import RgBinary, run_program
+from ripwrap.binary.probe import OutputTooLargeError, RgBinary, run_program
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg
 from ripwrap.errors import RemoteError
 from ripwrap.options import check_timeout
@@ -227,6 +227,9 @@ class Host(ABC):
         """
         try:
             code, stdout, stderr = run_program(argv, seconds, stdin=subprocess.DEVNULL if stdin is None else stdin)
+        except OutputTooLargeError as error:
+            text = f"{self.name} did not answer: {error}; check what the shell there prints when it starts"
+            raise RemoteError(text, argv=argv) from None
         except TimeoutError as error:
             if timeout is not None:
                 text = f"{self.name} did not answer within timeout={timeout:g} seconds; allow more time"
