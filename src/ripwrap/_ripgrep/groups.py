@@ -316,7 +316,7 @@ class _Parser:
         return self._text[self._at : self._at + 1]
 
     def _change(self, flags: str, *, verbose: bool) -> bool:
-        """Return whether the pattern is in verbose mode (`x`) after flags such as `i-x`."""
+        """Return True if the pattern is in verbose mode (`x`) after flags such as `i-x`."""
         if flags in ("", "-") or (self._pcre2 and set(flags) & set("nJR")):
             raise UnknownSyntaxError
         on, _, off = flags.partition("-")

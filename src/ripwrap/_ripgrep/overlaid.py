@@ -151,7 +151,7 @@ class _Paths:
         return known
 
     def has_text(self, path: str) -> bool:
-        """Return whether a path leads to a file of the overlay, including deleted files."""
+        """Return True if a path leads to a file of the overlay, including deleted files."""
         return self.real(path) in self.overlay.texts
 
 
@@ -172,7 +172,7 @@ class _Order:
         self._roots = [_plain(path).rstrip(os.sep) or os.sep for path in command.paths]
 
     def is_before(self, key: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
-        """Return whether rg writes the file with `key` before the file with `other`."""
+        """Return True if rg writes the file with `key` before the file with `other`."""
         return key > other if self.reverse else key < other
 
     def key(self, path: str, least: int = 0) -> tuple[int, bytes]:
