@@ -88,6 +88,7 @@ def test_secrets_are_masked_in_the_diff(plant: Plant) -> None:
     assert "-key [redacted: github-token] foo\n+key [redacted: github-token] bar" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["two$", r"two\r$", r"two\r?$"])
 def test_pattern_with_dollar_finds_what_grep_content_finds_in_files_with_crlf(plant: Plant, pattern: str) -> None:
     asked = sync.Workspace(plant({"a": "one\r\ntwo\r\n"}), write=True)
@@ -105,6 +106,7 @@ def test_long_diff_is_cut(plant: Plant) -> None:
     assert "The diff was cut, because it is too long for one answer." in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [100, 101])
 def test_list_of_files_says_that_it_is_not_complete(plant: Plant, number: int) -> None:
     asked = sync.Workspace(plant({f"{n:03}": "foo\n" for n in range(number)}), write=True)
