@@ -510,7 +510,8 @@ async def refuse(context: Any) -> types.ErrorData:
 async def test_call_without_any_folder_says_how_to_give_one(named: Roots | None, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(), mode=mode, list_roots_callback=named) as client:
         assert len((await client.list_tools()).tools) == len(TOOLS)
-        assert "--root DIR" in mistake(await client.call_tool(**GREP))
+        said = mistake(await client.call_tool(**GREP))
+        assert "`ripwrap mcp --root DIR`, or `roots` in Python" in said
 
 
 @pytest.mark.anyio
@@ -1147,7 +1148,7 @@ def test_signal_ends_an_idle_command(number: signal.Signals, folder: Path) -> No
     ("flags", "says"),
     [
         (["--root", "gone"], "gone"),
-        (["--http"], "--root DIR"),
+        (["--http"], "; pass at least one with --root DIR\n"),
         (["--deny", "!x"], "deny cannot allow files again"),
         (["--show-denied", "all"], "--show-denied must be hide, count or name, got all"),
         (["--http", "--root", ".", "--port", "65536"], "65535"),
@@ -1163,6 +1164,13 @@ def test_command_that_cannot_serve_says_why(flags: list[str], says: str, folder:
     assert says in done.stderr.decode()
     logger = logging.getLogger("ripwrap")
     assert (logger.level, logger.filters) == (logging.NOTSET, [])
+
+
+def test_http_without_roots_names_the_argument_of_serve() -> None:
+    with pytest.raises(
+        ValueError, match=r"clients cannot name the directories to search; pass at least one with roots=$"
+    ):
+        mcp.serve(transport="http")
 
 
 @pytest.mark.parametrize(

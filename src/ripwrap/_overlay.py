@@ -128,8 +128,6 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
         raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")
     outer = _ACTIVE.get()
     own = dict(_real_texts(texts, os.path.abspath(cwd)))
-    if len(own) < len(texts):
-        raise ValueError("two paths of the overlay lead to the same file; leave one of them out")
     merged = {**(outer.texts if outer else {}), **own}
     for path, text in merged.items():
         above = os.path.dirname(path)
@@ -147,6 +145,7 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
 
 def _real_texts(texts: Mapping[P, str | bytes | None], cwd: str) -> Generator[tuple[str, bytes | None]]:
     """Check the arguments of `overlay()`, and yield the real path and the bytes of each text."""
+    names: dict[str, str] = {}
     for path, text in texts.items():
         name = os.fspath(cast("StrPath", path))
         if not isinstance(name, str) or not (text is None or isinstance(text, (str, bytes))):
@@ -167,4 +166,8 @@ def _real_texts(texts: Mapping[P, str | bytes | None], cwd: str) -> Generator[tu
             above = os.path.dirname(above)
         if not os.path.isdir(above):
             raise NotADirectoryError(errno.ENOTDIR, f"a path of the overlay is below the file {shown(above)}", name)
+        if real in names:
+            both = f"{shown(names[real])} and {shown(name)}"
+            raise ValueError(f"two paths of the overlay lead to the same file: {both}; leave one of them out")
+        names[real] = name
         yield real, raw_bytes(text) if isinstance(text, str) else text

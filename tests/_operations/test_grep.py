@@ -413,7 +413,7 @@ def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plan
     assert late.path == "late" and late.binary_offset == 7 + 80_000
     assert result.files[0].binary_offset is None
     assert result.message == (
-        "At least 2 matches in 2 files. 1 line left out, in big (over 20 MiB in rg's JSON output). 1 file taken "
+        "At least 2 matches in 2 files. 1 line left out, longer than 20 MiB in rg's JSON (in big). 1 file taken "
         "for binary, so searched only up to the first NUL byte; matches may be missing; text=True searches the whole "
         "files. 1 path could not be read, the first: loop: File system loop found: ./loop points to an ancestor .."
     )
@@ -422,7 +422,7 @@ def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plan
     assert unseen.endswith("only up to the first NUL byte; matches may be missing; text=True searches the whole files.")
     dropped = sync.grep("needle", cwd=folder, rg=rg, glob="big", timeout=None, explain=True, follow=False)
     assert (dropped.total_matches, dropped.exact, dropped.truncated) == (0, False, True)
-    assert dropped.message == "No matches found. 1 line left out, in big (over 20 MiB in rg's JSON output)."
+    assert dropped.message == "No matches found. 1 line left out, longer than 20 MiB in rg's JSON (in big)."
 
 
 class TestExplain:

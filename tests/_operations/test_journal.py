@@ -263,9 +263,16 @@ def test_undo_is_refused_where_a_file_has_changed_since(plant: Plant, journals: 
     folder = plant(OLD)
     applied = apply_edits(str(folder), planned(folder), journals)
     plant({"d": b"changed"})
-    with pytest.raises(ConflictError):
+    with pytest.raises(ConflictError) as raised:
         undo_edits(applied.journal, "", None)
+    assert str(raised.value) == (
+        f"nothing was written, because these files have changed since the replacement: {folder / 'd'}; revert these "
+        "changes and undo again, or restore the files from version control or a backup"
+    )
     assert contents(folder) == {**NEW, "d": b"changed"}
+    plant({"d": NEW["d"]})
+    undo_edits(applied.journal, "", None)
+    assert contents(folder) == OLD
 
 
 @pytest.mark.posix
@@ -280,6 +287,18 @@ def test_hard_link_is_refused_unless_it_may_be_broken(plant: Plant, journals: Pa
     apply_edits(str(folder), files, journals, break_hard_links=True)
     assert contents(folder) == {"a": b"longer"}
     assert (folder.parent / "other").read_bytes() == b"foo"
+
+
+@pytest.mark.posix
+def test_undo_of_a_file_with_a_new_hard_link_names_no_option_that_undo_lacks(plant: Plant, journals: Path) -> None:
+    folder = plant({"a": b"foo"})
+    applied = apply_edits(str(folder), planned(folder), journals)
+    os.link(folder / "a", folder.parent / "other")
+    with pytest.raises(ConflictError, match=r"several hard links: .*a; delete the other links and undo again$"):
+        undo_edits(applied.journal, "", None)
+    (folder.parent / "other").unlink()
+    undo_edits(applied.journal, "", None)
+    assert contents(folder) == {"a": b"foo"}
 
 
 @pytest.mark.posix

@@ -327,7 +327,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("texts", "kind", "text"),
         [
-            ({"a.py": "", "./a.py": ""}, ValueError, "two paths of the overlay lead to the same file"),
+            ({"a.py": "", "./a.py": ""}, ValueError, r"lead to the same file: a\.py and \./a\.py; leave one of"),
+            ({"a.py": "", Path("a.py"): ""}, ValueError, r"lead to the same file: a\.py and a\.py"),
             ({"x": "", "x/y": ""}, ValueError, "is a file of the overlay, and .*x/y is below it"),
             ({"sub": ""}, IsADirectoryError, "a path of the overlay is a directory"),
             ({"a.py/x": ""}, NotADirectoryError, "a path of the overlay is below the file .*a.py"),

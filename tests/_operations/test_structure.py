@@ -139,6 +139,17 @@ def test_a_file_that_takes_too_long_does_not_stop_the_others(plant: Plant) -> No
     assert hits[1].message == "the parser was stopped after 0.5 seconds"
 
 
+@pytest.mark.posix
+def test_parser_that_cannot_be_started_names_a_command_that_says_why(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(
+        RipwrapError, match=r"it ended with 1; to see the reason, run /bin/false -c 'import ripwrap\._code"
+    ):
+        list(sync.search_code("f($A)", lang="python", cwd=plant({"a.py": "f(1)\n"})))
+
+
 def test_a_file_that_crashes_the_parser_does_not_stop_the_others(plant: Plant) -> None:
     folder = plant({"a.py": "f(1)", "b.py": SLOW, "c.py": "f(2)"})
     hits = []

@@ -489,11 +489,13 @@ def test_index_status_prints_a_location_that_is_not_utf8_as_raw_bytes(plant: Pla
         (Hint("threads", 1), "--threads=1"),
         (Hint("location"), "--location"),
         (Hint("paths"), "PATHS"),
+        (Hint("roots"), "--root DIR"),
         (Hint("limit", kind="correct"), "--limit"),
         (Hint("replace", kind="omit"), "--replace"),
         (Hint("rebuild", True, "call", "refresh"), "`ripwrap index build --rebuild`"),
         (Hint(kind="call", target="prune"), "`ripwrap index prune`"),
         (Hint(kind="call", target="file_types"), "`ripwrap types`"),
+        (Hint("timeout", 600, "call", "ripwrap.binary.install"), "`ripwrap install --timeout=600`"),
         (Hint(kind="install", target="ripwrap[bin]"), 'pip install "ripwrap[bin]"'),
     ],
 )

@@ -439,8 +439,17 @@ class TestCommandLine:
 @pytest.mark.slow
 def test_answer_of_another_script_is_an_error(container: Container, docker: Path) -> None:
     docker.write_text("#!/bin/sh\nprintf '\\000ripwrap\\nx\\000'\nexit 160\n")
-    with pytest.raises(RemoteError, match="docker:box gave an answer that ripwrap does not understand"):
+    with pytest.raises(RemoteError, match="docker:box gave an answer that ripwrap does not understand") as caught:
         list(sync.files(on=container))
+    assert str(caught.value).endswith(": ['x']; check that docker and the shell there print nothing of their own")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("timeout", [None, 20])
+def test_host_that_prints_too_much_is_an_error(container: Container, docker: Path, timeout: float | None) -> None:
+    docker.write_text("#!/bin/sh\nwhile :; do echo welcome; done\n")
+    with pytest.raises(RemoteError, match="docker:box did not answer: the program wrote more than 64 KiB; check what"):
+        list(sync.files(on=container, timeout=timeout))
 
 
 @pytest.mark.slow

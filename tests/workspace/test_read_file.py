@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripwrap import AccessDeniedError, sync
+from ripwrap._concurrency import CANCELLED, Cancellation
 from ripwrap.workspace import ReadFileResult
+from ripwrap.workspace.read_file import Deadline
 from support.opening import before_opening
 from support.paths import slashed
 from support.tools import APIS, Asked
@@ -188,6 +190,17 @@ def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     assert (found.total_lines, found.message) == (None, "Line 1 of many.")
     said = sync.Workspace(tmp_path, timeout=0.5).read_file("a", start_line=3)
     assert said == "Error: the first line was not read within 0.5 seconds; search the file with grep_content"
+
+
+def test_error_of_a_cancelled_call_fits_reading_and_masking() -> None:
+    cancelled = Cancellation()
+    cancelled.set()
+    token = CANCELLED.set(cancelled)
+    try:
+        with pytest.raises(TimeoutError, match=r"^the call was cancelled$"):
+            Deadline(None, "the secrets in the lines were not masked").check()
+    finally:
+        CANCELLED.reset(token)
 
 
 @pytest.mark.slow

@@ -109,10 +109,6 @@ def report(folders_measured: Sequence[Folder], coverage: Coverage, tokens: str) 
     )
 
 
-def _lower(source: tuple[str, str]) -> str:
-    return source[0].lower()
-
-
 def main() -> int:
     """Run the benchmark, print the figures, and write the page if its name is given."""
     parser = argparse.ArgumentParser(description=__doc__)

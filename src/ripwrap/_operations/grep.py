@@ -16,7 +16,7 @@ from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condi
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
 from ripwrap._operations.two_runs import Density, collect_page
 from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
-from ripwrap._ripgrep.decoder import too_long_errors
+from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
@@ -511,8 +511,8 @@ def result_message(
         sentences.append(f"{stopped or 'Narrow the search'}, or allow more time")
     if found.dropped_records:
         names = list(map(_text.shown, filter(None, found.dropped)))
-        where = f", {'first ' if len(names) > 1 else ''}in {names[0]}" if names else ""
-        sentences.append(f"{plural(found.dropped_records, 'line')} left out{where} (over 20 MiB in rg's JSON output)")
+        where = f" ({'first ' if len(names) > 1 else ''}in {names[0]})" if names else ""
+        sentences.append(f"{too_long_text(found.dropped_records)}{where}")
     if found.binary:
         sentences.append(
             f"{plural(found.binary, 'file')} taken for binary, so searched only up to the first NUL byte; matches "

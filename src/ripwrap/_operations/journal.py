@@ -63,7 +63,7 @@ def apply_edits(
     journal = Journal.of(root, files)
     # Check the real paths, because these are written. Links in them are not followed later.
     if holds and (led := [one.path for one, file in zip(files, journal.files, strict=True) if not holds(file.path)]):
-        raise _changed_error(led)
+        raise _changed_error(led, forward=True)
     folder = store.folder(journal.id)
     with _locked(store):
         _check_unfinished(store, folder, {file.path for file in journal.files}, disk)
@@ -92,7 +92,7 @@ def undo_edits(
 
     Raises:
         FileNotFoundError: There is no such journal.
-        ConflictError: A file has changed since the edits were applied; nothing was written.
+        ConflictError: A file has changed since the edits were applied, or has several hard links; nothing was written.
         OSError: A file cannot be written; all files have their new contents.
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
@@ -230,7 +230,7 @@ class Turn:
         except BaseException as error:
             self._roll_back(error)
             if isinstance(error, InterruptedError):
-                raise _changed_error([str(error.filename)]) from error
+                raise _changed_error([str(error.filename)], forward=self._forward) from error
             raise
 
     def _side(self, *, forward: bool) -> Progress:
@@ -251,7 +251,8 @@ class Turn:
             if reason is not None:
                 refused.setdefault(reason, []).append(file.path)
         for reason, paths in sorted(refused.items()):  # 'changed' sorts first, so it is raised first
-            raise _changed_error(paths) if reason == "changed" else _linked_error(paths)
+            refuse = _changed_error if reason == "changed" else _linked_error
+            raise refuse(paths, forward=self._forward)
         self.journal = self.journal.model_copy(update={"files": tuple(self._files)})
         self._disk.sync_files(
             os.path.join(os.path.dirname(self._files[number].path), self._folder.temporary(number))
@@ -338,19 +339,25 @@ def _hashes(file: JournalFile, *, forward: bool) -> tuple[str, str]:
     return (file.old, file.new) if forward else (file.new, file.old)
 
 
-def _changed_error(paths: Sequence[str]) -> ConflictError:
-    return ConflictError(
-        f"nothing was written, because these files have changed in the meantime: {_names(paths)}; search again",
-        paths=paths,
+def _changed_error(paths: Sequence[str], *, forward: bool) -> ConflictError:
+    if forward:
+        message = f"these files have changed in the meantime: {_names(paths)}; search again"
+    else:
+        message = (
+            f"these files have changed since the replacement: {_names(paths)}; revert these changes and undo again, or "
+            "restore the files from version control or a backup"
+        )
+    return ConflictError(f"nothing was written, because {message}", paths=paths)
+
+
+def _linked_error(paths: Sequence[str], *, forward: bool) -> ConflictError:
+    advice = (
+        ("; ", Hint("break_hard_links", value=True), " changes these paths and makes each a separate file")
+        if forward
+        else "; delete the other links and undo again"
     )
-
-
-def _linked_error(paths: Sequence[str]) -> ConflictError:
     return ConflictError(
-        HintedText(
-            f"nothing was written, because these files have several hard links: {_names(paths)}",
-            ("; ", Hint("break_hard_links", value=True), " changes these paths and makes each a separate file"),
-        ),
+        HintedText(f"nothing was written, because these files have several hard links: {_names(paths)}", advice),
         paths=paths,
         reason="hard_links",
     )

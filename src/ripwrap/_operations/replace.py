@@ -198,7 +198,7 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
 
     Raises:
         FileNotFoundError: There is no such journal.
-        ConflictError: A file has changed since the plan was applied; nothing was written.
+        ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
         OSError: A file cannot be written; all files have their new contents.
     """

@@ -112,7 +112,8 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
 
     Raises:
         ValueError: There is no rule, or two have the same name.
-        TypeError: A rule is neither a pattern with a name nor a `Rule`.
+        TypeError: `rules` is neither a mapping nor an iterable; or a rule is neither a `Rule` nor a name with a
+            pattern.
     """
     if isinstance(rules, (str, bytes)) or not isinstance(rules, Iterable):
         raise TypeError(f"rules must be a mapping of names to patterns, or a list of Rule; got {type(rules).__name__}")

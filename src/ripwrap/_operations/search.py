@@ -111,7 +111,7 @@ def search(
     if inside:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave one of them out"))
         from ripwrap._operations.inside import inside_request, run_inside  # circular import
 
         return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
@@ -192,8 +192,8 @@ def captures_request(
     given = {**options, "inside": inside}
     for name in ("inside", "invert_match", "replace"):
         if given.get(name) not in (None, False):
-            wrong = Hint(name, kind="omit")
-            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("captures", True), "; leave one out"))
+            wrong, other = Hint(name, kind="omit"), Hint("captures", True)
+            raise ValueError(HintedText(wrong, " cannot be combined with ", other, "; leave one of them out"))
     command, answer = capturing_search(patterns, cwd, paths, limit, options, on)
     return StreamRequest(command, answer)
 

@@ -93,9 +93,11 @@ class Query:
         """Warning about the words that are left out; empty if there are none."""
         if not self.left_out:
             return ""
+        several = f"{self.left_out} words and names of the query are"
         return (
-            f"{self.left_out} words and names of the query are not searched: the limits are {MAX_QUERY_WORDS} words "
-            f"(words of identifiers and long words are preferred) and {MAX_WORD_CHARS} characters for each word"
+            f"{'1 word or name of the query is' if self.left_out == 1 else several} not searched: the limits are "
+            f"{MAX_QUERY_WORDS} words (words of identifiers and long words are preferred) and {MAX_WORD_CHARS} "
+            "characters for each word"
         )
 
 

@@ -270,19 +270,30 @@ def _validate(
         if not problems:
             raise
         explained = [
-            _explain(name, problem, cast("Mapping[str, object]", options)[name], [*table, *arguments])
+            _explain(name, problem, cast("Mapping[str, object]", options)[name], kind, [*table, *arguments])
             for name, problem in problems.items()
         ]
         raise ValidationError.from_exception_data(error.title, explained) from None
 
 
-def _explain(name: str, problem: ErrorDetails, value: object, known: Collection[str]) -> InitErrorDetails:
-    """Return a problem with an option, as a sentence that says which values are allowed."""
+def _explain(
+    name: str, problem: ErrorDetails, value: object, options: type[object], known: Collection[str]
+) -> InitErrorDetails:
+    """Return a problem with an option, as a sentence that says which values or options are allowed.
+
+    Args:
+        name: Name of the option.
+        problem: Problem that pydantic has found.
+        value: Value of the option.
+        options: TypedDict with all options.
+        known: Names of all options and arguments.
+    """
     kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
     if kind == "extra_forbidden":
         meant = suggest(name, known)
-        text = "unknown option {name}; did you mean {meant}?" if meant else "unknown option {name}"
-        said = PydanticCustomError("extra_forbidden", text, {"name": name, "meant": meant})
+        text = "unknown option {name}; did you mean {meant}?" if meant else "unknown option {name}; see ripwrap.{kind}"
+        context = {"name": name, "meant": meant, "kind": options.__name__}
+        said = PydanticCustomError("extra_forbidden", text, context)
     else:
         limits = problem.get("ctx", {})
         allowed = _allowed(get_type_hints(SearchOptions, include_extras=True)[name].__origin__)

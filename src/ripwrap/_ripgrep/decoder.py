@@ -376,13 +376,13 @@ def path_in(head: bytes) -> str:
 def too_long_errors(dropped: Mapping[str, int]) -> tuple[PathError, ...]:
     """Return an error for each file with records that were dropped because they are too long."""
     return tuple(
-        PathError(
-            path=path or None,
-            kind="too_long",
-            message=f"{plural(number, 'line')} left out, longer than {MAX_RECORD >> 20} MiB in rg's JSON",
-        )
-        for path, number in dropped.items()
+        PathError(path=path or None, kind="too_long", message=too_long_text(number)) for path, number in dropped.items()
     )
+
+
+def too_long_text(number: int) -> str:
+    """Return the message about a number of records that were dropped because they are too long."""
+    return f"{plural(number, 'line')} left out, longer than {MAX_RECORD >> 20} MiB in rg's JSON"
 
 
 def _parse_envelope(record: bytes) -> tuple[str, Any]:

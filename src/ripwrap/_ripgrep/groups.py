@@ -19,6 +19,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ripwrap._text import plural
 from ripwrap.errors import DecodeError
 
 _MAX_DEPTH = 200
@@ -130,8 +131,12 @@ class Groups:
             DecodeError: The replacement has a wrong number of groups.
         """
         texts = replacement.split(self.separator.encode())
-        if len(texts) != self._count + 1 or texts.pop():
-            raise DecodeError(f"rg wrote {len(texts)} groups, expected {self._count}", record=replacement)
+        rest = texts.pop()
+        if len(texts) != self._count or rest:
+            wrote = plural(len(texts), "group") + (
+                f" and text after the last separator ({rest[:20]!r})" if rest else ""
+            )
+            raise DecodeError(f"rg wrote {wrote}, expected {plural(self._count, 'group')}", record=replacement)
         return tuple(
             texts[number - 1] if texts[number - 1] or not by or (by > 0 and texts[by - 1]) else None
             for number, by in zip(self.numbers, self.deciding, strict=True)
@@ -311,7 +316,7 @@ class _Parser:
         return self._text[self._at : self._at + 1]
 
     def _change(self, flags: str, *, verbose: bool) -> bool:
-        """Return whether the pattern is in verbose mode (`x`) after flags such as `i-x`."""
+        """Return True if the pattern is in verbose mode (`x`) after flags such as `i-x`."""
         if flags in ("", "-") or (self._pcre2 and set(flags) & set("nJR")):
             raise UnknownSyntaxError
         on, _, off = flags.partition("-")

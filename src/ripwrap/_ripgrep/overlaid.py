@@ -151,7 +151,7 @@ class _Paths:
         return known
 
     def has_text(self, path: str) -> bool:
-        """Return whether a path leads to a file of the overlay, including deleted files."""
+        """Return True if a path leads to a file of the overlay, including deleted files."""
         return self.real(path) in self.overlay.texts
 
 
@@ -172,7 +172,7 @@ class _Order:
         self._roots = [_plain(path).rstrip(os.sep) or os.sep for path in command.paths]
 
     def is_before(self, key: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
-        """Return whether rg writes the file with `key` before the file with `other`."""
+        """Return True if rg writes the file with `key` before the file with `other`."""
         return key > other if self.reverse else key < other
 
     def key(self, path: str, least: int = 0) -> tuple[int, bytes]:
@@ -446,20 +446,16 @@ class OverlaidBlockingChild(BlockingChild):
         return self._overlaid.exit(super().end())
 
 
-def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid | None) -> AsyncChild:
+def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid) -> AsyncChild:
     """Start the first of the pending commands."""
-    if overlaid is None:
-        return AsyncChild(binary, pending[0])
     overlaid.last = len(pending) == 1
     return OverlaidAsyncChild(binary, pending[0], overlaid)
 
 
 def blocking_child(
-    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: Overlaid | None
+    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: Overlaid
 ) -> BlockingChild:
     """Start the first of the pending commands, blocking."""
-    if overlaid is None:
-        return BlockingChild(binary, pending[0], timeout, begun)
     overlaid.last = len(pending) == 1
     return OverlaidBlockingChild(binary, pending[0], timeout, begun, overlaid)
 

@@ -202,7 +202,7 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
 
 
 def _has_event_loop() -> bool:
-    """Return whether an event loop runs. A generator may be garbage-collected after its loop has ended."""
+    """Return True if an event loop runs. A generator may be garbage-collected after its loop has ended."""
     try:
         anyio.current_time()
     except (RuntimeError, ImportError):  # ImportError when the interpreter exits

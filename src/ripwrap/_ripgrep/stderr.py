@@ -216,7 +216,7 @@ def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
 
 
 def out_of_threads(stderr: bytes) -> bool:
-    """Return whether the system did not let rg start another thread; rg then panics and may hang (rg-facts 8)."""
+    """Return True if the system did not let rg start another thread; rg then panics and may hang (rg-facts 8)."""
     return any(map(_PANIC.search, _not_of_paths(stderr)))
 
 

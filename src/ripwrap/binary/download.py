@@ -24,7 +24,7 @@ import httpx
 
 from ripwrap.binary.releases import MAX_ARCHIVE_BYTES
 from ripwrap.binary.settings import redact
-from ripwrap.errors import ChecksumMismatchError, DownloadFailedError
+from ripwrap.errors import ChecksumMismatchError, DownloadFailedError, Hint, HintedText
 
 MAX_TRIES = 3
 MAX_RETRY_PAUSE_SECONDS = 30.0
@@ -32,6 +32,9 @@ MAX_RETRY_PAUSE_SECONDS = 30.0
 
 SILENCE_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 """Maximum number of seconds to wait for the next bytes (30), and for a connection (10)."""
+
+ALLOW_MORE_TIME = HintedText("allow more time with ", Hint("timeout"))
+"""Advice after a timeout for callers that set the time limit."""
 
 WATCH_INTERVAL_SECONDS = 0.05
 """Seconds between two checks of the deadline."""
@@ -62,6 +65,7 @@ class Fetcher:
         progress: Function that is called after every chunk with the number of bytes read, and their total or `None`.
         cancelled: Event that another thread sets when the call is cancelled.
         retry_pause: Seconds before the second try; doubled before each further try.
+        advice: What to do after the deadline, for the end of the error message.
     """
 
     mirrors: Sequence[str]
@@ -69,6 +73,7 @@ class Fetcher:
     progress: Callable[[int, int | None], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     retry_pause: float = 0.5
+    advice: HintedText = ALLOW_MORE_TIME
 
     def check(self, what: str) -> None:
         """Raise an error if the deadline has passed or the call was cancelled.
@@ -79,7 +84,8 @@ class Fetcher:
         if self.cancelled.is_set():
             raise DownloadFailedError(f"cancelled while waiting for {redact(what)}", url=redact(what))
         if time.monotonic() > self.deadline:
-            raise DownloadFailedError(f"timed out waiting for {redact(what)}; allow more time", url=redact(what))
+            message = HintedText(f"timed out waiting for {redact(what)}; ", self.advice)
+            raise DownloadFailedError(message, url=redact(what))
 
     def fetch(self, path: str, sha256: str, into: IO[bytes]) -> str:
         """Download the file that has this hash into an open file; return its address, without credentials.

@@ -24,7 +24,7 @@ from ripwrap._concurrency import ProcessLock, hold_lock, replace_file
 from ripwrap._windows import explain_exit
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.archive import extract
-from ripwrap.binary.download import Fetcher
+from ripwrap.binary.download import ALLOW_MORE_TIME, Fetcher
 from ripwrap.binary.probe import OLDEST, ask, format_version, parse_version
 from ripwrap.binary.releases import BASE_URL, DEFAULT_VERSION, PINS, asset_name, folder_name, wrong_release
 from ripwrap.binary.settings import redact
@@ -101,6 +101,7 @@ def install(
     progress: Callable[[int, int | None], None] | None,
     cancelled: threading.Event,
     platform: platforms.Platform | None = None,
+    advice: HintedText | None = None,
 ) -> tuple[str, bool]:
     """Install a release of rg into the cache, or as one file into `dest`; return its path, and True if it is new.
 
@@ -113,12 +114,13 @@ def install(
         progress: Function that is called with the number of bytes read, and their total or `None`.
         cancelled: Event that another thread sets when the call is cancelled.
         platform: Platform of another machine; `None` is this machine. The rg for another machine is not run here.
+        advice: What to do after `timeout`, for the end of the error message; `None` is to allow more time.
 
     Raises:
         UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: See `errors`.
         BinaryError: The directory cannot be used, or the release does not run here.
     """
-    fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress, cancelled)
+    fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress, cancelled, advice=advice or ALLOW_MORE_TIME)
     candidates = platforms.targets(platform or platforms.current(), release.version)
     check = _check_runs if platform is None else _check_nothing
     folder = dest or cache.folder()

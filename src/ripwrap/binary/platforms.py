@@ -108,9 +108,10 @@ def targets(here: Platform, version: str) -> tuple[str, ...]:
     systems = {"Linux": _linux, "Darwin": _macos, "Windows": _windows}
     found = systems[here.system](machine, here, number) if here.system in systems else ()
     if not found:
-        seen = f"{here.system or 'unknown'} on {here.machine or 'unknown'}, {here.bits}-bit"
+        libc = f" {here.libc}" if here.libc else ""
+        seen = f"{here.system or 'unknown'} on {here.machine or 'unknown'}, {here.bits}-bit{libc}"
         raise UnsupportedPlatformError(
-            f"rg {version} was not released for this platform ({seen} {here.libc}). Releases exist for {SUPPORTED}.\n"
+            f"rg {version} was not released for this platform ({seen}). Releases exist for {SUPPORTED}.\n"
             "Install rg with your system's package manager or `cargo install ripgrep`, and put it on PATH or name it: "
             "rg=… or RIPWRAP_RG=…"
         )

@@ -40,7 +40,7 @@ PROBE_SECONDS = 10
 """Maximum number of seconds that `rg --version` may take."""
 
 MAX_OUTPUT_BYTES = 64 * 1024
-"""Maximum number of bytes of the output of `rg --version`, which usually has a few hundred."""
+"""Maximum number of bytes of stdout and of stderr of `rg --version`, which usually has a few hundred."""
 
 REAP_SECONDS = 1.0
 """Maximum number of seconds to wait for a killed program to end."""
@@ -53,6 +53,10 @@ RESOURCE_ERRNOS = {
     errno.ENOSPC,
 }
 """Error numbers for a lack of system resources, which is no fault of the program."""
+
+
+class OutputTooLargeError(TimeoutError):
+    """Error for a program that was ended because it wrote too much; it might not have ended by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,8 @@ def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str,
     Raises:
         OSError: rg cannot be started.
         SearchError: A temporary file cannot be created.
-        TimeoutError: rg did not end within `seconds`, it wrote too much, or the call was cancelled.
+        OutputTooLargeError: rg wrote more than `MAX_OUTPUT_BYTES`.
+        TimeoutError: rg did not end within `seconds`, or the call was cancelled.
     """
     returncode, *printed = run_program((path, "--no-config", flag), seconds)
     stdout, stderr = (text.decode("utf-8", "replace") for text in printed)
@@ -170,7 +175,8 @@ def run_program(
     Raises:
         OSError: The program cannot be started.
         SearchError: A temporary file cannot be created.
-        TimeoutError: The program did not end within `seconds`, it wrote too much, or the call was cancelled.
+        OutputTooLargeError: The program wrote more than `MAX_OUTPUT_BYTES`.
+        TimeoutError: The program did not end within `seconds`, or the call was cancelled.
     """
     cancelled = CANCELLED.get()
     with cancelled.child(), open_temporary_file() as stdout, open_temporary_file() as stderr:
@@ -192,7 +198,9 @@ def _wait(popen: Popen, seconds: float, cancelled: Cancellation, *files: IO[byte
     for pause in poll_intervals(seconds):
         if (returncode := reap(popen)) is not None:
             return returncode
-        if cancelled.is_set() or any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
-            break
+        if cancelled.is_set():
+            raise TimeoutError("the call was cancelled")
+        if any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
+            raise OutputTooLargeError(f"the program wrote more than {MAX_OUTPUT_BYTES >> 10} KiB")
         time.sleep(pause)
-    raise TimeoutError(f"the program did not end within {seconds} seconds, or its output was too large")
+    raise TimeoutError(f"the program did not end within {seconds:g} seconds")

@@ -17,7 +17,14 @@ from ripwrap.binary import platforms, settings
 from ripwrap.binary.candidates import Candidate, candidates, download, why_not_runnable
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.releases import BASE_URL, PINS, asset_name
-from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, UnsupportedPlatformError
+from ripwrap.errors import (
+    BinaryError,
+    BinaryNotFoundError,
+    DownloadFailedError,
+    Hint,
+    HintedText,
+    UnsupportedPlatformError,
+)
 from ripwrap.options import check_timeout
 
 INSTALL_SECONDS = 120.0
@@ -25,6 +32,11 @@ INSTALL_SECONDS = 120.0
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Function that is called with the number of bytes read, and the total or `None`."""
+
+_INSTALL_FIRST = HintedText(
+    "install rg first", (", for example with ", Hint("timeout", 600, kind="call", target="ripwrap.binary.install"))
+)
+"""Advice after a timeout for callers that cannot set a longer time limit."""
 
 _INSTALL_COMMANDS = {
     "darwin": ("brew install ripgrep",),
@@ -215,6 +227,7 @@ def _install(
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
     platform: platforms.Platform | None = None,
+    advice: HintedText | None = None,
 ) -> RgBinary:
     from ripwrap.binary import installer  # late: it imports httpx and filelock
 
@@ -230,6 +243,7 @@ def _install(
         progress=progress,
         cancelled=CANCELLED.get(),
         platform=platform,
+        advice=advice,
     )
     return RgBinary(path, "download" if fresh else "cache")
 
@@ -278,16 +292,21 @@ def _remembered(rg: Rg) -> RgBinary | None:
 def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
     """Install rg, because no candidate is usable; raise an error with the reasons if that is not possible."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
-    if seen[0].source in ("argument", "RIPWRAP_RG"):
+    if seen[0].source == "argument":
+        advice = HintedText("Pass another ", Hint("rg"), ", or leave it out to look everywhere.")
+        raise BinaryError(HintedText(f"the given rg cannot be used:\n{places}\n", advice))
+    if seen[0].source == "RIPWRAP_RG":
         raise BinaryError(
-            f"the given rg cannot be used:\n{places}\nPass another rg, or leave it out to look everywhere."
+            f"the rg in RIPWRAP_RG cannot be used:\n{places}\nSet RIPWRAP_RG to another rg, or unset it to look "
+            "everywhere."
         )
     ways = f"Install it, for instance:\n{how_to_install()}\nor name one: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
     if settings.offline() and not settings.mirrors():
         raise BinaryNotFoundError(f"{looked}  download: RIPWRAP_OFFLINE is set\n{ways}\n{_offline_instructions()}")
     try:
-        return _install(None, timeout=INSTALL_SECONDS if timeout is None else min(timeout, INSTALL_SECONDS))
+        seconds = INSTALL_SECONDS if timeout is None else min(timeout, INSTALL_SECONDS)
+        return _install(None, timeout=seconds, advice=_INSTALL_FIRST)
     except BinaryError as error:
         error.add_note(f"{looked}{ways}")
         raise

@@ -96,12 +96,13 @@ _COMMANDS = {
     "refresh": "ripwrap index build",
     "prune": "ripwrap index prune",
     "file_types": "ripwrap types",
+    "ripwrap.binary.install": "ripwrap install",
     "host.install": "ripwrap install --on HOST",
 }
 """Command for each function that a hint names."""
 
-_ARGUMENTS = {"path": "FILE", "paths": "PATHS"}
-"""Positional argument for each option that is not a flag."""
+_ARGUMENTS = {"path": "FILE", "paths": "PATHS", "roots": "--root DIR"}
+"""Positional argument, or flag with another name, for each option that has no flag of the same name."""
 
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)

@@ -77,7 +77,8 @@ def run_scan(
     if json and sarif_output:
         raise ValueError("--json and --sarif exclude each other; leave one of them out")
     if (json or sarif_output) and redact:
-        raise ValueError("--redact has no effect on --json or --sarif; leave it out")
+        other = "--json" if json else "--sarif"
+        raise ValueError(f"--redact has no effect on {other}; leave one of them out")
     known = load_rules(rules)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:

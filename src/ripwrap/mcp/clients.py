@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 else:
     Embedder = Any  # annotations can be evaluated without loading the index
 
-NO_ROOTS_MESSAGE = "No directory may be searched: start the server with --root DIR, or have the client name its roots."
+NO_ROOTS_MESSAGE = (
+    "No directory may be searched: start the server with directories (`ripwrap mcp --root DIR`, or `roots` in Python), "
+    "or have the client name its roots."
+)
+"""Message for a client. The client cannot know if a command or a Python program has started the server."""
 
 ROOTS_TIMEOUT = 30.0
 """Seconds that a client may take to name its roots."""

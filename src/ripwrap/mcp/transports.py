@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from ripwrap import binary
 from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.settings import offline
-from ripwrap.errors import BinaryError
+from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.server import server
 from ripwrap.options import StrPath
@@ -58,7 +58,11 @@ def serve(
         OSError: A root is not an existing directory, or the server cannot listen at the address.
     """
     if transport == "http" and not roots:
-        raise ValueError("an HTTP server needs at least one --root DIR: over HTTP, clients cannot name directories")
+        raise ValueError(
+            HintedText(
+                "over HTTP, clients cannot name the directories to search; pass at least one with ", Hint("roots")
+            )
+        )
     logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
     with _logging_once():
         made = server(*roots, **options)

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import reprlib
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -11,7 +12,7 @@ from typing import IO, TypeVar
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.host import STARTED
-from ripwrap.binary.probe import RgBinary, run_program
+from ripwrap.binary.probe import OutputTooLargeError, RgBinary, run_program
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg
 from ripwrap.errors import RemoteError
 from ripwrap.options import check_timeout
@@ -198,7 +199,7 @@ class Host(ABC):
             argv = self.script_line(INSTALL, (program.sha256, str(program.size)))
             fields = self._run(argv, max(0.0, give_up - time.monotonic()), timeout, stdin=file)
         self.forget()
-        found = self._parse(lambda: parse_installed(fields), argv)
+        found = self._parse(parse_installed, fields, argv)
         _remembered[replace(self, cwd=os.curdir), None] = found
         return found
 
@@ -206,13 +207,17 @@ class Host(ABC):
         """Ask the host for its platform and rgs; wait at most `timeout` or `FIND_SECONDS` seconds."""
         argv = self.script_line(FIND, () if named is None else (named,))
         fields = self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout)
-        return self._parse(lambda: parse_answer(fields), argv)
+        return self._parse(parse_answer, fields, argv)
 
-    def _parse(self, parse: Callable[[], T], argv: tuple[str, ...]) -> T:
+    def _parse(self, parse: Callable[[Sequence[str]], T], fields: Sequence[str], argv: tuple[str, ...]) -> T:
         try:
-            return parse()
+            return parse(fields)
         except ValueError as error:
-            raise RemoteError(f"{self.name} gave an answer that ripwrap does not understand", argv=argv) from error
+            text = (
+                f"{self.name} gave an answer that ripwrap does not understand: {reprlib.repr(fields)}; check that "
+                f"{os.path.basename(argv[0])} and the shell there print nothing of their own"
+            )
+            raise RemoteError(text, argv=argv) from error
 
     def _run(
         self, argv: tuple[str, ...], seconds: float, timeout: float | None, stdin: IO[bytes] | None = None
@@ -227,6 +232,9 @@ class Host(ABC):
         """
         try:
             code, stdout, stderr = run_program(argv, seconds, stdin=subprocess.DEVNULL if stdin is None else stdin)
+        except OutputTooLargeError as error:
+            text = f"{self.name} did not answer: {error}; check what the shell there prints when it starts"
+            raise RemoteError(text, argv=argv) from None
         except TimeoutError as error:
             if timeout is not None:
                 text = f"{self.name} did not answer within timeout={timeout:g} seconds; allow more time"

@@ -163,7 +163,7 @@ def undo(
 
     Raises:
         FileNotFoundError: There is no such journal.
-        ConflictError: A file has changed since the plan was applied; nothing was written.
+        ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
         OSError: A file cannot be written; all files have their new contents.
         TimeoutError: The call took more than `timeout` seconds.

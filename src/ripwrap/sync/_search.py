@@ -102,7 +102,7 @@ def search(
     if inside:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave one of them out"))
         from ripwrap._operations.inside import inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout)

@@ -120,7 +120,8 @@ def _fit_to_budget(
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:
         count = len(places)
-        much = f"The {plural(count, 'best result')}" if count else "No result shown" if chunks else "No result found"
+        ranked = f"The {plural(count, 'best result')}, ranked {RANKED[ranking]}."
+        found = ranked if count else "No result shown." if chunks else "No result found."
         room = len(chunks) - left_out < most
         way = "" if not left_out else " There was no room for more results." if room else " A larger limit gives more."
         if not chunks:
@@ -135,7 +136,7 @@ def _fit_to_budget(
             ),
             truncated=bool(left_out),
             next_offset=None,
-            message=f"{much}, ranked {RANKED[ranking]}.{way}",
+            message=f"{found}{way}",
             notes=tuple(notes),
         )
 

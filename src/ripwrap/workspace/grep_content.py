@@ -42,6 +42,7 @@ from ripwrap.workspace.scope import (
     denied_glob_notes,
     file_filter,
     open_scope,
+    pattern_options,
     rules_file,
     visible_paths,
 )
@@ -114,16 +115,8 @@ class Query:
             "no_ignore": arguments.include_ignored,
             "before_context": max(arguments.context_lines, arguments.before_context),
             "after_context": max(arguments.context_lines, arguments.after_context),
+            **pattern_options(arguments),
         }
-        # In files with CRLF, `$` matches only with --crlf.
-        if "$" in arguments.pattern and "\r" not in arguments.pattern and "\\r" not in arguments.pattern:
-            options["crlf"] = not arguments.fixed_strings
-        if arguments.case_insensitive:
-            options["ignore_case"] = True
-        if arguments.fixed_strings:
-            options["fixed_strings"] = True
-        if arguments.multiline:
-            options["multiline"] = options["multiline_dotall"] = True  # as in the tools that models are trained on
         if self.pcre2:
             options["pcre2"] = True
         return cast("SearchOptions", options)

@@ -50,7 +50,7 @@ def check_arguments(arguments: GrepContentArguments) -> None:
         raise ValueError("inside cannot be combined with rev; leave one of them out")
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
     for name in (name for name, is_given in given.items() if is_given):
-        raise ValueError(f"{name} cannot be combined with {what}; leave {name} out")
+        raise ValueError(f"{name} cannot be combined with {what}; leave one of them out")
     if arguments.rev:
         check_revision(arguments.rev)
     else:

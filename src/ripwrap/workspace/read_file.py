@@ -207,7 +207,7 @@ def skip_line(text: io.TextIOWrapper, deadline: "Deadline") -> bool:
 
 
 class Deadline:
-    """Time limit for reading a file."""
+    """Time limit for reading a file, or for masking secrets."""
 
     def __init__(self, timeout: float | None, message: str, instead: str = "search the file with grep_content") -> None:
         """Start the time limit.
@@ -226,7 +226,7 @@ class Deadline:
     def check(self) -> None:
         """Raise `TimeoutError` if the time limit is reached or the call is cancelled."""
         if CANCELLED.get().is_set():
-            raise TimeoutError("reading the file was cancelled")
+            raise TimeoutError("the call was cancelled")
         # On Windows the clock advances in steps of up to 16 ms, so a timeout of 0 needs `>=`.
         if self._end is not None and time.monotonic() >= self._end:
             seconds = in_seconds(self._timeout or 0)

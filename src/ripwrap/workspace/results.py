@@ -460,7 +460,7 @@ class ReplaceContentResult(ToolResult, frozen=True):
         replacement: Text in place of each match, as in the argument `replacement`.
         applied: True if the files were changed.
         diff: Lines of a unified diff; long lines are cut, and secrets are masked if the workspace masks them.
-        files: Files that change, each with its number of replacements.
+        files: Files that change, at most 100 of them, each with its number of replacements.
         total_replacements: Number of replacements.
     """
 

@@ -17,7 +17,7 @@ from ripwrap._text import shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
-from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.arguments import GrepContentArguments, ReplaceContentArguments, comma_separated
 from ripwrap.workspace.deny import DeniedPaths
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redactor, file_redactor
@@ -107,6 +107,20 @@ class FileFilter:
     options: FileOptions = field(default_factory=FileOptions)
     overrides: bool = False
     names: tuple[str, ...] = ()
+
+
+def pattern_options(arguments: GrepContentArguments | ReplaceContentArguments) -> dict[str, object]:
+    """Return the options of rg that say how the pattern of a call is matched."""
+    pattern = arguments.pattern
+    options: dict[str, object] = {
+        "ignore_case": arguments.case_insensitive,
+        "fixed_strings": arguments.fixed_strings,
+        "multiline": arguments.multiline,
+        "multiline_dotall": arguments.multiline,  # as in the tools that models are trained on
+        # In files with CRLF, `$` matches only with --crlf. But with --crlf, rg refuses a pattern with `\r`.
+        "crlf": "$" in pattern and "\r" not in pattern and "\\r" not in pattern and not arguments.fixed_strings,
+    }
+    return {name: value for name, value in options.items() if value}
 
 
 @contextmanager

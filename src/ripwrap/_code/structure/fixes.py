@@ -83,7 +83,12 @@ def _indent_at(text: str, offset: int) -> int:
 
 
 def _indented(text: str, before: int, after: int) -> str:
-    """Return a text whose lines are indented by `after` instead of `before` spaces; the first line is not indented."""
+    """Return a text whose lines are indented by `after` instead of `before` spaces; the first line is not indented.
+
+    If `after` is smaller, spaces at the start of the first line are removed, too. That is not symmetric, but it is what
+    ast-grep does: `remove_indent()` and `indent_lines_impl()` in `crates/core/src/replacer/indent.rs`. The text of a
+    node rarely begins with spaces; a part of a string may.
+    """
     if before == after or "\n" not in text:
         return text
     first, *others = text.split("\n")
