@@ -22,7 +22,7 @@ from ripwrap.binary import cache, releases
 from ripwrap.binary.resolver import find
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import spell_error
-from ripwrap.workspace.grep_content import spell_as_argument
+from ripwrap.workspace.arguments import spell_as_argument
 from support.cli import output, run
 from support.effort import times
 from support.mirror import ASSET, FOLDER, VERSION, Mirror, downloading, packed, say, sha256, targz, write
