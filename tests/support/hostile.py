@@ -111,6 +111,7 @@ def walk(root: str, rg: str) -> int:
         workspace.ls(ignore=["x"])
         workspace.find_files("x", entry_type="any")
         workspace.read_file("a/b/file.py")
+        workspace.resolve("a/b/file.py#1·k7q")
     answers = 0
     os.path.lexists(BEGIN)
     for name, arguments in islice(calls(), 0, None, times(5, 1)):

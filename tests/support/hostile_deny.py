@@ -188,6 +188,8 @@ def walk(root: str, rg: str, index: str) -> int:
     }
     for workspace in offers:  # import what is imported on first use
         workspace.ls()
+        workspace.find_files("x")
+        workspace.read_file("ok.py")
         workspace.grep_content("(", sections=True)
         workspace.codebase_search("ok")
     answers = 0
