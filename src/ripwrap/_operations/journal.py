@@ -93,7 +93,7 @@ def undo_edits(
     Raises:
         FileNotFoundError: There is no such journal.
         ConflictError: A file has changed since the edits were applied, or has several hard links; nothing was written.
-        OSError: A file cannot be written; all files have their new contents.
+        OSError: A file cannot be written; all files keep their new contents.
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not Folder(Path(journal)).exists:
@@ -135,7 +135,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
     The caller holds the lock, so the processes that wrote the unfinished journals have ended.
 
     Raises:
-        ConflictError: Another change was interrupted later, and may have changed some of `paths`.
+        ConflictError: Another change was interrupted after its first rename, and may have changed some of `paths`.
     """
     for folder in store.all():
         state = folder.state
@@ -181,7 +181,7 @@ class Turn:
     """One run that writes the new or the old contents of all files of a journal. On an error, no file changes.
 
     Attributes:
-        journal: Journal. The run adds the hashes of the new contents.
+        journal: Journal of the change; `run()` adds the hashes of the new contents to it.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Turn:
 
         Args:
             folder: Directory of the journal.
-            journal: Journal.
+            journal: Journal of the change.
             disk: Operations on files.
             forward: True to write the new contents, False to write the old contents.
             break_hard_links: True to also change files that have several hard links.

@@ -284,7 +284,7 @@ class SearchAnswer:
         return too_long_errors(self._decoder.dropped)
 
     def _end_run(self, end: Exit) -> Iterator[Record]:
-        """Decode a last line without a newline, raise an error if rg failed, and add up the summaries."""
+        """Decode a last line without a newline, raise an error if rg wrote no summary, and add up the summaries."""
         if end.ended:
             yield from self._decoder.close()
         end.check(summary=self.ended)

@@ -40,7 +40,7 @@ class LocatedName(str):
 
 
 class Source(ABC):
-    """Items that are read from processes or files. At its end, a search closes its source.
+    """Items to search that are read from processes or files. A search closes its source when it ends.
 
     Attributes:
         errors: Errors for items that could not be read; complete after the iteration.
