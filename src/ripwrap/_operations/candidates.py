@@ -28,7 +28,7 @@ class Candidates:
     """Files of an index that may have a match.
 
     rg treats NUL bytes in two ways (rg-facts 20). It searches a file to the end if the command line names the file. It
-    stops at the NUL byte if it finds the file in a directory. So only files without a NUL byte are named.
+    stops at the NUL byte if it finds the file in a directory. So the command line names only files without a NUL byte.
 
     Attributes:
         total: Number of files of the index.

@@ -1,7 +1,7 @@
 """Wait for changes of the files in a directory; needs the extra `watch` (watchfiles).
 
-A worker thread waits for changes, but only while the caller waits for the next item. Between two items, watchfiles
-keeps a handle of the operating system open, and a thread that reads the handle. `ChangeWaiter.close()` ends both.
+A worker thread waits for changes, but only during `ChangeWaiter.wait_async()`. Between two calls, watchfiles keeps a
+handle of the operating system open, and a thread that reads the handle. `ChangeWaiter.close()` ends both.
 """
 
 import math
@@ -95,7 +95,7 @@ class ChangeWaiter:
         """Wait for changes. Return `True` after changes, `False` if `stop` is set or the deadline passes first.
 
         Args:
-            until: Deadline, as a time of `clock`.
+            until: Deadline, as `clock()` gives it.
         """
         with self._lock:
             first = last = 0.0

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 COVERAGE_TIMEOUT = 10.0
 MAX_EXAMPLES = 3
-"""Maximum number of examples for each kind of reason."""
+"""Maximum number of example files for each reason why files are not searched."""
 
 _NUL = r"\x00"
 _FILE_NAMES = frozenset(FileOptions.__annotations__) - {"sort", "sortr"}
@@ -443,9 +443,10 @@ def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
 
 
 def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple[Reason, Hint | None]:
-    """Return the reason why rg searches or excludes a path, and a hint to the next option to change if rg excludes it.
+    """Return the reason why rg searches or excludes a path, and a hint: an option to change so that rg searches it.
 
-    The hint is `None` if rg searches the path, or if no option helps.
+    More than one option may have to change; the hint is the first of them. It is `None` if rg searches the path, or if
+    no option helps.
     """
     from ripwrap._ignore.selection import Cause, Selection
 

@@ -24,7 +24,8 @@ EXPAND_LINES = 100
 """Default maximum number of lines of an expansion."""
 
 MAX_SOURCE_BYTES = 2_000_000
-"""Maximum size in bytes of a file that is searched for definitions. This takes a quarter of a second at this size."""
+"""Maximum size in bytes of a file in which definitions are looked for, which takes a quarter of a second at this size.
+"""
 
 _NEAR_LINES = 10_000
 """Number of lines to read before and after the match if the file is larger than `MAX_SOURCE_BYTES`."""

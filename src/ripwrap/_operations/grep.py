@@ -455,7 +455,7 @@ async def explanation(
     late = ""
 
     async def found_by(probe: Probe) -> F | None:
-        """Run a probe and return its result; `None` if it could not be run."""
+        """Run a further search (probe), and return its collector; `None` if the search could not be run."""
         nonlocal late
         left = deadline - time.monotonic()
         if how(probe) is None:

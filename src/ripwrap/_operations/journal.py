@@ -1,8 +1,8 @@
 """Write changed files all or none, with a journal on disk that says how to complete or undo an interrupted change.
 
 A change gives each of its files a new content. The journal stores the hashes of the old and the new content, and the
-edits between them. So ripwrap can tell if a file is old, new, or was changed by another program. `Turn` writes the new
-contents of all files, or the old contents of all files:
+edits between them. So ripwrap can tell if a file is old (has the old content), is new (has the new content), or was
+changed by another program. `Turn` makes all files new, or all files old:
 
 1. With the lock held, read each file. If a file needs its other content, write this content to a temporary file in the
    same directory. If any file is neither old nor new, remove the temporary files and raise; no file was changed.
@@ -152,7 +152,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
         elif both := sorted(paths & {file.path for file in journal.files}):
             raise ConflictError(
                 HintedText(
-                    f"an interrupted replacement has changed some of these files: {_names(both)}; undo it first",
+                    f"an interrupted replacement may have changed some of these files: {_names(both)}; undo it first",
                     (": ", Hint("journal", str(folder.path), kind="call", target="undo")),
                 ),
                 paths=both,

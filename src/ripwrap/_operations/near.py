@@ -111,7 +111,7 @@ class LineCollector(MatchCollector):
     """Collector of the line numbers of all matches.
 
     Attributes:
-        lines: Line numbers from 1, in ascending order, by path.
+        lines: Map from each path to the line numbers, from 1 and in ascending order.
     """
 
     _counts_together = False

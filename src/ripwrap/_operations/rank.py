@@ -250,7 +250,7 @@ def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
 def read_raw_files(
     command: Command, paths: Iterable[str], deadline: Deadline = Deadline()
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield each path with the first bytes of the file; files that cannot be read are logged as warnings."""
+    """Yield each path with the first million bytes of the file; files that cannot be read are logged as warnings."""
     for path in paths:
         deadline.check()
         try:

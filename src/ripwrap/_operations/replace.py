@@ -228,7 +228,7 @@ class ReplaceRequest:
         return os.path.normpath(self.command.cwd)
 
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
-        """Return the run of rg that searches the file `probe`. Its output tells which groups a pattern has."""
+        """Return the step (a run of rg) that searches a small file; its output tells which groups `pattern` has."""
         options = compile_options(self.options)
         if replacement is not None:
             options["replace"] = replacement

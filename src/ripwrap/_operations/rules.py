@@ -126,7 +126,7 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
         elif isinstance(name, str) and isinstance(pattern, str):
             known.append(Rule(id=name, pattern=pattern))
         else:
-            raise TypeError(f"rules must be Rule objects, or names mapped to patterns; got {name!r} with {pattern!r}")
+            raise TypeError(f"each rule must be a Rule, or a name mapped to a pattern; got {pattern!r} (name {name!r})")
     if not known:
         raise ValueError("no rules given; pass a mapping of names to patterns")
     for name, number in Counter(rule.id for rule in known).items():

@@ -20,7 +20,7 @@ _NARROW_RULES = 3
 """Number of rules above which a first search, for all rules together, drops the lines that no rule matches."""
 
 _NARROWING = frozenset({"word_regexp", "line_regexp"})
-"""Options that only remove matches. Without them, the same lines match, and possibly more."""
+"""Options that only remove matches: without these options, the same lines match, and possibly other lines, too."""
 
 _FILE_OPTIONS = frozenset(FileOptions.__annotations__) - {"threads"}
 _FOR_FILES = frozenset(

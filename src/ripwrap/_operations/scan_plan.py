@@ -98,7 +98,7 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Run of rg over all files.
+    """Planned run of rg over all files, for some or all of the rules.
 
     Attributes:
         rules: Rules whose texts this run finds.

@@ -20,10 +20,10 @@ from ripwrap.options import SearchOptions
 
 _BATCH_LINES = 16384
 _BATCH_BYTES = 8 << 20
-"""Maximum number of lines, and their maximum size in bytes, that are collected before each rule is searched in them."""
+"""Maximum number and maximum size in bytes of the lines that are collected before rg searches them for each rule."""
 
 _LONG_PATTERNS = 16 << 10
-"""Number of characters of all patterns above which rg gets them in a file. The length of a command line is limited."""
+"""Length of all patterns in characters above which rg reads them from a file, because a command line is limited."""
 
 
 class Scanning:
@@ -191,7 +191,7 @@ class Scanning:
 
 
 def _without_overlaps(hits: Iterable[ScanMatch], order: Mapping[str, int]) -> list[ScanMatch]:
-    """Return the texts that do not overlap an earlier text. If texts begin at the same offset, the first rule wins."""
+    """Return the texts that overlap no earlier text. Of texts with the same start, keep the text of the first rule."""
     files: dict[str | None, list[tuple[int, int, int, ScanMatch]]] = {}
     for hit in hits:
         (submatch,) = hit.submatches

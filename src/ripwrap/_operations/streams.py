@@ -181,7 +181,7 @@ class ItemRequest(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class GrepInRequest:
-    """Checked arguments of `grep_in()`, or of the method `grep()` of a source.
+    """Checked arguments of `grep_in()`, or of `grep(rev=…)`, which searches the files of a revision as items.
 
     Attributes:
         grep: The same arguments as a request of `grep()`.

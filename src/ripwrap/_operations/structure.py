@@ -36,7 +36,7 @@ FILE_SECONDS = 10.0
 """Default maximum number of seconds for parsing and searching a file."""
 
 MAX_FILE_BYTES = 32 << 20
-"""Size in bytes above which a file is not parsed: its tree would need more than the memory of a worker process."""
+"""Size in bytes above which a file is not parsed; its syntax tree would not fit in the memory of a worker process."""
 
 _TYPE = "ripwrapcode"
 _HEAD_BYTES = 64 << 10
@@ -177,10 +177,10 @@ class CodeRequest:
     """Checked arguments of `search_code()` or `replace_code()`.
 
     Attributes:
-        pattern: Pattern.
+        pattern: Pattern of ast-grep.
         fix: Text to put in place of each match; `None` for a search.
-        language: Language.
-        paths: Files or directories to search; empty is all of the directory.
+        language: Language of the files to search.
+        paths: Files or directories to search; empty is all of `root`.
         limit: Maximum number of matches; `None` is no limit.
         file_timeout: Maximum number of seconds for a file.
         options: Options that choose files, with the file type of the language.

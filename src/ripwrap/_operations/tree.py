@@ -23,7 +23,7 @@ from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import Tree
 
 Directory: TypeAlias = dict[str, "Directory | None"]
-"""Entries by name: a directory, or `None` for a file."""
+"""Entries of a directory by name; the value is another directory, or `None` for a file."""
 
 Children: TypeAlias = list[tuple[str, Directory | None]]
 Order: TypeAlias = Callable[[Directory], Children]
@@ -205,7 +205,7 @@ def directory_at(root: Directory, names: Iterable[str]) -> Directory:
 
 
 def arrange(root: Directory, limit: int | None, order: Order | None = None) -> Iterator[TreeEntry]:
-    """Yield the entries in printed order. If `limit` leaves entries of a directory out, `[N truncated]` follows.
+    """Yield the entries of a tree as they are printed. Where `limit` leaves entries out, `[N truncated]` is yielded.
 
     Args:
         root: Directory to arrange.

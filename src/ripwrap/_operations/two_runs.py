@@ -109,7 +109,7 @@ class _CountCollector(MatchCollector):
             self._add_file(path, count)
 
     def end_run(self, end: Exit) -> None:
-        """Compare the counts with rg's statistics."""
+        """Compare the counts with rg's statistics, and set `complete`."""
         stats = _STATS.search(self._decoder.rest)
         self.complete = end.ended and stats is not None and (int(stats[1]), int(stats[2])) == (self.matches, self.files)
 

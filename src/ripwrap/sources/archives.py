@@ -91,7 +91,7 @@ class _LimitError(Exception):
 
 
 class ArchiveSource(Source):
-    """Members of archives and contents of compressed files on the disk."""
+    """Source of the members of archives and the contents of compressed files on the disk."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ class LocatedName(str):
 
     @classmethod
     def of(cls, document: str, location: Location) -> Self:
-        """Return the name of a part of a document."""
+        """Return the name of a part of a document, such as `report.pdf!/page 3`."""
         name = cls(f"{document}{SEPARATOR}{location}")
         name.location = location
         return name

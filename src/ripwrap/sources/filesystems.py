@@ -47,7 +47,7 @@ class _SearchTimeoutError(TimeoutError):
 
 
 class _OverError(Exception):
-    """Error after `max_bytes` bytes were fetched."""
+    """Error that ends a fetch, because the limit `max_bytes` is used up."""
 
 
 def fs(

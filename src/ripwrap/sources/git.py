@@ -1,9 +1,9 @@
 """Read files out of git without a checkout: the files of a revision, or all versions of files in a history.
 
-git is started without a shell. A revision is never read as an option, and each path in git's output ends with a NUL. Only
-the absolute entries of PATH are searched for git, so that a `git` in a checkout is never run. The directory determines
-the repository; variables such as `GIT_DIR`, which git sets for hooks, have no effect. git asks no questions, takes no
-optional locks, and does not fetch missing objects of a partial clone.
+git is started without a shell. A revision is never read as an option, and each path in git's output ends with a NUL.
+Only the absolute entries of PATH are searched for git, so that a `git` in a checkout is never run. The directory
+determines the repository; variables such as `GIT_DIR`, which git sets for hooks, have no effect. git asks no questions,
+takes no optional locks, and does not fetch missing objects of a partial clone.
 """
 
 import errno
@@ -175,7 +175,7 @@ def check_revision(rev: str) -> str:
 
 
 class RevisionSource(NamedSource):
-    """Regular files of a revision below a directory, in path order.
+    """Source of the regular files of a revision below a directory, in path order.
 
     Links are left out. Submodules and missing objects become errors.
     """
@@ -271,7 +271,7 @@ class BlobName(str):
 
 
 class HistorySource(Source):
-    """All versions of files in a git history; each version is yielded once, the newest first."""
+    """Source of all versions of files in a git history; each version is yielded once, the newest first."""
 
     def __init__(self, cwd: str, rev: str, since: str | None, paths: Sequence[StrPath] = ()) -> None:
         """Choose the commits; git runs when they are read.

@@ -127,7 +127,7 @@ def serve(seconds: float, idle: float) -> None:
 
 
 def extract(wanted: Format, content: bytes) -> list[bytes]:
-    """Return two byte strings: JSON with the errors and with the location and size of each part, and the joined texts."""
+    """Return two byte strings: JSON with the errors and the location and size of each part, and the joined texts."""
     head: list[tuple[dict[str, Any], int]] = []
     errors: list[tuple[dict[str, Any] | None, str]] = []
     texts = bytearray()
