@@ -292,8 +292,8 @@ def _changed_error(request: ExpandRequest, source: Source, now: Sequence[str]) -
     pairs = zip(now, map(text_of, request.texts), strict=True)
     at, old, new = next((at, old, new) for at, (new, old) in enumerate(pairs) if new != old)
     return RipwrapError(
-        f"{name} changed since the search, or the search used encoding=: line {place.first + at} is "
-        f"{_quoted(new)} now, and was {_quoted(old)}; search again without encoding="
+        f"{name} changed since the search (or was searched with encoding=, which expand() does not support): "
+        f"line {place.first + at} is {_quoted(new)} now, and was {_quoted(old)}; search again"
     )
 
 
