@@ -126,7 +126,7 @@ def matching_request(
 
 
 def _commonness(options: SearchOptions, pattern: str) -> int:
-    """Return a sort key that is lower for a pattern with longer literals; 0 if the pattern has none."""
+    """Return a sort key that is lower for a pattern with longer literals; 0 for a pattern without literals."""
     required = required_literals([pattern], options)
     return 0 if required is None else -_length(required)
 
@@ -139,7 +139,7 @@ def _length(required: Required) -> int:
 
 
 async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
-    """Search once for each condition, each time only in the files that meet all conditions so far."""
+    """Search once for each condition, in the files that meet all earlier conditions; return the files that are left."""
     within = DeadlineRunner(run, request.timeout)
     first, *others = request.conditions
     listing = await within.collect(_first_step(request, first))

@@ -72,7 +72,7 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
 
     Raises:
         ValueError: The file is not TOML, a value is invalid, or the file has a key of gitleaks that ripwrap does not
-            support, such as `extend` or `commits`. The message names the rule and the key.
+            support, such as `extend` or `commits`. The message names the rule and the key, or the pattern.
         OSError: The file cannot be read.
     """
     name = os.fspath(path)

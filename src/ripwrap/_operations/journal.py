@@ -1,8 +1,8 @@
 """Write changed files all or none, with a journal on disk that says how to complete or undo an interrupted change.
 
 A change gives each of its files a new content. The journal stores the hashes of the old and the new content, and the
-edits between them. So ripwrap can tell if a file is old, new, or was changed by another program. `Turn` writes the new
-contents of all files, or the old contents of all files:
+edits between them. So ripwrap can tell if a file is old (has the old content), is new (has the new content), or was
+changed by another program. `Turn` makes all files new, or all files old:
 
 1. With the lock held, read each file. If a file needs its other content, write this content to a temporary file in the
    same directory. If any file is neither old nor new, remove the temporary files and raise; no file was changed.
@@ -93,7 +93,7 @@ def undo_edits(
     Raises:
         FileNotFoundError: There is no such journal.
         ConflictError: A file has changed since the edits were applied, or has several hard links; nothing was written.
-        OSError: A file cannot be written; all files have their new contents.
+        OSError: A file cannot be written; all files keep their new contents.
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not Folder(Path(journal)).exists:
@@ -135,7 +135,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
     The caller holds the lock, so the processes that wrote the unfinished journals have ended.
 
     Raises:
-        ConflictError: Another change was interrupted later, and may have changed some of `paths`.
+        ConflictError: Another change was interrupted after its first rename, and may have changed some of `paths`.
     """
     for folder in store.all():
         state = folder.state
@@ -152,7 +152,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
         elif both := sorted(paths & {file.path for file in journal.files}):
             raise ConflictError(
                 HintedText(
-                    f"an interrupted replacement has changed some of these files: {_names(both)}; undo it first",
+                    f"an interrupted replacement may have changed some of these files: {_names(both)}; undo it first",
                     (": ", Hint("journal", str(folder.path), kind="call", target="undo")),
                 ),
                 paths=both,
@@ -181,7 +181,7 @@ class Turn:
     """One run that writes the new or the old contents of all files of a journal. On an error, no file changes.
 
     Attributes:
-        journal: Journal. The run adds the hashes of the new contents.
+        journal: Journal of the change; `run()` adds the hashes of the new contents to it.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Turn:
 
         Args:
             folder: Directory of the journal.
-            journal: Journal.
+            journal: Journal of the change.
             disk: Operations on files.
             forward: True to write the new contents, False to write the old contents.
             break_hard_links: True to also change files that have several hard links.

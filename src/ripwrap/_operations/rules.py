@@ -23,11 +23,11 @@ def _check_regex(regex: str) -> str:
 
 
 PathRegex = Annotated[str, AfterValidator(_check_regex)]
-"""Regular expression in Python's syntax."""
+"""Regular expression in the syntax of Python's `re`; validation compiles it."""
 
 
 class Allowlist(Model, frozen=True, extra="forbid"):
-    """Condition under which matches of a rule are left out.
+    """Condition under which matches of a rule are left out. `Rule.secret()` selects the secret in a match.
 
     Attributes:
         paths: Regular expressions of Python; at least one must match in the path, which has `/` between its parts.
@@ -59,8 +59,8 @@ class Rule(Model, frozen=True, extra="forbid"):
     """Rule of `scan()`.
 
     Attributes:
-        id: Name of the rule, as in `ScanMatch.rule`.
-        pattern: Regular expression of rg (https://docs.rs/regex).
+        id: Name of the rule, which is also in `ScanMatch.rule`.
+        pattern: Regular expression in the syntax of rg (https://docs.rs/regex).
         description: Description for reports.
         path: Regular expression of Python that must match in the path, which has `/` between its parts; empty allows
             any path.
@@ -126,7 +126,7 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
         elif isinstance(name, str) and isinstance(pattern, str):
             known.append(Rule(id=name, pattern=pattern))
         else:
-            raise TypeError(f"a rule must be a Rule, or a name with a pattern; got {pattern!r} with the name {name!r}")
+            raise TypeError(f"each rule must be a Rule, or a name mapped to a pattern; got {pattern!r} (name {name!r})")
     if not known:
         raise ValueError("no rules given; pass a mapping of names to patterns")
     for name, number in Counter(rule.id for rule in known).items():

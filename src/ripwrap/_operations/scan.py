@@ -83,8 +83,7 @@ def scan(
         overlaps: Yield all texts that rules match, also texts that overlap.
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, each rule is searched in a run of its
-            own.
+        **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, rg runs once for each rule.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.

@@ -58,8 +58,7 @@ def scan(
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, each rule is searched in a run of its
-            own.
+        **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, rg runs once for each rule.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.

@@ -29,7 +29,7 @@ def tree(
     timeout: float | None = None,
     **options: Unpack[FileOptions],
 ) -> Generator[TreeEntry]:
-    """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is the line.
+    """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is its line.
 
     All files are listed before the first entry is yielded. A directory without files has no entry, because rg lists
     only files.
