@@ -10,7 +10,7 @@ the `$` can match before a newline.
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -111,9 +111,9 @@ def _rule(entry: Mapping[str, Any], place: str, everywhere: Sequence[tuple[Allow
     try:
         return Rule(
             id=known,
-            pattern=to_rust(regex),
+            pattern=_translated(to_rust, regex, place),
             description=entry.get("description", ""),
-            path=to_python(entry.get("path", "")),
+            path=_translated(to_python, entry.get("path", ""), place),
             keywords=tuple(_list(entry, "keywords", str, place)),
             entropy=entry.get("entropy", 0.0),
             secret_group=entry.get("secretGroup", 0),
@@ -142,8 +142,8 @@ def _allowlists(
         if not any(one.get(key) for key in ("paths", "regexes", "stopwords")):
             raise ValueError(f"{where} has no paths, regexes or stopwords; add one of them, or remove the allowlist")
         known: dict[str, Any] = {
-            "paths": tuple(map(to_python, _list(one, "paths", str, where))),
-            "regexes": tuple(map(to_python, _list(one, "regexes", str, where))),
+            "paths": tuple(_translated(to_python, path, where) for path in _list(one, "paths", str, where)),
+            "regexes": tuple(_translated(to_python, regex, where) for regex in _list(one, "regexes", str, where)),
             "stopwords": tuple(_list(one, "stopwords", str, where)),
             "target": one.get("regexTarget", "secret"),
             "condition": _CONDITIONS[condition],
@@ -166,6 +166,14 @@ def _list(table: Mapping[str, Any], key: str, kind: type, place: str) -> list[An
     if not all(isinstance(one, kind) for one in several):
         raise ValueError(f"{place}: {key} must be a list of {'tables' if kind is dict else 'strings'}, got {found!r}")
     return several
+
+
+def _translated(translate: Callable[[str], str], regex: str, place: str) -> str:
+    """Translate a regular expression; an error names the place of the expression in the file."""
+    try:
+        return translate(regex)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
 
 
 def to_rust(regex: str) -> str:

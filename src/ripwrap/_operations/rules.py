@@ -126,7 +126,8 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
         elif isinstance(name, str) and isinstance(pattern, str):
             known.append(Rule(id=name, pattern=pattern))
         else:
-            raise TypeError(f"each rule must be a Rule, or a name mapped to a pattern; got {pattern!r} (name {name!r})")
+            given = f"{pattern!r}" if name is None else f"{name!r}: {pattern!r}"
+            raise TypeError(f"each rule must be a Rule, or a name mapped to a pattern; got {given}")
     if not known:
         raise ValueError("no rules given; pass a mapping of names to patterns")
     for name, number in Counter(rule.id for rule in known).items():
