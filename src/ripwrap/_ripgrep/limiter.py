@@ -16,7 +16,9 @@ from anyio.lowlevel import RunVar
 
 
 class _Slots:
-    """Slots for blocking calls in threads. The slots for tasks are in `anyio.CapacityLimiter`.
+    """Slots for blocking calls: a call holds a slot while it runs rg, and waits for a slot if all are taken.
+
+    Async calls have other slots, in an `anyio.CapacityLimiter`.
 
     Attributes:
         total: The number of slots.
@@ -68,10 +70,10 @@ if sys.platform != "win32":
 def limit_processes(number: int) -> None:
     """Set how many rg processes may run at a time for calls that collect their answer, such as `grep()`.
 
-    If all slots are taken, a call waits for one; its `timeout` begins when it has a slot. Each event loop has its own
-    slots. The blocking operations of all threads share another set of slots. The new number applies from the next call
-    on; running searches continue. A stream, such as `search()` and `files()`, takes no slot; limit the number of
-    streams yourself.
+    There are `number` slots, and such a call holds a slot while rg runs. If all slots are taken, the call waits for a
+    slot; its `timeout` begins when it has the slot. Each event loop has its own slots. The blocking operations of all
+    threads share another set of slots. The new number applies from the next call on; running searches continue. A
+    stream, such as `search()` and `files()`, takes no slot; limit the number of streams yourself.
 
     The default is the number of CPUs, but at least 4.
 
@@ -92,7 +94,7 @@ def limit_processes(number: int) -> None:
 
 
 def slot() -> anyio.CapacityLimiter:
-    """Return the async context manager that holds a slot of this event loop while one rg runs."""
+    """Return the async context manager in which an async call runs rg; entering it waits for a slot of this loop."""
     limiter = _LIMITER.get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(_SLOTS.total)
@@ -103,5 +105,5 @@ def slot() -> anyio.CapacityLimiter:
 
 
 def blocking_slot() -> _Slots:
-    """Return the context manager that holds a slot of the blocking operations while one rg runs."""
+    """Return the context manager in which a blocking call runs rg; entering it waits for a slot."""
     return _SLOTS

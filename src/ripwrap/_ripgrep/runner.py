@@ -178,7 +178,7 @@ class _RgRunner(ABC):
         return await self._collect(step, overlaid)
 
     async def overlaid(self, command: Command, seconds: float | None) -> "Overlaid":
-        """Search the texts of a command's overlay, and return the filter of rg's output.
+        """Search the texts of a command's overlay, and return the filter that adds the results to rg's output.
 
         Raises:
             OverlayTimeoutError: A run of rg took longer than `seconds`.
@@ -307,7 +307,7 @@ class BlockingRunner(_RgRunner):
             return portal.call(_wait, work, seconds)
 
     async def checkpoint(self) -> None:
-        """Do nothing: the system runs other threads anyway."""
+        """Do nothing, because a thread has no other tasks to run."""
 
 
 class DeadlineRunner:

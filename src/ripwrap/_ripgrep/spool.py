@@ -244,7 +244,10 @@ class Feed:
         return drawn
 
     def close(self) -> None:
-        """End the processes of a `Source`, even while a thread still reads from it. Leave other iterables open."""
+        """Close the items if they are a `Source`, which ends its processes, even while a thread reads from it.
+
+        Other iterables stay open.
+        """
         if self._source is not None:
             self._source.close()
             with suppress(ValueError):  # another thread iterates; it will find that the source is closed
@@ -280,7 +283,7 @@ def check_items(items: object, *, blocking: bool = False) -> None:
     if isinstance(items, AsyncIterable) and blocking:
         raise TypeError("a blocking function cannot take an async iterable as items; call the async function")
     if not isinstance(items, (Iterable, AsyncIterable)) or isinstance(items, (str, bytes)):
-        raise TypeError(f"items must be an iterable of (name, bytes or str), got {type(items).__name__}")
+        raise TypeError(f"items must be an iterable of pairs (name, bytes or str), got {type(items).__name__}")
 
 
 def _check_item(item: Any) -> tuple[str, bytes]:
@@ -292,7 +295,7 @@ def _check_item(item: Any) -> tuple[str, bytes]:
     try:
         name, content = item
     except (TypeError, ValueError):
-        raise TypeError(f"an item must be (name, bytes or str), got {type(item).__name__}") from None
+        raise TypeError(f"an item must be a pair (name, bytes or str), got {type(item).__name__}") from None
     if not isinstance(name, str):
         raise TypeError(f"the name of an item must be a str, got {type(name).__name__}")
     if isinstance(content, str):

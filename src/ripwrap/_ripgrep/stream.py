@@ -42,12 +42,12 @@ class Answer(Protocol[T_co]):
     Attributes:
         full: True if the limit of items is reached.
         ended: True if the last message of rg was read.
-        pending: Number of bytes of the unfinished record so far.
+        pending: Number of bytes of the last record, if only its beginning was read; otherwise 0.
     """
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record so far."""
+        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
         ...
 
     @property
@@ -107,7 +107,7 @@ class Runs:
         return self._ends[0]
 
     def add(self, end: Exit) -> None:
-        """Store the exit of the first pending command."""
+        """Remove the first command from `pending`, because its run has ended, and join its exit to earlier exits."""
         self.pending.popleft()
         self._ends = [functools.reduce(Exit.followed_by, (*self._ends, end))]
 
@@ -138,7 +138,7 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
             of the command exists.
         BinaryError: rg cannot be found or started.
         CapabilityError: This rg does not have an option of the command.
-        SearchError: rg failed, or the paths need several command lines and cannot be sorted.
+        SearchError: rg failed, or the paths need several command lines, so that their files cannot be sorted together.
         DecodeError: rg's output is malformed.
     """
     if answer.full:
@@ -168,7 +168,7 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
 
 
 async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
-    """Return the items that `chunk` completes; a large record is decoded in a thread."""
+    """Return the items that `chunk` completes; decode a large record in a worker thread."""
     is_large = answer.pending > LARGE_RECORD
     items = answer.feed(chunk)
     if not is_large:
