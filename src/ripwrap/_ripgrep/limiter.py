@@ -72,8 +72,8 @@ def limit_processes(number: int) -> None:
 
     There are `number` slots, and such a call holds a slot while rg runs. If all slots are taken, the call waits for a
     slot; its `timeout` begins when it has the slot. Each event loop has its own slots. The blocking operations of all
-    threads share another set of slots. The new number applies from the next call on; running searches continue. A
-    stream, such as `search()` and `files()`, takes no slot; limit the number of streams yourself.
+    threads share another set of slots. The new number applies from the next call on; running searches continue.
+    Streams, such as `search()` and `files()`, and `grep_in()` take no slot; limit the number of these calls yourself.
 
     The default is the number of CPUs, but at least 4.
 
