@@ -11,7 +11,7 @@ from ripwrap.models import Context, Match, TreeEntry
 
 
 def heading(path: str) -> Text:
-    """Return the heading of a file."""
+    """Return the path of a file as a heading, in rg's color for paths."""
     return Text(shown(path), "magenta")
 
 

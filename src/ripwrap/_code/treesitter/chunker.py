@@ -18,7 +18,7 @@ _VERSION = 3
 
 
 def chunker_version() -> str:
-    """Return the version of the chunker; a new version may split the same text into other chunks."""
+    """Return the version of the rules by which files are split; another version may split the same text differently."""
     grammars = load_grammars()
     if grammars is None:
         return WINDOW_VERSION
