@@ -1,4 +1,4 @@
-"""Render models for a rich console, with headings, line numbers and matches in rg's colors."""
+"""Render matches, diffs and trees for a rich console, with headings, line numbers and matches in rg's colors."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -58,7 +58,7 @@ class SteppingPattern(Pattern):
 def glob_pattern(
     glob: str, *, include: bool, allow_unclosed: bool, ignore_case: bool = False
 ) -> RegexPattern | SteppingPattern:
-    """Return a pattern that matches the paths that a glob matches as a whole.
+    """Return a pattern that matches a path if the glob matches the whole path.
 
     Args:
         glob: Glob, without `!`, `/` and other marks of an ignore file.

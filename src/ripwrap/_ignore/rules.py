@@ -38,15 +38,15 @@ _WHITESPACE = (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rule on a line of an ignore file.
+    """Rule on a line of an ignore file, or in an option such as `glob`.
 
     Attributes:
         glob: Glob for paths relative to the directory of the file.
         pattern: Pattern of the glob; its `include` is True for a rule that ignores paths, False for a rule with `!`.
         only_folders: True if the rule applies to directories only.
         text: Line of the file, without spaces at its end.
-        file: Path of the file; empty for a glob of the command line.
-        number: Number of the line, from 1.
+        file: Path of the file, or name of the option; empty for a glob of a file type.
+        number: Number of the line, from 1; 0 for an option or a file type.
     """
 
     glob: str
@@ -66,8 +66,8 @@ class Rule:
             line: Line of an ignore file, or glob of `--glob`.
             allow_unclosed: See `glob_pattern()`.
             ignore_case: See `glob_pattern()`.
-            file: Path of the file.
-            number: Number of the line in it.
+            file: Path of the file, or name of the option.
+            number: Number of the line in the file.
 
         Raises:
             ValueError: The line does not parse; the message is the same as in rg.

@@ -191,7 +191,7 @@ def list_items_blocking(
 
 
 def _is_searched(batch: Batch, spool: Spool, feed: Feed) -> bool:
-    """Return True if rg must run on a batch; otherwise discard the batch.
+    """Return True if rg must run on a batch of items; otherwise discard the batch.
 
     Without any item, rg still runs once, on an empty batch, because rg must check the pattern.
     """
@@ -203,7 +203,7 @@ def _is_searched(batch: Batch, spool: Spool, feed: Feed) -> bool:
 
 
 def _end_batch(answer: ItemAnswer[T], end: Exit, spool: Spool, batch: Batch) -> Iterator[T]:
-    """Yield the results that are complete only at the end of a batch; raise an error if rg failed."""
+    """Yield the last results of a batch of items, which are complete only when rg has ended; raise if rg failed."""
     yield from answer.end_run(end)
     if errors := [error for error in end.path_errors() if error.path is not None]:
         raise SearchError(

@@ -43,10 +43,10 @@ ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
 """Arguments that most operations take besides the options. Hints for a misspelled name suggest them, too."""
 
 NEEDS_CAPTURES = ("captures", (15,))
-"""Entry of `Command.needs` for a search that returns the groups of matches: the option, and the first rg that can."""
+"""Entry of `Command.needs` for a search that returns the groups of matches: the option, and its first rg version."""
 
 NEEDS_SCAN = ("scan()", (15,))
-"""Entry of `Command.needs` for `scan()`, which returns the groups of matches: its name, and the first rg that can."""
+"""Entry of `Command.needs` for `scan()`, which returns the groups of matches: its name, and its first rg version."""
 
 _NOT_HIDDEN = "!.*"
 _SORTS, _RULES = ("--sort=", "--sortr="), "--ignore-file="
@@ -384,7 +384,7 @@ def _make_command(
 
 
 def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgHost | None) -> None:
-    """Raise `ValueError` if rg cannot search with the overlay: on a host, with some `sort`s, with some ignore files."""
+    """Raise `ValueError` for what an overlay does not support: a host, sorting by time, and texts of ignore files."""
     if on is not None:
         refuse_overlay("A search on a host")
     flags = list(itertools.takewhile(_END_OF_OPTIONS.__ne__, arguments))

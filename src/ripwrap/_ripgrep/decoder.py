@@ -118,7 +118,7 @@ class MessageDecoder:
         return self.decode(self._framer.close())
 
     def decode(self, records: Iterable[bytes]) -> Iterator[Record]:
-        """Yield the messages of whole records, each decoded when it is taken; raise what `feed()` raises."""
+        """Yield the messages of whole records, each decoded when the caller takes it; raise what `feed()` raises."""
         # Nearly every record is a match below `./`, so that case has the fewest possible steps.
         head, start, validate = _DOT_SLASH_MATCH, len(_DOT_SLASH_MATCH), self._validators.get(_MATCH_PREFIX)
         for record in records:

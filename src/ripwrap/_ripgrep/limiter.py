@@ -1,8 +1,9 @@
-"""Limit the number of rg processes that run at a time for calls such as `grep()`; further calls wait for a slot.
+"""Limit the number of rg processes that run at a time for calls such as `grep()`.
 
-Streams take no slot. A consumer may read a stream in part and then open another one. If each stream held a slot, two
-such consumers could wait for each other for ever. Each event loop has its own slots, because an `anyio.CapacityLimiter`
-belongs to one loop. All threads that call blocking operations share one set of slots.
+Such a call holds a slot while it runs rg, and waits for a slot if all are taken. Streams take no slot. A consumer may
+read a stream in part and then open another one. If each stream held a slot, two such consumers could wait for each
+other for ever. Each event loop has its own slots, because an `anyio.CapacityLimiter` belongs to one loop. All threads
+that call blocking operations share one set of slots.
 """
 
 import os

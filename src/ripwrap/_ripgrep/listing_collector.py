@@ -13,7 +13,7 @@ ItemOut = TypeVar("ItemOut", covariant=True)
 
 
 class Decoder(Protocol[ItemOut]):
-    """Decoder of a listing's bytes into items."""
+    """Interface of a decoder of rg's output into items: paths, or paths with a count."""
 
     def feed(self, chunk: bytes) -> Sequence[ItemOut]:
         """Return the items that `chunk` completes."""
@@ -25,7 +25,7 @@ class Decoder(Protocol[ItemOut]):
 
 
 class BaseListingCollector(Generic[ItemOut]):
-    """Base class of the collectors of listings; it handles the exit of rg.
+    """Base class of the collectors of the paths or counts that rg lists; it handles the exit of rg.
 
     Attributes:
         end: Exit of rg; `None` while it runs.
@@ -53,7 +53,7 @@ class BaseListingCollector(Generic[ItemOut]):
 
 
 class ListingCollector(BaseListingCollector[Item]):
-    """Collector of a listing that keeps at most `2 * max_items + 1000` items in memory.
+    """Collector of the paths or counts that rg lists. It keeps at most `2 * max_items + 1000` of them in memory.
 
     Attributes:
         total: Number of items so far whose path `allowed` accepts.

@@ -331,7 +331,7 @@ class Overlaid:
         return self._paths.overlay.exists(os.path.join(self._original.cwd, path)) is False
 
     def _before(self, path: bytes) -> Iterator[bytes]:
-        """Yield the output for each text whose place is before a file on disk."""
+        """Yield the output for each text of the overlay whose place is before a file on disk."""
         if not self._pending:
             return
         key = self._order.key(os.fsdecode(path), self._root)
@@ -340,7 +340,7 @@ class Overlaid:
             yield self._pending.popleft()[1]
 
     def _others(self) -> bytes:
-        """Return the output for all texts whose output was not written before."""
+        """Return the output for all texts of the overlay whose output was not returned before."""
         taken = b"".join(output for _, output in self._pending)
         self._pending.clear()
         return taken
@@ -410,7 +410,7 @@ class Overlaid:
 
 
 class OverlaidAsyncChild(AsyncChild):
-    """A running rg process whose output an `Overlaid` filters."""
+    """A running rg process for a task. An `Overlaid` changes its output as if the overlay's texts were on disk."""
 
     def __init__(self, binary: RgBinary, command: Command, overlaid: Overlaid) -> None:
         super().__init__(binary, command)
@@ -429,7 +429,7 @@ class OverlaidAsyncChild(AsyncChild):
 
 
 class OverlaidBlockingChild(BlockingChild):
-    """A running rg process whose output an `Overlaid` filters."""
+    """A running rg process for a thread. An `Overlaid` changes its output as if the overlay's texts were on disk."""
 
     def __init__(
         self, binary: RgBinary, command: Command, timeout: float | None, begun: float, overlaid: Overlaid

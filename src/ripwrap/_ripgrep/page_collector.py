@@ -145,7 +145,7 @@ class PageCollector:
             number += 1
 
     def close(self) -> None:
-        """Process a last line without a newline; raise what `feed()` raises."""
+        """Process the last line, if it has no newline; raise what `feed()` raises."""
         for record in self._framer.close():
             self._take(record)
 
@@ -275,7 +275,7 @@ class MatchCollector(PageCollector):
 
     @property
     def exact(self) -> bool:
-        """True if the counts are complete."""
+        """True if all matches were counted: rg was not stopped, and no record was too long."""
         return not self.timed_out and not self.dropped_records
 
 

@@ -238,7 +238,7 @@ async def parse_stderr(end: Exit) -> None:
 
 
 class _Opening:
-    """Filter of the stdout of a host: it removes `STARTED`, and all output before `STARTED`.
+    """Filter of the stdout of a host: it removes all output up to `STARTED`, which the host writes when it starts rg.
 
     Attributes:
         passed: True if `STARTED` was read, so that all further bytes are output of rg.

@@ -207,5 +207,5 @@ class MeteredAnswer(Generic[T]):
 def meter_answer(
     answer: Answer[T], report: OnProgress | None, limit: int | None, count: Callable[[bytes], Counts] = count_json
 ) -> Answer[T]:
-    """Return an answer that also reports its progress; return `answer` unchanged if `report` is `None`."""
+    """Return a wrapper of `answer` that also reports the progress; return `answer` itself if `report` is `None`."""
     return answer if report is None else MeteredAnswer(answer, Meter(report, count, limit))

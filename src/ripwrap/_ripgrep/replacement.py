@@ -96,7 +96,7 @@ def _never(patterns: Sequence[str]) -> str:
 
 
 def count_probe(patterns: Sequence[str], largest: int) -> tuple[str, str]:
-    """Return a pattern and a replacement with which rg searches `PROBE`; `group_count()` reads the replaced text.
+    """Return a pattern and a replacement with which rg counts groups: `group_count()` reads the replaced `PROBE`.
 
     Args:
         patterns: Valid patterns, whose groups are counted.

@@ -24,10 +24,10 @@ from ripwrap.errors import SearchError
 from ripwrap.sources.base import AnyItems, Item, Source
 
 MAX_BATCH_BYTES = 16 << 20
-"""Number of bytes at which a batch is full. A larger item is a batch by itself."""
+"""Number of bytes at which a batch of items is full. The last item of a batch may exceed it."""
 
 MAX_BATCH_ITEMS = 2048
-"""Number of items at which a batch is full."""
+"""Number of items at which a batch is full. The first batches are smaller; see `FIRST_BATCH_ITEMS`."""
 
 FIRST_BATCH_ITEMS = 64
 """Maximum number of items in the first batch, which is small so that the first matches come soon.
@@ -42,10 +42,10 @@ MAX_RUNNING = max(2, min(4, os.cpu_count() or 2))
 """Maximum number of rg processes of one call at a time. Each has one thread, so that items keep their order."""
 
 _PENDING_BYTES = 1 << 20
-"""Number of bytes of an async iterable to hold in memory before a thread writes them."""
+"""Number of bytes of items from an async iterable that are held in memory before a thread writes them to files."""
 
 _PENDING_ITEMS = 256
-"""Number of items of an async iterable to hold in memory before a thread writes them."""
+"""Number of items from an async iterable that are held in memory before a thread writes them to files."""
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class Feed:
         """Begin the iteration.
 
         Args:
-            items: Items.
+            items: Iterable of the items.
             spool: Directory for the batches.
             selects: Function that takes the name of an item and returns True if it is to be searched.
             seconds: Time limit for taking items. If it is reached, `error` is a `TimeoutError`. `None` is no limit.
@@ -279,7 +279,7 @@ class Feed:
 
 
 def check_items(items: object, *, blocking: bool = False) -> None:
-    """Raise `TypeError` unless `items` can be iterated over."""
+    """Raise `TypeError` if `items` is not an iterable, or if it is an async iterable for a blocking call."""
     if isinstance(items, AsyncIterable) and blocking:
         raise TypeError("a blocking function cannot take an async iterable as items; call the async function")
     if not isinstance(items, (Iterable, AsyncIterable)) or isinstance(items, (str, bytes)):

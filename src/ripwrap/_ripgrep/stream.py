@@ -84,7 +84,7 @@ class Runs:
     """
 
     def __init__(self, command: Command, then: Sequence[Command] = (), *, ordered: bool = False) -> None:
-        """Split the commands.
+        """Split each command whose paths are too long for one command line.
 
         Args:
             command: Command with all paths.
@@ -131,7 +131,7 @@ class Runs:
 
 
 async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[T]:
-    """Run rg and yield its answer; other tasks run between chunks.
+    """Run rg and yield the items into which `answer` converts its output; other tasks run between chunks of output.
 
     Raises:
         FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter, or no path
@@ -178,7 +178,7 @@ async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
 
 
 def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Run rg and yield its answer, blocking; see `stream()`.
+    """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`.
 
     Raises:
         TimeoutError: rg ran for longer than `timeout` seconds; items found before that were yielded.

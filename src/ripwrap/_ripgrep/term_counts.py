@@ -135,7 +135,7 @@ class TermCounts:
             self._trim_if_many()
 
     def add(self, files: Mapping[str, Mapping[str, int]], having: Mapping[str, int], total: int) -> None:
-        """Add counts, such as those of a collector of other directories.
+        """Add counts, for example from a collector for other directories.
 
         Args:
             files: Number of matches of each word in each file.

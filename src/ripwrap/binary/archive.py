@@ -178,7 +178,9 @@ def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
             if actual not in ("", expected):
                 raise ExtractionFailedError(wrong_release(archive, actual, expected))
     if len(found) != 1:
-        raise ExtractionFailedError(f"{archive} must have exactly one regular file {member!r}, found {len(found)}")
+        raise ExtractionFailedError(
+            f"{archive} must have exactly one regular file {member!r}, found {len(found)}; use a release of rg"
+        )
     return found[0]
 
 

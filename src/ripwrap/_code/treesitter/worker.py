@@ -23,8 +23,8 @@ _WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve({idle!r
 class SyntaxChunker:
     """Splitter of files at their definitions. It runs the parser in a worker process, for one file at a time.
 
-    If the process hangs or crashes at a file, the file is split into windows. The process ends when this object is
-    deleted.
+    If the process hangs or crashes at a file, the file is split into windows of lines. The process ends when this
+    object is deleted.
 
     Each index has its own splitter. So an index does not wait for the files of another index, and a file of one index
     cannot end the process of another.
