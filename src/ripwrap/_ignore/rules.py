@@ -45,8 +45,8 @@ class Rule:
         pattern: Pattern of the glob; its `include` is True for a rule that ignores paths, False for a rule with `!`.
         only_folders: True if the rule applies to directories only.
         text: Line of the file, without spaces at its end.
-        file: Path of the file, or name of the option; empty for a glob of a file type.
-        number: Number of the line, from 1; 0 for an option or a file type.
+        file: Path of the file, or name of the option; empty if the rule comes from neither.
+        number: Number of the line, from 1; 0 if the rule does not come from a file.
     """
 
     glob: str
