@@ -197,7 +197,7 @@ class TestItemsThatFail:
     @pytest.mark.parametrize("items", [None, 5, "text", b"bytes"])
     def test_call_refuses_what_is_no_iterable(self, items: Any) -> None:
         for call in (sync.search_in, ripwrap.search_in, sync.grep_in):
-            with pytest.raises(TypeError, match=r"items must be an iterable of \(name, bytes or str\)"):
+            with pytest.raises(TypeError, match=r"items must be an iterable of pairs \(name, bytes or str\)"):
                 call("x", items)
 
     def test_blocking_call_refuses_an_async_iterable(self) -> None:

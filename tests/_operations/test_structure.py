@@ -145,7 +145,7 @@ def test_parser_that_cannot_be_started_names_a_command_that_says_why(
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(
-        RipwrapError, match=r"it ended with 1; to see the reason, run /bin/false -c 'import ripwrap\._code"
+        RipwrapError, match=r"it ended with exit code 1; to see the reason, run /bin/false -c 'import ripwrap\._code"
     ):
         list(sync.search_code("f($A)", lang="python", cwd=plant({"a.py": "f(1)\n"})))
 

@@ -126,14 +126,17 @@ def test_unusable_argument_or_variable_raises_without_a_fallback(
 ) -> None:
     monkeypatch.setenv("PATH", str(script("bin/rg").parent))
     with pytest.raises(
-        BinaryError, match=r"argument: .*/none/rg: no such file\nPass another rg=, or leave it out"
+        BinaryError,
+        match=r"argument: .*/none/rg: no such file\nPass the path of another rg as rg=\. Without that argument",
     ) as caught:
         sync.resolve(tmp_path / "none" / "rg")
     assert caught.value.hints == (Hint("rg"),)
     with pytest.raises(BinaryError, match="an empty name"):
         sync.resolve("")
     monkeypatch.setenv("RIPWRAP_RG", str(tmp_path))
-    with pytest.raises(BinaryError, match=r"RIPWRAP_RG: .*not a file\nSet RIPWRAP_RG to another rg, or unset it"):
+    with pytest.raises(
+        BinaryError, match=r"RIPWRAP_RG: .*not a file\nSet RIPWRAP_RG to the path of another rg, or unset it"
+    ):
         sync.resolve()
 
 
@@ -286,7 +289,7 @@ def test_too_old_rg_and_other_programs_are_rejected_with_the_reason(
         sync.resolve(old)
     monkeypatch.setenv("RIPWRAP_RG", "/bin/true")
     with pytest.raises(
-        BinaryError, match=r"is not ripgrep: `--version` gave exit code 0 ''\nSet RIPWRAP_RG to another"
+        BinaryError, match=r"is not ripgrep: `--version` gave exit code 0 ''\nSet RIPWRAP_RG to the path of another"
     ):
         sync.resolve()
 

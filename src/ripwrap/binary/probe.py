@@ -30,10 +30,10 @@ OLDEST = (13, 0, 0)
 """Oldest supported version of rg. On Windows, older versions run programs from the current directory (CVE-2021-3013).
 """
 
-OTHER_RG = HintedText("; pass another ", Hint("rg"))
+OTHER_RG = HintedText("; pass the path of another rg as ", Hint("rg"))
 """End of an error message about a program that cannot be used as rg."""
 
-BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands; pass the path of rg.exe"
+BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands, so only an rg.exe can be used"
 """Reason why `.bat` and `.cmd` files of Windows are refused."""
 
 PROBE_SECONDS = 10
@@ -65,7 +65,7 @@ class RgBinary:
 
     Attributes:
         path: Absolute path of the program.
-        source: Step that found the program, such as `PATH` or `cache`.
+        source: Step of the search for rg that found the program, such as `PATH` or `cache`.
     """
 
     path: str
@@ -133,7 +133,9 @@ def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa
         returncode, printed, complained = ask(path, flag)
     except OSError as error:
         if error.errno in RESOURCE_ERRNOS:
-            raise SearchError(f"could not start {path}: {error.strerror}") from error
+            raise SearchError(
+                f"could not start {path}: {error.strerror}; close files or programs, and try again"
+            ) from error
         raise BinaryError(HintedText(f"{path} cannot be run: {error}", OTHER_RG)) from error
     if not printed:  # an error is not cached, because the next try may succeed
         gave = f"exit code {returncode} {explain_exit(returncode) or repr(complained.strip()[:200])}"
