@@ -35,7 +35,7 @@ def test_match_has_each_occurrence() -> None:
     assert match.spans() == ((0, 1), (4, 5)) and (match.path, match.line_number, match.text) == ("b.txt", 3, "é x é")
     assert testing.match().spans() == ((0, 4),)
     assert testing.match("\n").spans() == ()
-    with pytest.raises(ValueError, match="of must be a part of the text 'x', got 'y'"):
+    with pytest.raises(ValueError, match="of= must be a part of the text 'x', and not empty; got 'y'"):
         testing.match("x", of="y")
 
 

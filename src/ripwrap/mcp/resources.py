@@ -1,7 +1,8 @@
 """Resources: the files in the directories of the server, as `read_file` shows them, and completion of their paths.
 
 A client that attaches a file sends its URI. There are too many files to list, so there is a template for their URIs,
-and completion proposes paths. Both use the tools, so they show only what the tools show.
+and completion proposes paths. Files are read with the tool `read_file` and paths come from the tool `ls`, so both show
+only what the tools show.
 """
 
 import os
@@ -57,7 +58,7 @@ async def read_resource(context: Context, params: ReadParams) -> types.ReadResou
     """Return the lines of a file, as the tool `read_file` returns them.
 
     Raises:
-        MCPError: The URI is wrong, or the file cannot be read. The message is that of `read_file`.
+        MCPError: The URI is wrong, or the file cannot be read; in this case, the message is the error of `read_file`.
     """
     try:
         path, query = file_path(params.uri)

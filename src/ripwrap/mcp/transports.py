@@ -75,7 +75,7 @@ def serve(
 
 @contextmanager
 def _logging_once() -> Generator[None]:
-    """Log messages from level INFO, each of them once; restore the logger at the end of the block."""
+    """Log ripwrap's messages of level INFO and above, the same text only once; restore the logger after the block."""
     level, once = _LOGGER.level, _OnceFilter()
     _LOGGER.setLevel(logging.INFO)
     _LOGGER.addFilter(once)
@@ -185,7 +185,7 @@ def _raise_first(received: Sequence[signal.Signals]) -> None:
 
 
 def _security_settings(host: str, address: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
-    """Return the hosts and origins that requests may name. Any port is allowed, because a port may be forwarded."""
+    """Return the hosts and origins that requests may name, with any port, because a port may be forwarded."""
     bound = ipaddress.ip_address(address)
     names = {_bracket_ipv6(name) for name in (host, *allowed_hosts)}
     if bound.is_loopback or bound.is_unspecified:

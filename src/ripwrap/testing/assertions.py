@@ -1,4 +1,4 @@
-"""Assert what a search finds."""
+"""Assertion that a search finds nothing."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -24,7 +24,7 @@ def assert_absent(
 ) -> None:
     """Assert that no line matches, and that the search read at least one file.
 
-    A search that reads nothing, for example because of a wrong glob or directory, finds nothing either. Here it fails.
+    A search with a wrong glob or directory reads no file, so it finds nothing, too. This assertion then fails.
 
     ```python
     from ripwrap import testing
