@@ -44,7 +44,7 @@ READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 WRITES_CACHE = READ_ONLY.model_copy(update={"read_only_hint": False})
-"""Annotations of a tool that writes the index: by default in the user's cache, with `index="project"` in the project."""
+"""Annotations of a tool that writes the index: in the user's cache, or with `index="project"` in the project."""
 SENDS_TEXTS = WRITES_CACHE.model_copy(update={"open_world_hint": True})
 """Annotations of a tool that sends texts to another machine, to be embedded."""
 CHANGES_FILES = types.ToolAnnotations(
