@@ -16,7 +16,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
 
 REACHES = (400, 100, 40, 15, 5)
-"""Numbers of lines to show on each side of a match. They are tried in this order until the answer fits."""
+"""Numbers of lines of a definition to show on each side of a match, tried in this order until the answer fits."""
 
 MAX_DEFINITION_LINES = 100
 """Maximum number of lines of a definition that `codebase_search` shows as a whole."""
@@ -47,7 +47,7 @@ class SourceFile:
         return self.redactor(text, span.first).text if self.redactor else text
 
     def section_at(self, line: int) -> Section | None:
-        """Return the definition around a line, with secrets masked, or None at the top level."""
+        """Return the definition around a line, with secrets masked, or None for a line outside of definitions."""
         section = self.outline.enclosing(line)
         if section is None or self.redactor is None:
             return section
@@ -91,7 +91,7 @@ def expand_matches(
     Args:
         file: Lines and definitions of the file.
         found: Matches of the file, as rg found them.
-        matches: First matches of the file, in the format of answers.
+        matches: First matches of the file, as the answer shows them.
         reach: Number of lines of a definition to show on each side of a match.
         max_line: Maximum length of a line, in characters.
     """
