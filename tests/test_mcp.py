@@ -1168,7 +1168,7 @@ def test_command_that_cannot_serve_says_why(flags: list[str], says: str, folder:
 
 def test_http_without_roots_names_the_argument_of_serve() -> None:
     with pytest.raises(
-        ValueError, match=r"clients cannot name the directories to search; pass at least one with roots=$"
+        ValueError, match=r"clients cannot name the directories to search; pass at least one directory with roots=$"
     ):
         mcp.serve(transport="http")
 

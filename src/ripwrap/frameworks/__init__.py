@@ -30,7 +30,7 @@ def async_call(
         workspace: Workspace of the tool.
         name: Name of the tool.
         answer: Function that converts the text and the result to the framework's answer.
-        failure: The framework's error for a mistake of the model; its argument is the text for the model.
+        failure: The framework's error for a mistake of the language model; its argument is the text for that model.
     """
 
     async def call(**arguments: Any) -> T:

@@ -91,7 +91,7 @@ class RipwrapBackend(BackendProtocol):
             workspace: Workspace that reads and searches.
             virtual: Use `/` for the root of the workspace. If False, use paths of the system, for example for an agent
                 that also has a shell.
-            hidden: Search hidden files also in a `grep()` without a `glob`.
+            hidden: Search hidden files in every `grep()`. If False, search them only in a `grep()` with a `glob`.
 
         Raises:
             ValueError: `virtual` is True, and the workspace has several roots.

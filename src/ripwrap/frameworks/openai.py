@@ -97,7 +97,7 @@ class StrictTools(_Offers):
 
 
 class BlockingStrictTools(_Offers):
-    """Blocking twin of `StrictTools`.
+    """Blocking twin of `StrictTools`, for a `sync.Workspace`.
 
     Attributes:
         workspace: Workspace of the tools.

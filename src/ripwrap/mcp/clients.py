@@ -119,7 +119,8 @@ class Client:
     async def workspace(self, context: "Context", params: Params) -> Workspace | types.InputRequiredResult:
         """Return the workspace; first ask the client for its roots if they are needed and not known.
 
-        If the server cannot send requests to the client (protocol 2026-07-28), return the question as an answer.
+        If the server cannot send requests to the client (protocol 2026-07-28), return a question that is sent in place
+        of an answer.
 
         Raises:
             NoRootsError: Neither the server nor the client names a directory.

@@ -66,8 +66,8 @@ async def read_resource(context: Context, params: ReadParams) -> types.ReadResou
     except ValueError as error:
         raise _unreadable(params.uri, f"cannot read {params.uri!r}: {error}") from None
     if unknown := [name for name in ranges if name not in RANGES]:
-        takes = f"the query of an address takes {', '.join(RANGES)}, got {unknown[0]!r}"
-        raise _unreadable(params.uri, f"{takes}; write a question mark in the name of a file as %3F")
+        takes = f"the query of an address may have {', '.join(RANGES)}, got {unknown[0]!r}"
+        raise _unreadable(params.uri, f"{takes}; if the question mark is a part of the file's name, write it as %3F")
     try:
         workspace = await context.lifespan_context.workspace(context, params)
     except TOOL_ERRORS as error:
@@ -87,7 +87,7 @@ def _unreadable(uri: str, text: str) -> MCPError:
 
 
 async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Propose paths for the argument `path` of a prompt or of the template; propose nothing for other arguments."""
+    """Propose paths for `path` of a prompt or of the resource template; propose nothing for other arguments."""
     ref = params.ref
     if isinstance(ref, types.PromptReference):
         absolute = False

@@ -60,7 +60,8 @@ def serve(
     if transport == "http" and not roots:
         raise ValueError(
             HintedText(
-                "over HTTP, clients cannot name the directories to search; pass at least one with ", Hint("roots")
+                "over HTTP, clients cannot name the directories to search; pass at least one directory with ",
+                Hint("roots"),
             )
         )
     logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
@@ -141,7 +142,8 @@ def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[
         url = f"http://{_bracket_ipv6(host)}:{bound}/mcp"
         if not ipaddress.ip_address(address).is_loopback:
             _LOGGER.warning(
-                "%s needs no password: any program that can connect to it can read the files in the directories", url
+                "the server at %s needs no password: any program that can connect to it can read its files",
+                url,
             )
         app = made.streamable_http_app(transport_security=_security_settings(host, address, allowed_hosts))
         _LOGGER.info("listening at %s", url)

@@ -59,9 +59,9 @@ def assert_absent(
     if total > _MAX_SHOWN:
         found.append(f"and {total - _MAX_SHOWN} more")
     if found:
-        raise AssertionError(_lines(f"{pattern!r} must not match:", found))
+        raise AssertionError(_lines(f"{pattern!r} must not match, but matches:", found))
     if unread:
-        raise AssertionError(_lines("the search could not read everything:", unread))
+        raise AssertionError(_lines("the search could not read these paths:", unread))
     with closing(sync.files_without_match(pattern, cwd=cwd, paths=paths, rg=rg, **options)) as searched:
         if next(searched, None) is None:
             raise AssertionError(f"no file was searched for {pattern!r}; check cwd, paths and the options")

@@ -207,7 +207,7 @@ def _range_text(item: object) -> str:
 
 
 def _refuse_anchor(value: Any) -> Any:
-    """Return a value; raise an error if the value is an anchor, because the line of the anchor may have moved."""
+    """Return a value; raise an error if it is an anchor such as `42·k7q`, because that line may have moved."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
     if anchor is not None:
         raise PydanticCustomError("anchor", "a number (resolve gives the line number of an anchor)", {})
@@ -422,15 +422,15 @@ class ReplaceContentArguments(ToolArguments, frozen=True):
 
 
 class IndexCodebaseArguments(ToolArguments, frozen=True):
-    """Arguments of `index_codebase()`: none."""
+    """Model without fields, because `index_codebase()` takes no arguments."""
 
 
 class IndexStatusArguments(ToolArguments, frozen=True):
-    """Arguments of `index_status()`: none."""
+    """Model without fields, because `index_status()` takes no arguments."""
 
 
 class IndexHealthCheckArguments(ToolArguments, frozen=True):
-    """Arguments of `index_health_check()`: none."""
+    """Model without fields, because `index_health_check()` takes no arguments."""
 
 
 def tool_name(name: str, known: tuple[str, ...]) -> str:
@@ -447,7 +447,7 @@ def tool_name(name: str, known: tuple[str, ...]) -> str:
 
 
 def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
-    """Return the arguments of a tool, given a mapping or its JSON text.
+    """Return the arguments of a tool, given a mapping or the text of a JSON object.
 
     Raises:
         ValueError: An argument is unknown, missing or invalid. The message is one line.
@@ -486,7 +486,10 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
 
 
 def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument for strict modes: without default and bounds; null stands for the default."""
+    """Return the schema of an argument for a provider's strict mode.
+
+    It has no default and no bounds; null stands for the default.
+    """
     value = {key: about[key] for key in ("type", "items", "enum") if key in about}
     if "default" not in about:
         return {"description": about["description"], **value}
@@ -539,7 +542,8 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
             meant = suggest(plain, names)
             own = ", ".join(dict.fromkeys(names.values()))
             hint = f"did you mean {meant}? " if meant else ""
-            raise ValueError(f"unknown argument {name!r}; {hint}allowed are {own or 'none'}")
+            allowed = f"allowed are {own}" if own else "the tool takes no arguments"
+            raise ValueError(f"unknown argument {name!r}; {hint}{allowed}")
         twice = [other for other in known if names.get(other) == names[plain]]
         if not twice:
             known[plain] = value

@@ -43,7 +43,7 @@ class Page:
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
         exact: True if `total_matches` and `files_matched` are final.
-        names: Maximum number of files that are named although none of their matches may be shown; 0 except on the first
+        names: Maximum number of files that the answer names even without showing a match of them; 0 except on the first
             page.
     """
 
@@ -220,7 +220,7 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
 
 
 def _alone(match: ContentMatch, length: int) -> ContentMatch:
-    """Return the first `length` characters of a match that is longer than the whole answer may be, without context."""
+    """Return the first `length` characters of a match without its context, if the whole match is too long to show."""
     text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
     before = len(match.before)
     anchors = match.anchors[before : before + text.count("\n") + 1]
@@ -280,7 +280,10 @@ def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Co
 
 
 def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
-    """Return the lines of a match or of its context, with secrets masked, and long lines cut near a match."""
+    """Return the lines of a match or of its context, as the answer shows them.
+
+    Secrets are masked. Of a long line, only the text around its first match is shown.
+    """
     spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
     parts: list[tuple[str, Span | None]] = []
     start = 0
@@ -320,7 +323,10 @@ def _harmless(text: str) -> str:
 
 
 def _around(text: str, hit: Span | None, max_line: int) -> str:
-    """Return at most `max_line` characters of a line: around a match, or from the beginning without a match."""
+    """Return at most `max_line` characters of a line, and `…` in place of the rest.
+
+    They are the text around the match, or the beginning of the line if it has no match.
+    """
     if len(text) <= max_line:
         return text.rstrip("\r")
     first, last = (max(hit[0], 0), min(hit[1], len(text))) if hit else (0, 0)

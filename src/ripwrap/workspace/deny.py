@@ -65,7 +65,7 @@ class _Glob:
 
 
 class DenyRules:
-    """Rules that deny paths, given relative to a root."""
+    """Rules that deny paths; the paths are relative to a root."""
 
     def __init__(self, globs: str | Sequence[str], *, roots: Sequence[str] = (), windows: bool = IS_WINDOWS) -> None:
         """Parse the globs.
@@ -246,7 +246,7 @@ def _spellings(glob: str) -> Iterable[str]:
 
 
 def _texts(path: str) -> Iterator[str]:
-    """Yield the forms of a path to compare with globs: the path and, if it is not ASCII, its folded form in NFC."""
+    """Yield the texts to compare with globs: the path and, if it is not ASCII, the case-folded path in NFC."""
     from ripwrap._ignore.rules import match_text
 
     yield match_text(path)

@@ -75,7 +75,7 @@ MAX_LINE = 500
 MIN_MAX_CHARS = 1000
 MIN_MAX_LINE = 40
 RETRY_DOWNLOAD_AFTER = 60.0
-"""Seconds before a workspace tries to download rg again."""
+"""Number of seconds after a failed download of rg in which a workspace does not try it again."""
 
 _LOGGER = logging.getLogger("ripwrap")
 

@@ -260,7 +260,7 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
 
 
 def _top_directory(location: Location, name: str) -> str | None:
-    """Return the path of the directory with exactly this name, directly in the location; `None` if there is none."""
+    """Return the path of the directory `name` directly in the searched directory; `None` if it does not exist."""
     if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # the path may lead out of the roots
         return None
     for path in location.paths:

@@ -297,7 +297,8 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
 def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> GrepContentResult:
     """Return the answer with as many matches as fit into `max_chars`.
 
-    If the caller asks for it, each match has the name of its definition (`sections`) or its lines (`expand`).
+    If the caller asks for it, each match comes with the name of its definition (`sections`), or with the lines of its
+    definition (`expand`).
     """
     location, settings = query.scope.location, query.settings
     files = {location.shown(file.path): file for file in page.files if file.matches}
@@ -399,7 +400,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
 
 
 async def _files(run: Runner, query: Query) -> GrepContentResult:
-    """Return the answer for the modes `files_with_matches` and `count`: the files that match, perhaps with counts."""
+    """Return the answer for the modes `files_with_matches` (paths of files) and `count` (paths with counts)."""
     arguments, location = query.arguments, query.scope.location
     counting = arguments.output_mode == "count"
     offset = arguments.offset

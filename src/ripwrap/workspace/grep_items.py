@@ -217,7 +217,7 @@ def _revision(query: "Query", location: Location) -> RevisionSource:
 
 
 def _filtered(command: ItemCommand, allowed: Callable[[str], bool]) -> ItemCommand:
-    """Return a command that also excludes the names for which `allowed` is false."""
+    """Return a command that also excludes the items for whose names `allowed` returns False."""
 
     def selects(types: FileTypes) -> Callable[[str], bool]:
         selected = command.selects(types)
@@ -269,7 +269,7 @@ class ItemFilter:
 
 
 def _plain(member: str) -> str:
-    """Return the path of a member for comparison with rules, without `..` and without a leading slash."""
+    """Return the path of an archive's member for comparison with globs: without `..` and without a leading slash."""
     parts = member.replace("\\", "/").split("/")
     return os.sep.join(part for part in parts if part not in ("", os.curdir, os.pardir))
 

@@ -79,7 +79,7 @@ class _RootIndex(BaseIndex):
     async def refresh(
         self, run: Runner, progress: Callable[[Done], object] | None
     ) -> tuple[RefreshResult, tuple[str, ...]]:
-        """Refresh the index; return the result, and the names of the deleted branches that the index had."""
+        """Refresh the index; return the result, and the names of deleted branches that were removed from the index."""
         run = DeadlineRunner(run, None, self._lock)
         done = await self._refresh(run, progress, rebuild=self._unsound)
         await run.call(lambda: self._trigrams.update(self._current_view()))
@@ -344,5 +344,5 @@ def _notes_of(found: Found) -> Iterator[str]:
 
 
 def _spell_as_command(hint: Hint) -> str | None:
-    """Return a hint as the name of a tool; for `prune()`, which is not a tool, return a command for the user."""
+    """Return a hint in a message as the name of a tool; `prune()` is not a tool, so return a command for the user."""
     return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

@@ -134,7 +134,7 @@ def open_text(
 ) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
     """Open a text file in the encoding that rg uses for it.
 
-    Yield the file, the name of its encoding, and a function that masks secrets; `None` to show them.
+    Yield the file, the name of its encoding, and a function that masks secrets (`None` if secrets are shown).
 
     Raises:
         FileNotFoundError: The file does not exist any more, or is not a regular file.

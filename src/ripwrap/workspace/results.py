@@ -160,7 +160,7 @@ class GrepContentResult(ToolResult, frozen=True):
         each = {"anyOf": [{"type": "string"}, files.pop("items")]}
         counts = {"type": "object", "additionalProperties": {"type": "integer"}}
         files["anyOf"] = [{"type": files.pop("type"), "items": each}, counts]
-        files["description"] = "Paths, or counts by path if they were counted; objects if two paths look the same."
+        files["description"] = "Paths; a map from paths to counts if matches were counted; objects if two paths look the same."
         return schema
 
     def _body(self) -> Iterator[str]:

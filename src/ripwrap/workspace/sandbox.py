@@ -142,7 +142,7 @@ class Sandbox:
         return None if held is None else self.deny.glob_of(held[1], folder=_may_be_folder(path))
 
     def denied_paths(self, location: Location) -> DeniedPaths | None:
-        """Return the denied paths of a location; `None` if `deny` has no globs."""
+        """Return the `DeniedPaths` of a location, which can tell if a path is denied; `None` if `deny` has no globs."""
         if not self.deny:
             return None
         return DeniedPaths(self.deny, location.paths if location.several else ())

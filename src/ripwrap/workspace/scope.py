@@ -64,7 +64,7 @@ class Settings:
         Args:
             location: Location of the search.
             path: Path of the file, relative to the directory that rg runs in, or absolute.
-            check: See `redact()`.
+            check: Function that is called before each line, and may raise an error; see `redact()`.
         """
         if not self.redact:
             return None
@@ -82,7 +82,7 @@ class Scope:
         timeout: Time limit in seconds for a run of rg; `None` is no limit.
         notes: Sentences for the answer about followed links and limits.
         allowed: Function that returns True if an answer may show a path that rg prints; `None` allows all.
-        denied: Denied paths; `None` if no path can be denied.
+        denied: Denied paths of the location; `None` if the workspace has no globs in `deny`.
     """
 
     location: Location
@@ -203,9 +203,9 @@ def _apply_guard_limits(scope: Scope) -> Scope:
 
 
 async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[PathFilter | None, bool]:
-    """Return the filter for the paths that rg prints, and True if the time limit ended the listing for the filter.
+    """Return the filter for the paths that rg prints (`None` allows all paths), and True if the filter is incomplete.
 
-    A filter that is `None` allows all paths.
+    It is incomplete if the time limit was reached before all allowed paths were listed.
     """
     if not files.overrides or (scope.options.get("hidden") and scope.options.get("no_ignore")):
         return scope.allowed, False
@@ -314,7 +314,7 @@ def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
 
 
 def _plain(glob: str) -> str:
-    """Return the glob in rg's form: without `./`, without needless `**/`, with `**` for the files of a directory."""
+    """Return the glob in rg's form: without `./`, without needless `**/`, and with `**/src/**` in place of `src/`."""
     bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     glob = glob.removeprefix("./")
     while glob.startswith("**/") and "/" not in glob[3:]:
