@@ -38,8 +38,8 @@ class ToolResult(Model, ABC, frozen=True):
             no next page, or if `offset` cannot reach it.
         message: Summary of what was found and what was left out, and how to get the rest.
         notes: Further sentences, for example about time limits and about paths that could not be read.
-        engine: Program that did the work: `rg` or `python`. It is `python` if there is no rg, or if directories were
-            listed, because rg lists only files.
+        engine: `python` if Python code listed the files: in `ls()` if there is no rg, and in `find_files()` for
+            directories or a single file. Otherwise `rg`.
     """
 
     root: str
@@ -75,7 +75,7 @@ class ToolResult(Model, ABC, frozen=True):
 
 
 class ContentMatch(Model, frozen=True):
-    """Match with its context; a context line between two matches belongs to one of them only.
+    """Match with its context. A context line between two matches belongs to only one of the two.
 
     Attributes:
         file: Path of the file.
@@ -160,7 +160,9 @@ class GrepContentResult(ToolResult, frozen=True):
         each = {"anyOf": [{"type": "string"}, files.pop("items")]}
         counts = {"type": "object", "additionalProperties": {"type": "integer"}}
         files["anyOf"] = [{"type": files.pop("type"), "items": each}, counts]
-        files["description"] = "Paths; a map from paths to counts if matches were counted; objects if two paths look the same."
+        files["description"] = (
+            "Paths; a map from paths to counts if matches were counted; objects if two paths look the same."
+        )
         return schema
 
     def _body(self) -> Iterator[str]:
@@ -205,9 +207,9 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
 
 
 def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
-    """Return the line above the lines of a definition.
+    """Return the heading that an answer has above the lines of a definition.
 
-    The line has the qualified name of the definition if the first line of the definition does not contain that name.
+    The heading has the qualified name of the definition if the first line of the definition does not contain that name.
 
     Args:
         section: The definition.
@@ -643,7 +645,7 @@ def _name(entry: ListEntry) -> str:
 
 
 def printable_start(text: str) -> str:
-    """Return the first `MAX_NAME_CHARS` characters of `printable(text)`."""
+    """Return a text on one line, with control characters escaped, and with at most `MAX_NAME_CHARS` characters."""
     return printable(text)[:MAX_NAME_CHARS]
 
 
