@@ -780,7 +780,7 @@ async def test_resource_is_the_answer_of_read_file(plant: Plant, mode: str, anyi
         ("file://{folder}/binary", "binary is binary"),
         ("file://{folder}/a.py?start_line=9", "has 1 line, so there is no line 9"),
         ("file://{folder}/a.py?start_line=x", "start_line"),
-        ("file://{folder}/a.py?path=/etc/passwd", "takes start_line, end_line, ranges, got 'path'"),
+        ("file://{folder}/a.py?path=/etc/passwd", "may have start_line, end_line, ranges, got 'path'"),
         ("file://{folder}/a.py?file_path=/etc/passwd", "got 'file_path'"),
         ("file://{folder}/a.py?x", "bad query field: 'x'"),
         ("file://elsewhere/a.py", "it is not a file:// address of this machine"),
@@ -1148,7 +1148,7 @@ def test_signal_ends_an_idle_command(number: signal.Signals, folder: Path) -> No
     ("flags", "says"),
     [
         (["--root", "gone"], "gone"),
-        (["--http"], "; pass at least one with --root DIR\n"),
+        (["--http"], "; pass at least one directory with --root DIR\n"),
         (["--deny", "!x"], "deny cannot allow files again"),
         (["--show-denied", "all"], "--show-denied must be hide, count or name, got all"),
         (["--http", "--root", ".", "--port", "65536"], "65535"),
@@ -1168,7 +1168,7 @@ def test_command_that_cannot_serve_says_why(flags: list[str], says: str, folder:
 
 def test_http_without_roots_names_the_argument_of_serve() -> None:
     with pytest.raises(
-        ValueError, match=r"clients cannot name the directories to search; pass at least one with roots=$"
+        ValueError, match=r"clients cannot name the directories to search; pass at least one directory with roots=$"
     ):
         mcp.serve(transport="http")
 

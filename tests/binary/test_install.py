@@ -391,7 +391,7 @@ def test_install_command_installs_rg(mirror: Mirror, tmp_path: Path, store: Path
     done = run("install", cwd=tmp_path)
     assert done.stdout.decode() == f"rg 15.2.0 installed: {store / FOLDER / cache.NAME}\n"
     assert done.stderr.startswith(b"downloading rg (")
-    assert output("install", "15.2.0", cwd=tmp_path).startswith("rg 15.2.0 is there already")
+    assert output("install", "15.2.0", cwd=tmp_path).startswith("rg 15.2.0 is already installed")
     installed = output("install", "--dest", "bin", cwd=tmp_path)
     assert installed == f"rg 15.2.0 installed: {tmp_path / 'bin' / cache.NAME}\n"
     refused = run("install", "99.9.9", "--dest", "bin", "--sha256", "0" * 64, cwd=tmp_path, code=2)

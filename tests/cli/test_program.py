@@ -23,7 +23,10 @@ RunningIn = Callable[[Path], list[psutil.Process]]
 def test_program_without_stdout_says_so(plant: Plant) -> None:
     command = f"{sys.executable} -m ripwrap files >&-"
     closed = subprocess.run(command, shell=True, cwd=plant({"f": ""}), stderr=subprocess.PIPE, check=False)
-    assert (closed.returncode, closed.stderr) == (2, b"ripwrap: stdout is closed, so no results can be printed\n")
+    assert (closed.returncode, closed.stderr) == (
+        2,
+        b"ripwrap: stdout is closed, so no results can be printed; send stdout to a file or a pipe\n",
+    )
 
 
 @pytest.mark.posix

@@ -262,7 +262,9 @@ def test_deepagents_backend_refuses_to_write(shop: Path, backend: RipwrapBackend
 def test_deepagents_backend_can_use_the_paths_of_the_system(plant: Plant) -> None:
     root = plant({"one/a.py": "TODO", "two/b.py": "TODO"})
     ws = sync.Workspace(root / "one", root / "two")
-    with pytest.raises(ValueError, match="a workspace with 2 roots has no single /; pass virtual=False"):
+    with pytest.raises(
+        ValueError, match="the workspace has 2 roots, but / can be the path of only one; pass virtual=False"
+    ):
         RipwrapBackend(ws)
     backend = RipwrapBackend(ws, virtual=False)
     both = [str(root / "one" / "a.py"), str(root / "two" / "b.py")]

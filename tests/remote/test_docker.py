@@ -431,7 +431,7 @@ class TestCommandLine:
         digest = mirror.write(tmp_path / "mirror", mirror.VERSION, mirror.ASSET, archive)
         options = ("--on", "docker:box", "--sha256", digest, "--mirror", f"file://{tmp_path / 'mirror'}")
         assert "installed: docker:box: /" in output("install", *options, cwd=folder)
-        assert "is there already: docker:box: /" in output("install", *options, cwd=folder)
+        assert "is already installed: docker:box: /" in output("install", *options, cwd=folder)
         [installed] = (docker.parent / "home").rglob("rg")
         assert installed.read_bytes() == program
 

@@ -80,7 +80,7 @@ def test_recorded_output_is_replayed(rg: RgBinary, tmp_path: Path) -> None:
                 ("a.py", b"# TODO\n"),
                 ("b.bin", b"TODO \xff\n"),
             ]
-            with pytest.raises(RipwrapError, match=r"for \['FIXME'\]; it has answers for \['TODO'\]"):
+            with pytest.raises(RipwrapError, match=r"for \['FIXME'\], only for \['TODO'\]"):
                 list(sync.search("FIXME"))
 
 

@@ -13,7 +13,7 @@ PATH = types.PromptArgument(name="path", description="Directory or file to searc
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """A prompt.
+    """Prompt that the server offers.
 
     Attributes:
         title: Title, as clients show it.
@@ -76,7 +76,7 @@ async def list_prompts(context: Context, _: types.PaginatedRequestParams | None)
 
 
 async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    """Return the text of a prompt.
+    """Return a prompt as a message of the user, with the arguments in its text.
 
     Raises:
         MCPError: There is no such prompt, or an argument is missing or unknown.
