@@ -180,6 +180,7 @@ def test_repeated_flags_are_no_error_and_the_last_value_wins(plant: Plant) -> No
     assert output("search", "ab", "-iNi", "-sl", "a.py", cwd=folder) == "a.py\n"
     assert output("search", "ab", "-l", "-g*.py", "-g", "*.c", "--sort=path", cwd=folder) == "a.py\nb.c\n"
     assert output("search", "-is", "--", "-i", cwd=plant({"f": "-i\n-I\n"})) == "f:1:-i\n"
+    assert output("search", "", "-c", "a.py", cwd=folder) == "a.py:3\n"  # an empty pattern is no flag without a letter
     assert output("index", "status", "--json", "--json", cwd=folder, code=1).startswith("{")
 
 

@@ -61,6 +61,7 @@ def paths(found: list[Any] | None) -> list[str]:
 @example(tree=[("a,b.py",), ("b.py",)], glob="a,b.py", start="/")
 @example(tree=[("!x.py",), ("b.py",)], glob="!x.py", start="/")
 @example(tree=[("{y}.py",), ("y.py",)], glob=r"\{y\}.py", start="/")
+@example(tree=[("a.py", "a.py"), ("b.py",)], glob="*//*", start="/")
 @settings(max_examples=40)
 def test_deepagents_glob_finds_what_deepagents_own_backend_finds(
     tmp_path_factory: pytest.TempPathFactory, tree: list[tuple[str, ...]], glob: str, start: str

@@ -199,11 +199,11 @@ def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 @cache
 def _names() -> dict[str, tuple[str, bool]]:
     """Map each flag of `search`, long or short, to the name of its option, and to True if the flag takes a value."""
-    names = {spelled: (key, False) for key, letter in _OWN.items() for spelled in (flag_name(key), letter)}
+    spelled = [(key, letter.removeprefix("-"), False) for key, letter in _OWN.items()]
     for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
-        for spelled in (flag_name(key), f"-{flag_of(hint).short}"):
-            names[spelled] = key, hint.__origin__ is not bool
-    return names
+        spelled.append((key, flag_of(hint).short, hint.__origin__ is not bool))
+    names = {flag_name(key): (key, takes_value) for key, _, takes_value in spelled}
+    return names | {f"-{letter}": (key, takes_value) for key, letter, takes_value in spelled if letter}
 
 
 def spell_as_flag(hint: Hint) -> str:

@@ -275,7 +275,8 @@ def _code(error: Exception) -> str | None:
 
 def _coarse(glob: str) -> str:
     """Return a glob of rg that matches at least all files that a glob of deepagents matches."""
-    return glob.replace("?", "*") if _PLAIN_GLOB.fullmatch(glob) else "*"  # in ripgrep, `?` is one byte
+    is_plain = _PLAIN_GLOB.fullmatch(glob) and "//" not in glob  # deepagents reads `//` as `/`
+    return glob.replace("?", "*") if is_plain else "*"  # in ripgrep, `?` is one byte
 
 
 def _lines(content: bytes, offset: int, limit: int) -> ReadResult:

@@ -83,7 +83,9 @@ async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> 
     """
     prompt = PROMPTS.get(params.name)
     if prompt is None:
-        raise _invalid(f"there is no prompt {params.name!r}; the prompts are {', '.join(PROMPTS)}")
+        has_index = context.lifespan_context.has_index
+        offered = [name for name, one in PROMPTS.items() if has_index or not one.needs_index]
+        raise _invalid(f"there is no prompt {params.name!r}; the prompts are {', '.join(offered)}")
     if prompt.needs_index and not context.lifespan_context.has_index:
         raise _invalid(f"the prompt {params.name} needs an index; start the server with --index")
     given = {name: value.strip() for name, value in (params.arguments or {}).items() if value.strip()}
