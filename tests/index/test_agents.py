@@ -24,7 +24,7 @@ from support.counting import inotify_instances
 from support.embeddings import Provider, hang_up, say
 from support.tools import APIS, Asked
 
-pytestmark = [pytest.mark.extra, pytest.mark.slow]
+pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.usefixtures("one_certificate")]
 
 Plant = Callable[..., Path]
 
@@ -79,18 +79,15 @@ def test_codebase_search_finds_by_meaning_with_the_named_embedder(api: str, shop
 
 
 @pytest.mark.usefixtures("key")
-@pytest.mark.parametrize("api", APIS)
-def test_index_status_names_the_model_the_host_and_what_was_sent(
-    api: str, shop: Path, home: Path, provider: Provider
-) -> None:
+def test_index_status_names_the_model_the_host_and_what_was_sent(shop: Path, home: Path, provider: Provider) -> None:
     provider.behaviours.append(FAILS)  # the first request is sent twice
-    asked = Asked(api, shop, index=home, embedder=embedder(MODEL, limits=Limits(delay=0, pause=0.005)))
+    asked = sync.Workspace(shop, index=home, embedder=embedder(MODEL, limits=Limits(delay=0, pause=0.005)))
     assert "sent so far" not in asked.index_status()
     asked.index_codebase_result()
     asked.codebase_search_result("cookie")
     sent = received(provider)
     assert sorted(sent) == ["cookie", *sorted([SHOP["src/biscuits.py"], SHOP["src/till.py"]] * 2)]
-    for workspace in (asked, Asked(api, shop, index=home, embedder=MODEL)):  # the second as after a restart
+    for workspace in (asked, sync.Workspace(shop, index=home, embedder=MODEL)):  # the second as after a restart
         told = workspace.index_status_result().roots[0]
         assert (told.model, told.sent_texts, told.sent_characters) == (MODEL, 5, sum(map(len, sent)))
         text = workspace.index_status()
@@ -121,11 +118,10 @@ def test_count_of_what_was_sent_survives_a_rebuild_of_the_content(shop: Path, ho
 
 
 @pytest.mark.usefixtures("key")
-@pytest.mark.parametrize("api", APIS)
 def test_no_call_of_a_tool_sends_texts_to_a_provider_that_was_not_named(
-    api: str, shop: Path, home: Path, provider: Provider
+    shop: Path, home: Path, provider: Provider
 ) -> None:
-    asked = Asked(api, shop, index=home)
+    asked = sync.Workspace(shop, index=home)
     for name, arguments in (
         ("index_codebase", {}),
         ("index_codebase", {"embedder": "openai"}),
@@ -184,12 +180,9 @@ def test_search_falls_back_to_words_and_says_so_when_the_provider_fails(
 
 
 @pytest.mark.usefixtures("key")
-@pytest.mark.parametrize("api", APIS)
-def test_index_is_made_and_says_why_texts_were_not_embedded(
-    api: str, shop: Path, home: Path, provider: Provider
-) -> None:
+def test_index_is_made_and_says_why_texts_were_not_embedded(shop: Path, home: Path, provider: Provider) -> None:
     model = embedder(MODEL, limits=Limits(delay=0, tries=1, retry_search_after=60))
-    asked = Asked(api, shop, index=home, embedder=model)
+    asked = sync.Workspace(shop, index=home, embedder=model)
     provider.behaviours += [FAILS] * 2
     text = asked.index_codebase()
     assert f"2 new, 0 changed, 0 removed, 0 unchanged, 0 left out\n  2 texts not embedded: {MODEL} failed: " in text
@@ -207,7 +200,7 @@ def test_search_does_not_wait_longer_than_its_timeout_for_a_provider_that_hangs(
     api: str, shop: Path, home: Path, provider: Provider
 ) -> None:
     model = embedder(MODEL, limits=Limits(delay=0))
-    asked = Asked(api, shop, index=home, embedder=model, timeout=8)
+    asked = Asked(api, shop, index=home, embedder=model, timeout=4)
     asked.index_codebase_result()
     provider.behaviours.append(provider.waits)
     found = asked.codebase_search_result("biscuit")
@@ -232,11 +225,10 @@ def test_texts_that_no_tool_shows_are_not_sent(shop: Path, home: Path, provider:
 
 
 @pytest.mark.usefixtures("key")
-@pytest.mark.parametrize("api", APIS)
-def test_denied_files_and_masked_secrets_are_not_sent(api: str, plant: Plant, home: Path, provider: Provider) -> None:
+def test_denied_files_and_masked_secrets_are_not_sent(plant: Plant, home: Path, provider: Provider) -> None:
     token = f"ghp_{'a1B2' * 9}"
     folder = plant({"a.py": f"biscuit = '{token}'\n", "id_rsa": "KEY\n", "deep/x.pem": "KEY\n", "till.py": "till\n"})
-    asked = Asked(api, folder, index=home, embedder=MODEL, deny=ripwrap.Workspace.SECRETS, redact=True)
+    asked = sync.Workspace(folder, index=home, embedder=MODEL, deny=ripwrap.Workspace.SECRETS, redact=True)
     asked.index_codebase_result()
     assert asked.codebase_search_result(f"biscuit {token}").ranking == "hybrid"
     assert sorted(received(provider)) == [
