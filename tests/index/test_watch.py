@@ -517,6 +517,8 @@ async def test_more_indexes_than_threads_watch_at_once(plant: Plant, home: Path,
                 for number in range(12):
                     group.start_soon(follow, number)
                 await until(lambda: waiting == 12)
+                await anyio.wait_all_tasks_blocked()
+                await anyio.to_thread.run_sync(int)  # the program still has threads for other calls
                 for number in range(12):
                     (root / str(number) / "b.txt").write_text("b\n")
     finally:
