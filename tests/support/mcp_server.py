@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,11 +20,14 @@ RIPWRAP_MCP = [sys.executable, "-W", "error", "-m", "ripwrap", "mcp"]
 OVER_HTTP = ("--http", "--port", "0")
 
 
+def waiting_for(told_of: Path) -> str:
+    """Return lines of a stand-in that waits after its first match until a file exists."""
+    return f"say(BEGIN); say(MATCH)\nwhile not os.path.exists({str(told_of)!r}): time.sleep(0.01)\nsay(SUMMARY)"
+
+
 def patient(stand_in: Callable[..., Path], told_of: Path) -> Path:
     """Return an rg that waits after its first match until a file exists."""
-    return stand_in(
-        f"say(BEGIN); say(MATCH)\nwhile not os.path.exists({str(told_of)!r}): time.sleep(0.01)\nsay(SUMMARY)"
-    )
+    return stand_in(waiting_for(told_of))
 
 
 @dataclass
@@ -43,11 +47,13 @@ class Stuck:
         return self.started() and psutil.pid_exists(int(os.readlink(self.pid)))
 
 
-def stuck_rg(stand_in: Callable[..., Path], folder: Path, behaves: str) -> Stuck:
-    """Return an rg that misbehaves in its first search only."""
+def stuck_rg(
+    stand_in: Callable[..., Path], folder: Path, behaves: str, *, then: str = "say(BEGIN, MATCH, SUMMARY)"
+) -> Stuck:
+    """Return an rg that misbehaves in its first search only; `then` is what later ones do."""
     pid = folder / "pid"
-    first = f"try: os.symlink(str(os.getpid()), {str(pid)!r})\nexcept FileExistsError: say(BEGIN, MATCH, SUMMARY)"
-    return Stuck(stand_in(f"{first}\nelse: {behaves}()"), pid)
+    first = f"try: os.symlink(str(os.getpid()), {str(pid)!r})\nexcept FileExistsError:"
+    return Stuck(stand_in(f"{first}\n{textwrap.indent(then, '    ')}\nelse: {behaves}()"), pid)
 
 
 @contextmanager
