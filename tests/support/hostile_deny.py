@@ -226,7 +226,7 @@ def addresses(root: str, path: str) -> Iterator[str]:
 
 
 async def walk_resources(root: str, rg: str) -> int:
-    """Read every second path as a resource and complete it, or all in `nox -s stress`; return the number of answers."""
+    """Read every tenth path as a resource and complete it, or all in `nox -s stress`; return the number of answers."""
     import mcp
     from mcp import types
 
@@ -238,7 +238,7 @@ async def walk_resources(root: str, rg: str) -> int:
         await client.read_resource(f"file://{root}/README.md")
         await client.complete(prompt, {"name": "path", "value": ""})
         mark(BEGIN)
-        for number, path in islice(enumerate(PATHS), 0, None, times(5, 1)):
+        for number, path in islice(enumerate(PATHS), 0, None, times(10, 1)):
             every = list(addresses(root, path))
             for address in every if STRESS else every[number % 3 :: 3]:
                 try:
