@@ -177,7 +177,7 @@ class UnsupportedPlatformError(BinaryError):
 
 
 class DownloadFailedError(BinaryError):
-    """A release could not be downloaded.
+    """A release of rg could not be downloaded.
 
     Attributes:
         url: Address of the request, without credentials.

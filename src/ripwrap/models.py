@@ -127,7 +127,7 @@ class _Lines(Model, frozen=True):
 
     def _ranges(self, length: Callable[[str], int]) -> tuple[Range, ...]:
         if self.line_number is None:
-            raise ValueError("a range needs line numbers; search without no_line_number")
+            raise ValueError("ranges() needs line numbers; search without no_line_number")
         places = self._places(length)
         return tuple(
             Range(self.line_number + start[1], start[2], self.line_number + end[1], end[2])

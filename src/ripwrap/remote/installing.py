@@ -1,4 +1,4 @@
-"""Send an rg to a host: the script that stores it there, and the program to send."""
+"""Send an rg to a host: the script that stores it on the host, and the program to send."""
 
 import hashlib
 import os

@@ -170,7 +170,8 @@ def ssh(
 def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = "docker") -> Container:
     """Return a running container, for the argument `on=` of the operations; this does not run docker yet.
 
-    Each search runs `docker exec`. The container needs a POSIX shell, `sh`, and an rg, which `install()` can put there.
+    Each search runs `docker exec`. The container needs a POSIX shell, `sh`, and an rg, which `install()` can
+    put into it.
 
     Args:
         name: Name or id of the container.

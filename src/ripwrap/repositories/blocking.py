@@ -34,7 +34,7 @@ Out = TypeVar("Out")
 
 
 class Repositories(BaseRepositories):
-    """Many directories that are searched with one call, here or on the workers of an executor.
+    """Many directories that are searched with one call, in this process or on the workers of an executor.
 
     A root is a directory with a name. Each result has the name of its root. If a root fails, the results have a
     `RootError` for it, and the search of the other roots continues. An error that concerns all roots, such as a pattern
@@ -69,7 +69,7 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Generator[RootMatch | RootError]:
-        """Search all roots and yield each match as it is found, with its root.
+        """Search all roots and yield each match as it is found, with the name of its root.
 
         With an executor, the matches of a root come after its search has ended, in path order. They come in pages of
         5,000; each further page needs a further search.

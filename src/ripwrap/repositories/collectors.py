@@ -59,7 +59,8 @@ class MatchesCollector:
     """Collector of a page of matches from many roots; the results of the roots may come in any order.
 
     The page has the first match of each root, then the second match of each root, and so on. The more roots have
-    matches, the fewer matches of each root are on the page; the other matches are dropped early.
+    matches, the fewer matches of each root are on the page. The collector drops matches that do not fit while other
+    roots are still searched.
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:

@@ -130,7 +130,7 @@ def absolute_path(place: StrPath) -> str:
 
 
 def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
-    """Map each path to its name: as few of its last parts as are needed to differ from all other paths."""
+    """Map each path to its name: its last part, with as many parts before it as make it differ from other names."""
     names: dict[str, str] = {}
     left, parts = list(paths), 1
     while left:

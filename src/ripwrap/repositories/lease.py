@@ -1,4 +1,4 @@
-"""When a call ends, end the tasks that it runs in other processes.
+"""When a call of `Repositories` ends, end the tasks that it runs in the processes of an executor.
 
 An executor does not interrupt a running task, even if the future of the task is cancelled. So each call has a file, the
 lease, which the calling process touches as long as the call runs. Each task watches this file. The task and its rg end

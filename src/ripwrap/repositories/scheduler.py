@@ -108,7 +108,7 @@ class _Executors:
             self._executor = None
 
     def close(self) -> None:
-        """Shut down the executors that were made here; do not wait for their tasks."""
+        """Shut down the executors that this object has made; do not wait for their tasks."""
         for executor in self._made:
             executor.shutdown(wait=False)  # Dask's executor has no `cancel_futures`; each task cancels its own future
 
@@ -174,7 +174,7 @@ class _Run(Generic[T]):
         Args:
             number: Number of the task.
             task: Task.
-            slots: Slots of running tasks; this task has taken one of them.
+            slots: Semaphore that limits the number of running tasks; this task has acquired it.
             before: Event that is set when all results of the task before this one were sent.
             after: Event that is set when all results of this task were sent.
         """
@@ -271,7 +271,7 @@ async def _send(output: _Output[T], number: int, page: Page[T]) -> None:
 def _lost(root: str, error: _LostError) -> RootError:
     cause = error.args[0]
     what = str(cause) or "no reason given"
-    broken = "; pass a function that makes an executor, so that it is replaced" * isinstance(cause, BrokenExecutor)
+    broken = "; pass a function that makes an executor, to replace a broken one" * isinstance(cause, BrokenExecutor)
     message = f"the worker was lost: {what}{broken}"
     return RootError(root=root, kind="lost", error=type(cause).__name__, message=message)
 

@@ -1,4 +1,4 @@
-"""The operations of ripwrap for code that does not await: the same names, blocking.
+"""Blocking twins of ripwrap's operations, with the same names, for code that does not await.
 
 Each function takes the arguments of its async twin. Most also take a `timeout` in seconds, because a blocking call
 cannot be cancelled. After that time rg is stopped, and `TimeoutError` is raised; a generator first yields the items
