@@ -409,7 +409,7 @@ class TestCommandLine:
             (["files", "--on", "docker:gone"], ("docker:gone: docker ended with exit code 1, without a result from rg: "
              "Error response from daemon: No such container: gone")),
             (["files", "--on", "docker:box:~/x"], ("--on docker:box:~/x: cwd '~/x' begins with ~, which is not "
-             "expanded; leave out '~/', or write './~' for a file name")),
+             "expanded; pass an absolute path, or write './~' for the name ~")),
             (["files", "--on", "docker:box:/gone"], "--cwd does not exist on docker:box: '/gone'"),
         ],
     )  # fmt: skip
