@@ -26,9 +26,9 @@ class Overlay:
     texts: Mapping[str, bytes | None]
 
     def exists(self, path: str) -> bool | None:
-        """Return True if the overlay has a text for an absolute path or below it, and False if it deletes the file.
+        """Return True if the overlay has a text for an absolute path or for a file below it.
 
-        `None` means that the overlay does not mention the path.
+        `False` means that the overlay deletes the file, and `None` that it does not mention the path.
         """
         real = os.path.realpath(path)
         if real in self.texts:
@@ -116,13 +116,14 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
         cwd: Directory that relative paths start from.
 
     Raises:
-        ValueError: Two paths lead to the same file, a path is below the path of a file, or `None` is given for a link.
+        ValueError: Two paths lead to the same file, a path is below another path that has a text, `None` is given for
+            a link, or a path is empty or has a NUL.
         IsADirectoryError: A path is a directory.
-        NotADirectoryError: A path is below a file.
+        NotADirectoryError: A path is below a file on the disk.
         TypeError: `texts` is not a mapping, or a path or text has a wrong type.
 
-    If the overlay has a text for an ignore file that a search would read, the search raises `ValueError`. The only
-    value for `sort` in the block is `path`.
+    If the overlay has a text for an ignore file that a search would read, the search raises `ValueError`. In the block,
+    searches can be sorted only by `path`.
     """
     if not isinstance(texts, Mapping):
         raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")

@@ -409,7 +409,7 @@ class TestCommandLine:
             (["files", "--on", "docker:gone"], ("docker:gone: docker ended with exit code 1, without a result from rg: "
              "Error response from daemon: No such container: gone")),
             (["files", "--on", "docker:box:~/x"], ("--on docker:box:~/x: cwd '~/x' begins with ~, which is not "
-             "expanded; leave out '~/', or write './~' for a file name")),
+             "expanded; pass an absolute path, or write './~' for the name ~")),
             (["files", "--on", "docker:box:/gone"], "--cwd does not exist on docker:box: '/gone'"),
         ],
     )  # fmt: skip
@@ -441,7 +441,7 @@ def test_answer_of_another_script_is_an_error(container: Container, docker: Path
     docker.write_text("#!/bin/sh\nprintf '\\000ripwrap\\nx\\000'\nexit 160\n")
     with pytest.raises(RemoteError, match="docker:box gave an answer that ripwrap does not understand") as caught:
         list(sync.files(on=container))
-    assert str(caught.value).endswith(": ['x']; check that docker and the shell there print nothing of their own")
+    assert str(caught.value).endswith(": ['x']; check that docker and the shell on the host print no other text")
 
 
 @pytest.mark.slow

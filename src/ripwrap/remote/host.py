@@ -33,12 +33,12 @@ _remembered: dict[tuple["Host", str | None], RemoteRg] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host(ABC):
-    """A machine or container on which rg runs. `ssh()` and `docker()` make one; pass it to an operation as `on=`.
+    """A machine or container on which rg runs. `ssh()` and `docker()` make hosts; pass one to an operation as `on=`.
 
     Hosts are immutable: they can be compared, pickled, and used by many searches at the same time.
 
     Attributes:
-        cwd: Directory on the host; `cwd` and `paths` of a search are relative to it. If it is a relative path, it
+        cwd: Directory on the host; `cwd` and `paths` of a search are relative to it. A relative path
             starts at the login directory, or at the working directory of the container.
     """
 
@@ -66,7 +66,7 @@ class Host(ABC):
         """Return advice about a local program that failed; empty if the program's message says enough."""
 
     def path(self, cwd: str) -> str:
-        """Return the path of a directory on the host, given the `cwd` of a search, which is relative to `self.cwd`.
+        """Return the directory of a search on the host: the `cwd` of the search, relative to the `cwd` of the host.
 
         Raises:
             ValueError: `cwd` begins with `~`, which the host does not expand.
@@ -83,19 +83,19 @@ class Host(ABC):
         return self.script_line(WATCHDOG, (directory, *argv))
 
     def returncode(self, code: int) -> int | None:
-        """Convert the exit code of the local command line to that of rg; return `None` if rg did not end by itself."""
+        """Convert the exit code of the local command line to the exit code of rg; `None` if it has none."""
         found = watchdog.returncode(code)
         return None if found in NOT_STARTED else found
 
     def forget(self) -> None:
-        """Clear the cached answer about the host's rg. Call this after you have replaced rg on the host."""
+        """Clear the cached result of `find()`. Call this after you have replaced rg on the host."""
         key = replace(self, cwd=os.curdir)
         for one in list(_remembered):
             if one[0] == key:
                 _remembered.pop(one, None)
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
-        """Return the error for a local command line whose exit code is not that of rg."""
+        """Return the error for a local command line that ended without an exit code of rg."""
         if watchdog.returncode(code) in NOT_STARTED:
             self.forget()
         said = stderr.decode("utf-8", "replace")
@@ -104,11 +104,11 @@ class Host(ABC):
     def find(self, rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
         """Return the rg to run on the host; blocking. The result of the first call is cached.
 
-        Without a name, this is the rg that `install()` has installed, or else the rg in PATH. The PATH of ssh commands
+        Without `rg`, this is the rg that `install()` has installed, or else the rg in PATH. The PATH of ssh commands
         is often shorter than the PATH of a terminal.
 
         Args:
-            rg: A path on the host, or a name to look up in its PATH; `None` finds one as described above.
+            rg: A path on the host, or a name to look up in its PATH; `None` finds an rg as described above.
             timeout: Time limit in seconds; `None` is half a minute.
 
         Raises:
@@ -215,7 +215,7 @@ class Host(ABC):
         except ValueError as error:
             text = (
                 f"{self.name} gave an answer that ripwrap does not understand: {reprlib.repr(fields)}; check that "
-                f"{os.path.basename(argv[0])} and the shell there print nothing of their own"
+                f"{os.path.basename(argv[0])} and the shell on the host print no other text"
             )
             raise RemoteError(text, argv=argv) from error
 
@@ -233,7 +233,7 @@ class Host(ABC):
         try:
             code, stdout, stderr = run_program(argv, seconds, stdin=subprocess.DEVNULL if stdin is None else stdin)
         except OutputTooLargeError as error:
-            text = f"{self.name} did not answer: {error}; check what the shell there prints when it starts"
+            text = f"{self.name} did not answer: {error}; check what the shell on the host prints at its start"
             raise RemoteError(text, argv=argv) from None
         except TimeoutError as error:
             if timeout is not None:
