@@ -181,7 +181,7 @@ class TestContext:
 
 @pytest.mark.slow
 @pytest.mark.anyio
-@pytest.mark.parametrize("shape", [{"one": 20_000}, {f"d{n % 10}/f{n}": 100 for n in range(200)}])
+@pytest.mark.parametrize("shape", [{"one": 2000}, {f"d{n % 10}/f{n}": 20 for n in range(100)}])
 async def test_grep_counts_all_matches_and_decodes_only_the_page(
     rg: RgBinary, plant: Plant, stand_in: Plant, tmp_path: Path, shape: dict[str, int], anyio_backend: str
 ) -> None:
@@ -197,9 +197,9 @@ async def test_grep_counts_all_matches_and_decodes_only_the_page(
             output.write(record.replace(b'"lines"', b'"other"') if broken else record)
     broken_rg = stand_in(f"pour(open({str(tmp_path / 'output')!r}, 'rb').read(), 1)")
     result = await ripwrap.grep("needle", cwd=folder, rg=broken_rg, limit=100, timeout=None)
-    assert (result.total_matches, result.files_matched, result.exact) == (20_000, len(shape), True)
+    assert (result.total_matches, result.files_matched, result.exact) == (2000, len(shape), True)
     assert sum(len(file.matches) for file in result.files) == 100
-    assert result.message.startswith(f"Matches 1 to 100 of 20000 matches in {len(shape)} file")
+    assert result.message.startswith(f"Matches 1 to 100 of 2000 matches in {len(shape)} file")
     with pytest.raises(DecodeError):
         await ripwrap.grep("needle", cwd=folder, rg=broken_rg, limit=101, timeout=None)
 
