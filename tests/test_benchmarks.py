@@ -94,7 +94,10 @@ def test_case_with_unequal_results_is_not_measured(bench: Bench, tmp_path: Path)
     with pytest.raises(SystemExit, match="numbers of items differ"):
         bench.run_case(replace(SHOP.cases()[0], contestants=("raw rg",)), tmp_path)  # nothing is found
     with pytest.raises(SystemExit, match="numbers of items differ: {'raw rg': {7.0}, 'ripwrap': "):
-        _check(replace(SHOP.cases()[0], contestants=SUBPROCESS[:2]), {"raw rg": took(1, 1), "ripwrap": [*took(1), {**took(1)[0], "count": 6.0}]})
+        _check(
+            replace(SHOP.cases()[0], contestants=SUBPROCESS[:2]),
+            {"raw rg": took(1, 1), "ripwrap": [*took(1), {**took(1)[0], "count": 6.0}]},
+        )
 
 
 def test_peers_that_cannot_be_imported_are_listed_with_the_error() -> None:
