@@ -93,11 +93,11 @@ def test_every_ripwrap_contestant_finds_what_rg_finds(
 def test_case_with_unequal_results_is_not_measured(bench: Bench, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="numbers of items differ"):
         bench.run_case(replace(SHOP.cases()[0], contestants=("raw rg",)), tmp_path)  # nothing is found
-    with pytest.raises(SystemExit, match="numbers of items differ: {'raw rg': {7.0}, 'ripwrap': "):
-        _check(
-            replace(SHOP.cases()[0], contestants=SUBPROCESS[:2]),
-            {"raw rg": took(1, 1), "ripwrap": [*took(1), {**took(1)[0], "count": 6.0}]},
-        )
+    fewer = {**took(1)[0], "count": 6.0}
+    two = replace(SHOP.cases()[0], contestants=SUBPROCESS[:2])
+    with pytest.raises(SystemExit, match="numbers of items differ"):
+        _check(two, {"raw rg": took(1, 1), "ripwrap": [*took(1), fewer]})
+    _check(two, {"raw rg": took(1, 1), "ripwrap": took(1, 1)})
 
 
 def test_peers_that_cannot_be_imported_are_listed_with_the_error() -> None:
