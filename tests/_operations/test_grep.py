@@ -21,6 +21,7 @@ from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_ord
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary import RgBinary
 from support import rgs
+from support.effort import times
 from support.paths import native
 from support.waiting import TIMEOUTS, counting_checkpoints
 
@@ -440,6 +441,7 @@ class TestExplain:
         )
 
     @pytest.mark.slow
+    @pytest.mark.loops("asyncio")
     @pytest.mark.anyio
     @pytest.mark.parametrize(
         ("pattern", "options", "says"),
@@ -568,7 +570,7 @@ rg15 = rgs.provide("15.2.0")
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(12, 200))
 @given(
     st.dictionaries(names, st.lists(st.sampled_from(["needle", "other", "x needle needle"]), max_size=12), max_size=6),
     st.integers(1, 6),
