@@ -47,7 +47,7 @@ def _load_profile() -> None:
     from hypothesis import settings
 
     if settings.get_current_profile_name() != "ripwrap":
-        settings.register_profile("ripwrap", deadline=None, derandomize=ALL_RGS, max_examples=times(20, 200))
+        settings.register_profile("ripwrap", deadline=None, derandomize=ALL_RGS, max_examples=times(12, 200))
         settings.load_profile("ripwrap")
 
 

@@ -6,7 +6,6 @@ import random
 import shutil
 import signal
 import stat
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from ripwrap._operations.journal_store import Folder, Journals
 from ripwrap._operations.planning import Change, Found, plan_files
 from ripwrap._safe_write import Disk
 from ripwrap.testing import write_tree
+from support import forks, killed
 from support.effort import times
 
 Plant = Callable[..., Path]
@@ -447,8 +447,8 @@ def run_killed(action: str, plan: Path, journals: Path, number: int) -> int:
     """Run `support/killed.py`, and return the number of events, or 0 if it was killed."""
     ended = plan.parent / "ended"
     ended.unlink(missing_ok=True)
-    arguments = [sys.executable, "-m", "support.killed", action, *map(str, (plan, journals, number, ended))]
-    done = subprocess.run(arguments, cwd=Path(__file__).parents[1], check=False, capture_output=True)
+    arguments = ["-c", action, *map(str, (plan, journals, number, ended))]
+    done = forks.run(arguments, Path(killed.__file__).read_text("utf-8"), cwd=plan.parent, env=os.environ)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return int(ended.read_text()) if ended.exists() else 0
 
@@ -461,6 +461,7 @@ def moments(events: int, number: int) -> Iterator[int]:
 @pytest.mark.posix
 @pytest.mark.slow
 @pytest.mark.stress
+@pytest.mark.usefixtures("fork_server")
 @pytest.mark.parametrize("action", ["apply", "undo"])
 def test_killed_at_any_moment_the_tree_becomes_wholly_old_or_wholly_new(
     plant: Plant, tmp_path: Path, action: str
