@@ -389,7 +389,7 @@ def test_section_text_is_the_stripped_and_clipped_line() -> None:
 def test_nearby_sections_equal_those_of_the_whole_file(path: Path) -> None:
     lines = path.read_text("utf-8").split("\n")
     outline = PatternOutline(path.name, lines)
-    for number in range(1, len(lines) + 1, 1 + len(lines) // 50):
+    for number in range(1, len(lines) + 1, 1 + len(lines) // 20):
         section = outline.enclosing(number)
         assert name_nearby(path.name, lines, number) == (section.name if section else ""), number
 
@@ -541,7 +541,7 @@ def test_sections_of_hostile_files_take_linear_time(name: str) -> None:
     """Find sections in files so long that anything slower than linear exceeds the timeout of a test."""
     for lines in HOSTILE.values():
         made = PatternOutline(name, lines)
-        for number in range(1, len(lines), 1 + len(lines) // 300):
+        for number in range(1, len(lines), 1 + len(lines) // 80):
             section = made.enclosing(number)
             assert section is None or number <= section.end_line
 

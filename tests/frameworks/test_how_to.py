@@ -1,14 +1,13 @@
 """Every block of the pages on agents runs offline and prints the output below it."""
 
+import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from support import offline
+from support import forks, offline
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -24,7 +23,8 @@ def test_block_on_the_agents_pages_prints_the_output_below_it(code: str, printed
     shutil.copytree(DOCS / "demo", tmp_path / "docs" / "demo")
     (tmp_path / "block.py").write_text(code)
     # LlamaIndex reads all attributes of its own Pydantic models, including deprecated ones.
-    command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", offline.__file__, "block.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    allowed = "import warnings; warnings.simplefilter('ignore', DeprecationWarning)\n"
+    program = allowed + Path(offline.__file__).read_text("utf-8")
+    done = forks.run([offline.__file__, "block.py"], program, cwd=tmp_path, env=os.environ)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == printed
