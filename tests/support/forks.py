@@ -32,6 +32,7 @@ UNPRIVILEGED = (
 )
 """Launcher that takes root's right to read and write any file from a program, and from the rg that it starts."""
 
+_LOADED: dict[str, ModuleType] = {}
 _SERVERS: dict[tuple[str, ...], "subprocess.Popen[str]"] = {}
 
 
@@ -88,11 +89,24 @@ def _become(argv: list[str], code: str, cwd: str, env: dict[str, str], output: s
     exec(compile(code, argv[0], "exec"), vars(main))
 
 
+def _keep_loaded() -> None:
+    """Keep the modules of the server when a child ends; taking them apart would copy all their memory.
+
+    The child has run all its exit functions. Its own modules and `__main__` are taken apart as in any program.
+    """
+    for name in _LOADED:
+        sys.modules.pop(name, None)
+
+
 def _serve() -> None:
     for name in IMPORTED:
         module = import_module(name)
         for public in getattr(module, "__all__", ()):
             getattr(module, public)  # ripwrap loads most of its names when they are first used
+    _LOADED.update(sys.modules)
+    for name in ("__main__", "builtins", "sys"):
+        del _LOADED[name]
+    atexit.register(_keep_loaded)
     gc.freeze()  # otherwise each child visits, and so copies, all these modules when it ends
     for line in sys.stdin:
         child = os.fork()
