@@ -388,7 +388,7 @@ def test_forked_process_does_not_delete_the_files_of_a_search(temporary: Path) -
 @pytest.mark.slow
 @pytest.mark.stress
 def test_many_items_are_searched_in_bounded_memory(temporary: Path) -> None:
-    count = times(20_000, 100_000)
+    count = times(14_000, 100_000)
 
     def many() -> Iterator[tuple[str, str]]:
         for number in range(count):
