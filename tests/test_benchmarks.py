@@ -75,7 +75,7 @@ def test_every_ripwrap_contestant_finds_what_rg_finds(
     """Those that import ripwrap run in this process; the test above starts one as the benchmark does."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     given = {**case.given, **{name: few for name, few in FEW.items() if name in case.given}}
-    request = {"command": bench._command(case), "given": {"cwd": str(hay), **given}}
+    command, ours_given = bench._command(case), {"cwd": str(hay), **given}
     raw, *ours = (*SUBPROCESS, COLUMNS, ONE_RUN)
     names = [name for name in ours if name in case.contestants]
     assert len(names) >= 2
@@ -84,8 +84,8 @@ def test_every_ripwrap_contestant_finds_what_rg_finds(
         (one,) = bench.run_case(replace(case, given=given, contestants=(raw,)), hay)[raw]
         assert one["count"] == expected
     for name in names:
-        contestant = contestants.CONTESTANTS[name](request)
-        one = contestants.measure(partial(getattr(contestant, case.kind), **request["given"]))
+        contestant = contestants.CONTESTANTS[name]({"command": command})
+        one = contestants.measure(partial(getattr(contestant, case.kind), **ours_given))
         assert one["count"] == expected
         assert 0 < one["first"] <= one["wall"]
 
