@@ -275,7 +275,7 @@ def children() -> Callable[[], list[psutil.Process]]:
 
 
 @pytest.fixture(scope="session")
-def fork_server() -> None:
+def fork_server(needs_posix: None) -> None:
     """Start the server of `forks.run()`, so that `leaks_nothing` of a test that uses it does not see its start."""
     from support import forks
 

@@ -116,6 +116,7 @@ ENDS = {
 
 
 class TestForks:
+    @pytest.mark.posix
     @pytest.mark.parametrize("end", ENDS)
     def test_exiting_child_does_not_end_a_search_of_its_parent(self, plant: Plant, end: str) -> None:
         folder = plant({"dense": "needle\n" * 5_000})  # more than a pipe holds, so that rg still runs
@@ -130,6 +131,7 @@ class TestForks:
         done = forked(body, folder)
         assert (done.returncode, done.stdout, done.stderr) == (0, "5000\n", "")
 
+    @pytest.mark.posix
     @pytest.mark.parametrize(
         "end",
         [

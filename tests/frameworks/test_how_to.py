@@ -16,6 +16,7 @@ PAGES = "".join((DOCS / "how-to" / name).read_text() for name in ("agents.md", "
 BLOCKS = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", PAGES, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(("code", "printed"), BLOCKS)
 def test_block_on_the_agents_pages_prints_the_output_below_it(code: str, printed: str, tmp_path: Path) -> None:
     for module in re.findall(r"^(?:from|import) ([\w.]+)", code, re.MULTILINE):

@@ -263,6 +263,7 @@ def ran(program: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
     return forks.run(argv, textwrap.dedent(program), cwd=cwd, env=os.environ)
 
 
+@pytest.mark.posix
 def test_unclosed_blocking_index_is_collected_without_a_warning(plant: Plant, home: Path) -> None:
     program = """
         import gc, sys
@@ -323,6 +324,7 @@ ENDED = """
 """
 
 
+@pytest.mark.posix
 def test_ctrl_c_during_a_statement_raises_keyboard_interrupt(plant: Plant, home: Path) -> None:
     done = ran(ENDED, plant(SHOP), home)
     assert (done.stdout.split(), done.stderr) == (["interrupted"] * 2, "")

@@ -75,6 +75,7 @@ def killed_at(number: int, root: Path, home: Path) -> list[str]:
     return done.stdout.splitlines() if done.returncode else []
 
 
+@pytest.mark.posix
 def test_writer_killed_at_each_step_leaves_an_index_that_the_next_refresh_repairs(plant: Plant, tmp_path: Path) -> None:
     root, home, new = plant({"a.py": "cookies\n", "b.py": "jar of cookies\n"}), tmp_path / "home", tmp_path / "new"
     answers(root, home)
@@ -98,6 +99,7 @@ def test_writer_killed_at_each_step_leaves_an_index_that_the_next_refresh_repair
     assert killed == ["BEGIN IMMEDIATE", "DELETE FROM stale", "COMMIT"] * 2
 
 
+@pytest.mark.posix
 def test_documents_of_a_killed_writer_are_removed_even_if_no_file_has_changed(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "cookies\n"})
     before, documents = answers(root, home), documents_of(home)
@@ -110,6 +112,7 @@ def test_documents_of_a_killed_writer_are_removed_even_if_no_file_has_changed(pl
     assert documents_of(home) == documents
 
 
+@pytest.mark.posix
 def test_deletions_file_of_a_killed_writer_does_not_break_the_next_commit(plant: Plant, tmp_path: Path) -> None:
     """tantivy writes a file of deletions, then the list of files. The next commit uses the same file name."""
     root, home, copy = plant(many(3)), tmp_path / "home", tmp_path / "copy"
@@ -125,6 +128,7 @@ def test_deletions_file_of_a_killed_writer_does_not_break_the_next_commit(plant:
     assert documents_of(copy) == documents_of(home)
 
 
+@pytest.mark.posix
 def test_prune_removes_documents_of_a_killed_writer(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "cookies\n"})
     answers(root, home)
@@ -169,6 +173,7 @@ for pid in children:
 """
 
 
+@pytest.mark.posix
 def test_processes_that_change_files_and_search_at_once_raise_nothing(plant: Plant, home: Path) -> None:
     root = plant(many(20))
     done = forks.run(["-c", str(root), str(home)], WRITE_ALL, cwd=root, env=os.environ)
@@ -404,6 +409,7 @@ with sync.Index(root, location=home, chunker="windows") as index:
 """
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("size", [20_000, 75_000, 180_000])
 def test_full_disk_raises_one_error_and_keeps_the_old_state(plant: Plant, home: Path, size: int) -> None:
     """Simulate a full disk with a limit on file sizes, which a file of tantivy reaches first.
@@ -446,6 +452,7 @@ print(folder.searcher().num_docs)
 """
 
 
+@pytest.mark.posix
 def test_error_of_tantivy_names_a_full_disk_as_its_cause(tmp_path: Path) -> None:
     done = forks.run(["-c", str(tmp_path / "words")], WRITE_TOO_MUCH, cwd=tmp_path, env=os.environ)
     assert done.returncode == 0, done.stderr
@@ -459,6 +466,7 @@ def test_error_of_tantivy_names_a_full_disk_as_its_cause(tmp_path: Path) -> None
     assert count == "0"
 
 
+@pytest.mark.posix
 def test_read_only_directory_is_searched_through_links(plant: Plant, home: Path) -> None:
     """tantivy needs write access to open a directory, because it locks a file there."""
     root = plant({"a.py": "cookies\n", "b.py": "cookies of a jar\n"})
@@ -486,6 +494,7 @@ def test_read_only_directory_is_searched_through_links(plant: Plant, home: Path)
     assert old == "['a.py']"
 
 
+@pytest.mark.posix
 def test_unreadable_directory_raises_and_is_not_rebuilt(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "cookies\n"})
     answers(root, home)

@@ -99,7 +99,7 @@ def many(number: int, version: int = 0) -> dict[str, str]:
     }
 
 
-def refreshed(code: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
+def refresh_elsewhere(code: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
     """Refresh in another process."""
     return forks.run(["-c", *map(str, arguments)], REFRESH + code, cwd=Path(__file__).parent, env=os.environ)
 
@@ -131,7 +131,7 @@ def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_pa
     while killed < times(3, 100):
         attempt += 1
         root = plant(many(30, attempt))
-        done = refreshed(END_AFTER, root, home, max(0.001, chance.uniform(0, took)))
+        done = refresh_elsewhere(END_AFTER, root, home, max(0.001, chance.uniform(0, took)))
         assert done.returncode in (0, -signal.SIGALRM) and done.stderr == ""
         if done.returncode == 0:
             took = min(took, float(done.stdout.split()[-1]))
@@ -148,10 +148,11 @@ def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_pa
         assert anyio.run(answers, root, home) == anyio.run(answers, root, tmp_path / f"new-{attempt}")
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_concurrent_processes_chunk_each_file_once(plant: Plant, home: Path) -> None:
     root = plant(many(400))
-    done = refreshed(TWO_AT_ONCE, root, home)
+    done = refresh_elsewhere(TWO_AT_ONCE, root, home)
     assert (done.returncode, done.stderr) == (0, "")
     chunks = [int(line) for line in done.stdout.splitlines()]
     assert sorted(chunks)[:-1] == [0, 0, 0] and max(chunks) > 400
@@ -622,7 +623,7 @@ async def test_truncated_database_at_a_named_location_is_rebuilt(index: Index) -
 
 @pytest.mark.posix
 def test_database_of_a_writer_killed_at_its_creation_is_recognised(plant: Plant, home: Path) -> None:
-    done = refreshed(END_AT_CREATION, plant(many(60)), home, home / NAME)
+    done = refresh_elsewhere(END_AT_CREATION, plant(many(60)), home, home / NAME)
     assert done.returncode == -signal.SIGKILL
     assert anyio.run(answers, plant({}), home)
 
@@ -785,6 +786,7 @@ async def test_rebuild_for_another_chunker_keeps_the_owner(plant: Plant, own_cac
     assert await search_project(root) == (True, "a lie", True)
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_each_process_rebuilds_a_project_index_without_a_cache(
     plant: Plant, own_cache: Path, caplog: pytest.LogCaptureFixture
@@ -842,6 +844,7 @@ def unprivileged(*arguments: object) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("mode", "of_file", "change"),
     [
@@ -885,6 +888,7 @@ def test_read_only_index_is_searched_while_nothing_has_changed(
     assert "refresh=False" in refused and old == ("['a.py']" if unchanged else "[]")
 
 
+@pytest.mark.posix
 def test_unwritable_location_raises_with_a_hint(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "cookies\n"})
     rg = ripwrap.sync.resolve().path
@@ -1118,6 +1122,7 @@ async def test_transaction_reported_as_timed_out_is_not_committed(home: Path, pl
             assert (await index.status()).built is (call is not write)
 
 
+@pytest.mark.posix
 def test_index_can_be_used_in_a_forked_process(plant: Plant, home: Path) -> None:
     code = """
 import os, sys, anyio
