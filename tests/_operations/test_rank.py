@@ -224,6 +224,7 @@ FOREIGN: dict[str | bytes, str | bytes] = {
 
 
 @pytest.mark.slow
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("query", "found"),

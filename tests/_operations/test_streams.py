@@ -76,7 +76,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 @pytest.mark.slow
 @pytest.mark.rg_matrix
 @pytest.mark.timeout(1500)
-@settings(max_examples=times(30, 2000), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=times(10, 2000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns, st.dictionaries(names, contents, max_size=6), drawn(OPTIONS), st.sampled_from([1, 2, 64]))
 def test_answers_equal_those_about_files(
     rg: RgBinary,
@@ -388,7 +388,7 @@ def test_forked_process_does_not_delete_the_files_of_a_search(temporary: Path) -
 @pytest.mark.slow
 @pytest.mark.stress
 def test_many_items_are_searched_in_bounded_memory(temporary: Path) -> None:
-    count = times(20_000, 100_000)
+    count = times(14_000, 100_000)
 
     def many() -> Iterator[tuple[str, str]]:
         for number in range(count):

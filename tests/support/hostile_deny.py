@@ -172,7 +172,7 @@ def check(name: str, arguments: dict[str, Any], text: str, *, named: bool) -> No
 
 
 def walk(root: str, rg: str, index: str) -> int:
-    """Send every third call to one workspace, or in `nox -s stress` all to each; return the number of answers."""
+    """Send every 17th call to one workspace, or in `nox -s stress` all to each; return the number of answers."""
     plain = sync.Workspace(root, rg=rg, deny=GLOBS)
     named = sync.Workspace(root, rg=rg, deny=GLOBS, show_denied="name")
     counted = sync.Workspace(root, os.path.join(root, os.pardir, "beside"), rg=rg, deny=GLOBS, show_denied="count")
@@ -195,9 +195,9 @@ def walk(root: str, rg: str, index: str) -> int:
     answers = 0
     mark(BEGIN)
     indexed.index_codebase()
-    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(7, 1)):
+    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(17, 1)):
         able = [workspace for workspace, tools in offers.items() if name in tools]
-        for workspace in able if STRESS else [able[number // 7 % len(able)]]:
+        for workspace in able if STRESS else [able[number // 17 % len(able)]]:
             check(name, arguments, workspace.call(name, arguments), named=workspace is named)
             answers += 1
     mark(END)

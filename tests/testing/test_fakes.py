@@ -45,7 +45,7 @@ def exact(messages: list[Message]) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@settings(max_examples=times(15, 300), suppress_health_check=list(HealthCheck))
+@settings(max_examples=times(6, 300), suppress_health_check=list(HealthCheck))
 @given(
     st.dictionaries(NAMES, TEXTS, max_size=5),
     st.sampled_from(["TODO", "t.", "[xé]", "^x", "x$", "a b", "TODO|two", "(?i)todo", "."]),

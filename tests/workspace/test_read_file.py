@@ -186,10 +186,10 @@ def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
         file.truncate(1 << 40)  # a hole of a tebibyte: one line, without an end
     with (tmp_path / "a").open("r+b") as file:
         file.write(b"x" * 8_192 + b"\n")
-    found = sync.Workspace(tmp_path, timeout=0.5, max_chars=1_000).read_file_result("a", end_line=1)
+    found = sync.Workspace(tmp_path, timeout=0.2, max_chars=1_000).read_file_result("a", end_line=1)
     assert (found.total_lines, found.message) == (None, "Line 1 of many.")
-    said = sync.Workspace(tmp_path, timeout=0.5).read_file("a", start_line=3)
-    assert said == "Error: the first line was not read within 0.5 seconds; search the file with grep_content"
+    said = sync.Workspace(tmp_path, timeout=0.2).read_file("a", start_line=3)
+    assert said == "Error: the first line was not read within 0.2 seconds; search the file with grep_content"
 
 
 def test_error_of_a_cancelled_call_fits_reading_and_masking() -> None:

@@ -132,7 +132,7 @@ def refresh(
     if differing or gone or generation is None:
         try:
             with write_transaction(database), postings.writing(database, len(differing)) as writer:
-                reader.check_waste()
+                reader.check_waste(postings.min_waste)
                 if generation_of(database, view) != generation:
                     if not insist:
                         return None

@@ -56,7 +56,7 @@ _EXACT_WORDS = 40
 """Maximum length in words that tantivy stores without rounding."""
 _FILLER = "\1"
 """Filler word, which no text has."""
-_MIN_WASTE = 5_000
+MIN_WASTE = 5_000
 """Minimum number of deleted documents at which the index is rebuilt, if they are also half of all documents."""
 
 
@@ -92,7 +92,11 @@ def change_count(database: "Connection", more: int) -> None:
 
 
 class Postings:
-    """Full-text search of an index. One thread at a time may use the object."""
+    """Full-text search of an index. One thread at a time may use the object.
+
+    Attributes:
+        min_waste: Minimum number of deleted documents at which the index is rebuilt.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Set the directory; nothing is opened yet.
@@ -100,6 +104,7 @@ class Postings:
         Args:
             folder: Directory of the index.
         """
+        self.min_waste: int = MIN_WASTE
         self._folder = folder
         self._opened: EngineFolder | None = None
         self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
@@ -383,14 +388,17 @@ class PostingsReader:
             self.count: int = _count(searcher, chunks if self.is_clean else _without(chunks, self._left))
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
-    def check_waste(self) -> None:
+    def check_waste(self, least: int) -> None:
         """Check the number of deleted documents that still take space, because tantivy has not merged their segments.
+
+        Args:
+            least: Minimum number of deleted documents at which the index is rebuilt.
 
         Raises:
             RebuildError: There are too many deleted documents, so the index must be rebuilt.
         """
         deleted = self._counted - self._searcher.num_docs
-        if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:
+        if deleted >= least and deleted * 2 >= self._counted:
             raise RebuildError("its full-text search has too many deleted documents")
 
     def match(self, words: Sequence[str]) -> "WordMatches":
