@@ -243,7 +243,7 @@ def rank_candidates(
 
 
 def _add_proximity(files: Iterable[_File], proximity: "_Proximity", weight: float) -> None:
-    """Read the best chunks of the best files, and add the proximity of the query's words in them to the files' scores."""
+    """Read the best chunks of the best files, and add the proximity of the query's words in them to the scores."""
     left = _FILES_WITH_NEAR
     for file in sorted(files, key=_file_key):
         best = [(chunk, chunk.content.text()) for chunk in file.chunks[: len(_CHUNK_SHARES)]]
