@@ -86,7 +86,8 @@ def bm25_pool(
     """Return the rows of the chunks to rank (the pool), each with its BM25.
 
     The pool has the `POOL_SIZE` rows with the highest BM25, the best row of each further file among the best `depth *
-    POOL_SIZE` rows, and rows that may define a symbol of the query. Rows with equal BM25 are sorted by their positions.
+    POOL_SIZE` rows, and rows that may define a symbol of the query. Rows with equal BM25 are sorted by file and
+    position.
 
     Args:
         database: Database with the table.
@@ -124,7 +125,7 @@ def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], in
 def best_rows(
     search: Callable[[int], list[tuple[int, float]]], locate: LocateRows, wanted: int = POOL_DEPTH * POOL_SIZE
 ) -> list[tuple[int, float]]:
-    """Return the `POOL_SIZE` best rows, and then, of the other rows that were found, the best row of each further file.
+    """Return the `POOL_SIZE` rows with the highest BM25, and then the best row of each further file that was found.
 
     Args:
         search: Function that takes a number, and returns at most this number of rows with their BM25, the best row

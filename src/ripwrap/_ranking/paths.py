@@ -145,7 +145,7 @@ def _kinds(path: str, query: Query, *, defining: bool) -> list[_Kind]:
 def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
     """Return the words of a query that occur in the name of a file or of its directory.
 
-    A word also occurs in another form: `parse` occurs in `parsing.py`.
+    Other forms of a word count, too: `parse` occurs in `parsing.py`.
     """
     path = to_nfc(path).replace("\\", "/")
     above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1

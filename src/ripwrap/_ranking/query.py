@@ -1,4 +1,4 @@
-"""Parse a query into words and symbols, and prepare text and paths for FTS5; no I/O."""
+"""Parse a query into words and symbols, and prepare texts and paths for full-text search; no I/O."""
 
 import re
 import unicodedata
@@ -98,7 +98,7 @@ class Query:
         return (
             f"{'1 word or name of the query is' if self.left_out == 1 else several} not searched: the limits are "
             f"{MAX_QUERY_WORDS} words (words of identifiers and long words are preferred) and {MAX_WORD_CHARS} "
-            "characters for each word"
+            "characters for each word; use fewer or shorter words"
         )
 
 

@@ -74,9 +74,9 @@ _NEAR_CHARS = 24
 _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
 """BM25's k1 and b for paths, and the usual number of words in a path. In a longer path, a word counts less."""
 _LEAST_WORTH = 0.1
-"""Number that is added to the weight of each word, so that a word that every file has still counts in names."""
+"""Number that is added to the weight of each word, so that even a word that every file has counts in file names."""
 _VECTOR_RANKS = 50
-"""Rank of the file, by the similarity of embeddings, from which on files have the similarity 0."""
+"""Rank from which on a file counts as not similar to the query, if files are sorted by the similarity of embeddings."""
 _REPEAT_FACTOR = 0.25
 """Factor for the score of a chunk, which is applied once for each better chunk of the same file."""
 
@@ -365,7 +365,7 @@ class _Proximity:
         self._roots = re.compile(f"(?={any_root})" if any(map(is_unspaced, roots)) else any_root)
 
     def of(self, text: str) -> tuple[float, list[str]]:
-        """Return the proximity of the query's words in a text, from 0 to 1, and the reasons for the number as texts."""
+        """Return how near the words are to each other in a text, from 0 to 1, and the reasons for it as texts."""
         if not self._pairs:
             return 0.0, []
         text = to_nfc(text)

@@ -271,7 +271,7 @@ class BaseIndex:
         return lock
 
     def _limited(self, runner: Runner, timeout: float | None = None, *, lock: bool = True) -> Runner:
-        """Return a runner with one time limit for everything that it runs.
+        """Return a runner (which runs rg and functions) that has one time limit for everything that it runs.
 
         Args:
             runner: Runner without a time limit.
@@ -319,7 +319,7 @@ class BaseIndex:
             self._store.delete()
 
     async def _refresh(self, run: Runner, on_progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
-        """Refresh files, then embed their texts."""
+        """Refresh the files of the index, then embed their texts."""
         refuse_overlay("An index")
         check_callback(on_progress)
         if rebuild:
@@ -657,7 +657,7 @@ def weight_without_embedder_error() -> ValueError:
 
 
 def _make_chunker(wanted: ChunkerName) -> Chunker:
-    """Return the chunker with a name.
+    """Return the chunker with the name `wanted`, such as 'syntax'.
 
     Raises:
         ValueError: The name is unknown.

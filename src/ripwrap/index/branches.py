@@ -1,4 +1,6 @@
-"""Read the branch of a directory from `.git`, without running git. The branch is the name of a view in the index.
+"""Read the current branch of a directory from `.git`, without running git.
+
+An index has a view for each branch, a record of the files of that branch. The view has the name of the branch.
 
 The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A downloaded directory may have a hostile
 `.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. An unreadable file is

@@ -291,7 +291,7 @@ class IndexedFile:
         return self._raw
 
     def _read_unchanged(self, at: int, size: int) -> bytes | None:
-        """Return `size` bytes of the file from offset `at`; `None` if its size or times have changed."""
+        """Return `size` bytes from offset `at`; `None` if the file is unreadable, or has another size or time."""
         if self._stamp[0] < 0:
             return None
         try:

@@ -144,7 +144,7 @@ class _Watched:
     Attributes:
         root: Path of the root.
         own: Pattern of the relative paths whose changes are ignored.
-        is_excluded: See `Journal`.
+        is_excluded: Function that returns True for a relative path that is not watched; see `Journal`.
         identity: Device and inode of the root; `None` if it is not watched yet, or if its watches may be incomplete.
         changes: Number of changes so far.
         folders: Relative path of each watched directory, by the number that inotify gave to its watch.

@@ -200,7 +200,7 @@ class CheckResult(Model, frozen=True):
     """Result of `Index.check()`.
 
     Attributes:
-        ok: True if nothing is wrong.
+        ok: True if no damage was found. There may still be messages, e.g. about deleted branches.
         checked: Result of SQLite's own check: `"ok"`, or a description of the damage.
         files: Number of files of all views; a file that two branches have counts twice.
         blobs: Number of stored file contents. If views have a file with the same content, the content is stored once.

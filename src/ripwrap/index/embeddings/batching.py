@@ -34,7 +34,7 @@ K = TypeVar("K")
 
 
 class LengthError(EmbeddingError):
-    """Error for vectors whose length differs from that of the stored vectors.
+    """Error for vectors whose length differs from the length of the stored vectors.
 
     Attributes:
         length: Number of values in each vector of the answer.
@@ -97,7 +97,7 @@ class Failed(Generic[K]):
 
 @dataclass(slots=True)
 class _Pace:
-    """Limiter of the rate of requests, which all workers of one `embed_all()` share.
+    """Limiter of the rate of requests, which all workers of one call of `embed_all()` share.
 
     Attributes:
         delay: Seconds between the starts of two requests.
@@ -188,7 +188,7 @@ class _Requester:
 
 
 class Batches(Generic[K]):
-    """Iterator over the batches of one `embed_all()`, in the order in which they finish.
+    """Iterator over the batches of one call of `embed_all()`, in the order in which they finish.
 
     Attributes:
         embedded: Number of keys that were returned with their vectors.

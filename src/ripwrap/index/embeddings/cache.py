@@ -34,7 +34,7 @@ _State: TypeAlias = tuple[int, int | None, int]
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Search graph for the vectors of a view, with the digest of the text of each vector."""
+    """Graph for approximate searches in the vectors of a view, with a map from ids in the graph to digests of texts."""
 
     view: int
     approximate: "Approximate"

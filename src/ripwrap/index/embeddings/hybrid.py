@@ -145,7 +145,7 @@ class HybridSearch:
                     await in_thread(self.store_sent)
 
     async def vectors_for(self, query: str, weight: float | None) -> VectorSearch:
-        """Embed a query, unless its embedding is cached; return a `VectorSearch`, which can search by it.
+        """Embed a query, or take its embedding from the cache; return the function that searches with it.
 
         Args:
             query: The query.
@@ -178,7 +178,10 @@ class HybridSearch:
         return HintedText(f"{plural(missing, 'text')} {verb} no embedding yet; ", makes, f" embeds {them}")
 
     def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
-        """Note that the embedder took too long, so that searches do not ask it for a while; return a failed search."""
+        """Note that the embedder took too long, and return a `VectorSearch` without a function.
+
+        For a while, searches then do not ask the embedder.
+        """
         error = EmbeddingError(
             f"{self.embedder.name} took more than {seconds:g} seconds",
             provider=provider_of(self.embedder),
@@ -282,7 +285,8 @@ class HybridSearch:
             return 0
         if length in self._dropped_dimensions:
             _LOGGER.warning(
-                "%s returned vectors of %d numbers, and now of %d again; the stored embeddings are kept",
+                "%s returned vectors of %d numbers, and now returns vectors of %d numbers again; "
+                "the stored embeddings are kept",
                 name,
                 before,
                 length,
@@ -379,7 +383,7 @@ class HybridSearch:
             self._sent.add(sent)
 
     def _drop_one(self) -> None:
-        """Delete one vector, so that the next refresh in any process embeds its text again, and sees the new length."""
+        """Delete one vector, so that the next refresh in any process embeds its text, and finds the new length."""
         view, name = self._view(), self.embedder.name
         with suppress(RipwrapError):  # a read-only index is not refreshed either
             self._store.run(lambda database: drop_one(database, number_of(database, view), name))

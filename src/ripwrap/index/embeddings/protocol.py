@@ -47,10 +47,10 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("concurrency", "batch", "batch_chars", "text_chars", "tries", "give_up"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
+                raise ValueError(f"{name}= must be 1 or more, got {getattr(self, name)}")
         for name in ("delay", "pause", "max_pause", "timeout", "retry_search_after"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
+                raise ValueError(f"{name}= must be 0 or more, got {getattr(self, name)}")
 
 
 @runtime_checkable

@@ -158,7 +158,10 @@ def drop_model(database: "Connection", model: str, dimension: int) -> None:
 
 
 def drop_one(database: "Connection", number: int | None, model: str) -> None:
-    """Delete the embedding of one text of a view, so that the next refresh embeds this text and sees the new length."""
+    """Delete the embedding of one text of a view, so that the next refresh embeds this text.
+
+    That refresh then finds that the embedder returns vectors of a new length.
+    """
     statement = (
         "SELECT chunk.digest FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ?"
         " AND EXISTS (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest) LIMIT 1"

@@ -232,8 +232,8 @@ class Approximate:
     """Approximate search in very many vectors; needs the package `usearch`.
 
     usearch finds candidates in a graph (HNSW, https://arxiv.org/abs/1603.09320). Their cosines are then computed
-    exactly from the rows, so that scores are the same as those of `find_nearest()`. But the graph may miss one of the
-    nearest vectors.
+    exactly from the rows, so that they are the same as in the result of `find_nearest()`. But the graph may miss one of
+    the nearest vectors.
 
     `follow()` adds new rows to the graph and removes deleted rows. The graph may be stored in a file. If the file is
     missing, broken or of another dimension, the graph is rebuilt, which takes minutes for a million rows.

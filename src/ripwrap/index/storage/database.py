@@ -105,7 +105,7 @@ def check() -> None:
 
 
 def check_error(error: "sqlite3.Error") -> None:
-    """Raise the reason why SQLite interrupted a statement; do nothing if it did not.
+    """If SQLite interrupted a statement, raise the exception that is the reason; otherwise do nothing.
 
     Raises:
         TimeoutError: The caller is cancelled.

@@ -74,7 +74,8 @@ def make_mark(folder: Path) -> str:
             return mark
     _PROCESS_MARKS[folder] = mark
     _LOGGER.warning(
-        "could not write the ownership mark of the index in %s to the cache %s, so each process rebuilds the index: %s",
+        "could not write the ownership mark of the index in %s (the proof that this user made it) to the cache %s, "
+        "so each process rebuilds the index: %s",
         shown(str(folder)),
         shown(str(cache.folder())),
         why,

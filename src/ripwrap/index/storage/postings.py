@@ -421,7 +421,7 @@ class WordMatches:
         sizes: tuple[int, int],
         left: "EngineQuery | None",
     ) -> None:
-        """Prepare the search.
+        """Make tantivy's queries for the words, and count the documents that match.
 
         Args:
             path: Path of the directory.

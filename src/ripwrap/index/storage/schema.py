@@ -17,13 +17,13 @@ SCHEMA_VERSION = 3
 """Version of the tables; version 2 had full-text search in SQLite."""
 
 MARK_KEY = "mark"
-"""Key of the ownership mark in `meta`; see `ownership.py`."""
+"""Key of the ownership mark in the table `meta`; see `ownership.py`."""
 
 SENT_KEY = "sent "
-"""Prefix of the keys in `meta` that count the texts and characters sent to a model; see `tables.py`."""
+"""Prefix of the keys of rows in the table `meta` that count the texts and characters sent to a model."""
 
 IS_SENT = f"substr(key, 1, {len(SENT_KEY)}) = '{SENT_KEY}'"
-"""SQL condition for the rows of `meta` whose key begins with `SENT_KEY`."""
+"""SQL condition for the rows of the table `meta` whose keys begin with `SENT_KEY`."""
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",

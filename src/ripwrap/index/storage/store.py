@@ -327,11 +327,11 @@ class Store:
         if found is not None and found != str(SCHEMA_VERSION):
             return f"its tables have version {found} instead of {SCHEMA_VERSION}"
         if shape_of(database) != expected_shape():
-            return "its tables are not those of an index, or it has triggers or views"
+            return "its tables differ from the tables of an index, or it has triggers or views"
         if self.files.in_project:
             mark = mark_of(database)  # read it before the mark in the cache, which is written first
             if not mark or mark != known_mark(self.folder):
-                return "its ownership mark is not in this user's cache"
+                return "this user's cache has no proof (ownership mark) that this user made it"
         return ""
 
     @contextmanager

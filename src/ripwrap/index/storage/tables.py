@@ -73,7 +73,8 @@ class Row(NamedTuple):
     Attributes:
         path: Path, relative to the root of the view.
         blob: Id of the content of the file; `None` if the file is left out of the index.
-        note: `'binary'`, `'unreadable'` or `'cut'`; `None` if all of the file is indexed.
+        note: `'binary'`, `'unreadable'` or `'cut'` (only the beginning is indexed); `None` if all of the file is
+            indexed.
         size: Size in bytes; -1 if the next refresh must read the file again.
         mtime_ns: Time of the last change of content, in nanoseconds.
         ctime_ns: Time of the last change of any kind (ctime), in nanoseconds.
