@@ -97,7 +97,7 @@ class IndexFiles:
             if stat.S_ISLNK(mode):
                 raise RipwrapError(
                     HintedText(
-                        f"{shown(str(file))} is a symbolic link, and an index uses none; remove the link, or ",
+                        f"{shown(str(file))} is a symbolic link, which an index does not follow; remove it, or ",
                         OTHER_LOCATION,
                     )
                 )
@@ -182,8 +182,8 @@ class IndexFiles:
     def _removal_error(self, why: str, error: OSError) -> RipwrapError:
         return RipwrapError(
             HintedText(
-                f"the index {shown(str(self.database))} must be rebuilt, because {why}, but the file cannot be removed: "
-                f"{error.strerror}; end the programs that use the file and remove it, or ",
+                f"the index {shown(str(self.database))} must be rebuilt, because {why}, but the file "
+                f"cannot be removed: {error.strerror}; end the programs that use the file and remove it, or ",
                 OTHER_LOCATION,
             )
         )
