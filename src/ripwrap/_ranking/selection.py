@@ -55,7 +55,7 @@ def choose_files(
     #     worth * matches / (matches + k1 * (1 - b + b * size / mean size))
     #
     # A word that is in the text and in the path adds at most 2 * worth. So adding `most` puts files with a possible
-    # definition first.
+    # definition first; only `path_weight()` may change this order.
     worth = {stem: math.log(1 + total / number) for stem, number in files_with.items() if stem != DEFINITION_TERM}
     most = 2 * sum(worth.values())
     mean = sum(sizes.values()) / max(len(sizes), 1) or 1.0
