@@ -182,8 +182,8 @@ class TestItemsThatFail:
     @pytest.mark.parametrize(
         ("item", "text"),
         [
-            (("a",), r"an item must be \(name, bytes or str\), got tuple"),
-            (7, r"an item must be \(name, bytes or str\), got int"),
+            (("a",), r"an item must be a pair \(name, bytes or str\), got tuple"),
+            (7, r"an item must be a pair \(name, bytes or str\), got int"),
             ((b"a", b"x"), "the name of an item must be a str, got bytes"),
             (("a", None), "the content of the item 'a' must be bytes or str, got NoneType"),
         ],

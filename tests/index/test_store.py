@@ -737,7 +737,7 @@ async def test_index_shipped_in_a_repository_is_rebuilt(
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache))
     assert await search_project(root) == (False, "cookies", True)
     assert not (root / ".ripwrap/vectors-1-00112233445566aa.usearch").exists()
-    assert "is rebuilt: its ownership mark is not in this user's cache" in caplog.text
+    assert "is rebuilt: this user's cache has no proof (ownership mark) that this user made it" in caplog.text
     caplog.clear()
     change(root, LIE)  # a change by this user is allowed
     assert await search_project(root) == (True, "a lie", True)
@@ -773,7 +773,7 @@ async def test_index_with_a_foreign_schema_is_rebuilt(
     change(root, LIE, *statements)
     with anyio.fail_after(20):
         assert await search_project(root) == (False, "cookies", True)
-    assert "is rebuilt: its tables are not those of an index, or it has triggers or views" in caplog.text
+    assert "is rebuilt: its tables differ from the tables of an index, or it has triggers or views" in caplog.text
 
 
 @pytest.mark.anyio

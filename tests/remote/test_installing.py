@@ -147,7 +147,7 @@ def test_without_a_program_for_hashes_the_version_is_compared(
     assert bare.install_blocking(source=there).version == (15, 2, 0)
     other = tmp_path / "other"
     other.write_text("#!/bin/sh\necho something else\n")
-    with pytest.raises(RemoteError, match="because it is not ripgrep"):
+    with pytest.raises(RemoteError, match="because its --version does not name ripgrep"):
         bare.install_blocking(source=other)
     assert (cache / "rg").read_bytes() == Path(there).read_bytes()
 
