@@ -135,7 +135,7 @@ def test_program_that_does_not_run_there_is_not_published(
         bare.install_blocking(source=broken)
     assert os.listdir(cache) == ["rg"]
     assert (cache / "rg").read_bytes() == Path(there).read_bytes()
-    with pytest.raises(BinaryError, match="cannot be read: No such file or directory; pass a program"):
+    with pytest.raises(BinaryError, match="cannot be read: No such file or directory; pass the path of a program file"):
         bare.install_blocking(source=tmp_path / "gone")
 
 
