@@ -123,7 +123,8 @@ class Client:
         of an answer.
 
         Raises:
-            NoRootsError: Neither the server nor the client names a directory.
+            NoRootsError: Neither the server nor the client names a directory, or the client is connected over HTTP, so
+                that its roots are not used.
         """
         if self._given is not None:
             return self._given

@@ -55,10 +55,11 @@ async def list_templates(_: Context, __: types.PaginatedRequestParams | None) ->
 
 
 async def read_resource(context: Context, params: ReadParams) -> types.ReadResourceResult | types.InputRequiredResult:
-    """Return the lines of a file, as the tool `read_file` returns them.
+    """Return the lines of a file, as the tool `read_file` returns them, or a question for the client's roots.
 
     Raises:
-        MCPError: The URI is wrong, or the file cannot be read; in this case, the message is the error of `read_file`.
+        MCPError: The URI is wrong, no directory may be searched, or the file cannot be read. If it cannot be read, the
+            message is the error of `read_file`.
     """
     try:
         path, query = file_path(params.uri)
@@ -111,7 +112,8 @@ async def complete(context: Context, params: types.CompleteRequestParams) -> typ
 async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[str]:
     """Return the files and directories whose paths begin with a text; paths of directories end in a slash.
 
-    Only one directory is listed: the directory that the text names up to its last slash.
+    If the text is the beginning of the path of a root, return only such roots. Otherwise, only one directory is listed,
+    up to `MAX_ENTRIES` of its entries: the directory that the text names up to its last slash.
 
     Args:
         workspace: Workspace that lists the directory.

@@ -54,8 +54,9 @@ def serve(
         options: Options of the `Workspace`.
 
     Raises:
-        ValueError: There are no roots over HTTP, or an option of the `Workspace` is invalid.
+        ValueError: There are no roots over HTTP, there is no such port, or an option of the `Workspace` is invalid.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
+        EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
     if transport == "http" and not roots:
         raise ValueError(
@@ -142,7 +143,8 @@ def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[
         url = f"http://{_bracket_ipv6(host)}:{bound}/mcp"
         if not ipaddress.ip_address(address).is_loopback:
             _LOGGER.warning(
-                "the server at %s needs no password: any program that can connect to it can read its files",
+                "the server at %s asks for no password, so any program that can connect to it can call its tools; "
+                "listen at 127.0.0.1, or restrict access with a firewall or a proxy",
                 url,
             )
         app = made.streamable_http_app(transport_security=_security_settings(host, address, allowed_hosts))

@@ -99,7 +99,7 @@ def _tree_result(
 ) -> ListResult:
     """Return the tree with as many entries as `limit` and `max_chars` allow.
 
-    It has all first-level directories if their names fit into `max_chars`.
+    Unless `limit` is 0, the tree has all first-level directories if their names fit into `max_chars`.
     """
     location, exact = scope.location, not tree.timed_out
     ended_after = None if exact else scope.timeout

@@ -86,7 +86,7 @@ class Sandbox:
         self._windows = windows
 
     def locate(self, path: str) -> Location:
-        """Return the location of a path. The path is absolute or relative to a root; `.` stands for all roots.
+        """Return the location of a path: absolute, relative to a root, or below `~`; `.` stands for all roots.
 
         Raises:
             AccessDeniedError: The path leads out of the roots, or is denied. For a denied path, the error does not tell
