@@ -134,7 +134,7 @@ def expand_request(
     if to is not None and lines is not None:
         raise ValueError(f"to={to!r} and lines={lines} are two ways to expand a match; give one of them")
     if to not in (None, "definition", "block"):
-        raise ValueError(f"to= must be 'definition' or 'block', got {to!r}; for a number of lines, pass lines=")
+        raise ValueError(f"to= must be 'definition' or 'block', got {to!r}; lines=N shows N lines around the match")
     around, max_lines = check_limit(lines, "lines"), check_limit(max_lines, "max_lines")
     if max_lines == 0:
         raise ValueError(HintedText(Hint("max_lines", kind="correct"), " must be 1 or more, or None for all; got 0"))

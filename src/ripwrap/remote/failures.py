@@ -68,7 +68,8 @@ def check_directory(path: str) -> str:
         raise ValueError(
             HintedText(
                 _CWD,
-                f" {path!r} begins with ~, which is not expanded; pass an absolute path, or write './~' for the name ~",
+                f" {path!r} begins with ~, which is not expanded; pass an absolute path, or, if the name itself begins "
+                "with ~, write './' before it",
             )
         )
     return path or os.curdir
