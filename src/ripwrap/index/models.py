@@ -154,7 +154,7 @@ class IndexStatus(Model, frozen=True):
             is damaged.
         files: Number of files of the current branch that are indexed: files that are neither binary nor unreadable.
         chunks: Number of chunks of these files.
-        bytes: Size of the index on disk in bytes, with all views, but without usearch's graphs of embeddings.
+        bytes: Size of the index on disk in bytes, with all views and usearch's graphs of embeddings.
         view: Name of the current view, which is the name of the branch.
         views: All views in the index.
         models: All embedding models that have embeddings in the index, even models that this `Index` does not use.
