@@ -18,8 +18,9 @@ def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
     return text if isinstance(text, HintedText) else check(text)
 
 
-Messages: TypeAlias = tuple[Annotated[str, WrapValidator(_keep_hints)], ...]
-"""Sentences about an index. Some are a `HintedText`: a text with hints that say what to do."""
+Message: TypeAlias = Annotated[str, WrapValidator(_keep_hints)]
+"""Sentence, perhaps a `HintedText`: a text with hints that say what to do."""
+Messages: TypeAlias = tuple[Message, ...]
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
