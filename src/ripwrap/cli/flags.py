@@ -99,6 +99,7 @@ _COMMANDS = {
     "refresh": "ripwrap index build",
     "prune": "ripwrap index prune",
     "file_types": "ripwrap types",
+    "scan": "ripwrap scan",
     "ripwrap.binary.install": "ripwrap install",
     "host.install": "ripwrap install --on HOST",
 }
@@ -206,15 +207,18 @@ def _names() -> dict[str, tuple[str, bool]]:
     return names | {f"-{letter}": (key, takes_value) for key, letter, takes_value in spelled if letter}
 
 
-def spell_as_flag(hint: Hint) -> str:
-    """Return a hint (an option or a call in a message) as it is typed in a shell.
+def spell_as_flag(hint: Hint) -> str | None:
+    """Return a hint (an option or a call in a message) as it is typed in a shell; `None` if there is no such command.
 
     `fixed_strings=True` becomes `--fixed-strings`.
     """
     if hint.kind == "install":
         return str(hint)
     option = _flag(hint) if hint.option else ""
-    return f"`{f'{_COMMANDS[hint.target]} {option}'.rstrip()}`" if hint.kind == "call" else option
+    if hint.kind != "call":
+        return option
+    command = _COMMANDS.get(hint.target)
+    return None if command is None else f"`{f'{command} {option}'.rstrip()}`"
 
 
 def parse_host(on: str | None) -> "Host | None":
