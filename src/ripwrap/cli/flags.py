@@ -109,6 +109,9 @@ _ARGUMENTS = {"path": "FILE", "paths": "PATHS", "roots": "--root DIR"}
 """Name in error messages of each argument of the library that has no flag of the same name: a positional argument, or
 another flag."""
 
+_LIBRARY_ONLY = ("program",)
+"""Arguments of the library that the command line does not have."""
+
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
 """Options without a negated flag. The negation of `--no-line-number` is the separate option `--line-number` (`-n`)."""
@@ -208,12 +211,14 @@ def _names() -> dict[str, tuple[str, bool]]:
 
 
 def spell_as_flag(hint: Hint) -> str | None:
-    """Return a hint (an option or a call in a message) as it is typed in a shell; `None` if there is no such command.
+    """Return a hint (an option or a call in a message) as it is typed in a shell; `None` if it cannot be typed there.
 
     `fixed_strings=True` becomes `--fixed-strings`.
     """
     if hint.kind == "install":
         return str(hint)
+    if hint.option in _LIBRARY_ONLY:
+        return None
     option = _flag(hint) if hint.option else ""
     if hint.kind != "call":
         return option
