@@ -109,7 +109,7 @@ _ARGUMENTS = {"path": "FILE", "paths": "PATHS", "roots": "--root DIR"}
 """Name in error messages of each argument of the library that has no flag of the same name: a positional argument, or
 another flag."""
 
-_LIBRARY_ONLY = ("program",)
+_LIBRARY_ONLY = ("program", "source")
 """Arguments of the library that the command line does not have."""
 
 _NO_DEFAULTS: FileOptions = {}
