@@ -414,6 +414,7 @@ def without_segments(file: Path) -> None:
     meta.write_text(json.dumps(json.loads(meta.read_text()) | {"segments": []}))
 
 
+UNUSED_CONTENTS = "INSERT INTO blob (path, digest, names) VALUES ('x', x'00', x'')"
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "no contents": ("DELETE FROM blob", "rebuild"),
     "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, 0, x'00', NULL)", "rebuild"),
@@ -431,7 +432,7 @@ DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "a version": ("UPDATE meta SET value = '99' WHERE key = 'schema'", "refresh"),
     "a chunker": ("UPDATE meta SET value = 'other' WHERE key = 'chunker'", "refresh"),
     "vectors": ("INSERT INTO vec VALUES (x'00', 'model', x'0000')", "prune"),
-    "unused contents": ("INSERT INTO blob (path, digest, names) VALUES ('x', x'00', x'')", "prune"),
+    "unused contents": (UNUSED_CONTENTS, "prune"),
 }
 
 
@@ -467,7 +468,7 @@ async def test_remedy_named_by_check_repairs_the_index(index: Index, plant: Plan
 @pytest.mark.anyio
 async def test_check_counts_unused_contents(index: Index) -> None:
     await index.refresh()
-    index._store.run(lambda database: database.execute(DAMAGE["unused contents"][0]))
+    index._store.run(lambda database: database.execute(UNUSED_CONTENTS))
     message = "File contents that are no longer used: 1; prune() removes them."
     assert (await index.check()).messages == (message,)
 
