@@ -215,6 +215,4 @@ def _raw(token: str) -> str:
     """Return the text that closes a raw string of Rust, C++ or C#; empty if `token` opens no raw string."""
     if token.endswith("("):
         return ")" + token.partition('"')[2][:-1] + '"'
-    return (
-        '"' + "#" * token.count("#") if token.rstrip("#")[-1:] in {"r", "@", '"'} and not token.startswith("'") else ""
-    )
+    return '"' + "#" * token.count("#") if token.endswith('"') and not token.startswith('"') else ""
