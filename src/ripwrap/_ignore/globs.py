@@ -151,7 +151,7 @@ class _Parser:
         self.push(alternatives or "")
 
     def star(self) -> None:
-        """Add the token of a `*` or `**`. A `**` matches across slashes only if it is a whole name, as in `a/**/b`."""
+        """Add the token of a `*` or `**`. A `**` matches slashes only if it is a whole name, as in `a/**/b`."""
         before = self.glob[max(self.at - 2, 0) : self.at - 1]
         if self.peek() != "*":
             return self.push(_STAR)

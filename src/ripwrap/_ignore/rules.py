@@ -307,7 +307,7 @@ def read_rules(path: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
         with open(path, "rb") as file:
             return tuple(_parse(file.read(), path, ignore_case=ignore_case))
     except OSError as error:
-        _LOGGER.debug("%s: %s", path, error)
+        _LOGGER.debug("could not read the ignore file %s: %s", path, error)
         return ()
 
 
@@ -322,7 +322,7 @@ def _parse(content: bytes, path: str, *, ignore_case: bool) -> Iterator[Rule]:
         try:
             rule = Rule.parse(text, ignore_case=ignore_case, file=path, number=number)
         except ValueError as error:
-            _LOGGER.debug("%s: line %d: %s", path, number, error)
+            _LOGGER.debug("%s: line %d: %s; rg ignores this line", path, number, error)
         else:
             if rule:
                 yield rule

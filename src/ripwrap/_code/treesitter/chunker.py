@@ -39,8 +39,8 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
 
     These files are split into windows of lines: files of a language without a grammar, files of over a million
     characters or with a line of over 10,000 characters, files that take the parser longer than `timeout`, and files
-    with so many angle brackets in a statement that they would. If the extra `syntax` is not installed, or the grammar
-    cannot be loaded, files are also split in this way.
+    in which a statement has over 1,000 angle brackets, if the parser is slow with these. If the extra `syntax` is not
+    installed, or the grammar cannot be loaded, files are also split in this way.
 
     Source with syntax errors is parsed as far as possible. Hostile source may make a parser crash: use
     `worker.SyntaxChunker` for files that you do not trust.

@@ -43,7 +43,8 @@ class SyntaxChunker:
     def chunks_of(self, path: str, text: str) -> list[Chunk]:
         """Return the chunks of a file, split at its definitions.
 
-        The file is split by lines if it is too large, its language has no grammar, or the parser fails.
+        The file is split by lines if it is too large, its language has no grammar, the extra `syntax` is not installed,
+        or the parser fails.
 
         Raises:
             RipwrapError: The process cannot be started.
