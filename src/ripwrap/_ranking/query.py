@@ -165,12 +165,15 @@ def to_nfc(text: str) -> str:
 
 
 def unicode_forms(word: str) -> tuple[str, ...]:
-    """Return a word with letters and accents joined (NFC) and, if that is different, with both separate (NFD)."""
+    """Return `word`, which must be in NFC, and its NFD form, if that is different.
+
+    In NFC a letter and its accent are one character; in NFD they are two.
+    """
     return (word,) if word.isascii() else tuple(_unique((word, unicodedata.normalize("NFD", word))))
 
 
 def is_unspaced(word: str) -> bool:
-    """Return True if a word begins in a script without spaces between words, such as Chinese."""
+    """Return True if the first character of a word is of a script without spaces, such as Chinese, or is Hangul."""
     return not word.isascii() and _UNSPACED.match(word) is not None
 
 
@@ -201,7 +204,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def split_camel_case(text: str) -> str:
-    """Put a space before each part of an identifier in camel case: `getHTTPResponse` becomes `get HTTP Response`."""
+    """Put spaces between the parts of identifiers in camel case: `getHTTPResponse` becomes `get HTTP Response`."""
     return _CAMEL_CASE.sub(_after_space, text) if _may_have_camel_case(text) else text
 
 

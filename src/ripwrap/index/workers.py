@@ -50,7 +50,8 @@ class Splitter:
 
     Attributes:
         chunker: Object that splits texts into chunks.
-        processes: Maximum number of worker processes; 0 starts none. `None` is the number of CPUs, up to 4.
+        processes: Maximum number of worker processes; 0 starts none. `None` is the number of CPUs, up to 4, and starts
+            none if there is only one CPU.
         least: Number of bytes that a refresh must have to read before it starts worker processes.
     """
 

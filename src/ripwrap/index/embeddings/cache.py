@@ -42,7 +42,7 @@ class _Graph:
 
 
 class VectorCache:
-    """Cache of the vectors of the view (the files of a branch) that was searched last, for one thread at a time."""
+    """Cache of the vectors of the view (the files of a branch) that was searched last; used by one thread at a time."""
 
     def __init__(self, model: str, folder: Path) -> None:
         """Start with an empty cache.
@@ -62,6 +62,8 @@ class VectorCache:
 
     def pool(self, database: "Connection", number: int, wanted: "Matrix") -> Pool | None:
         """Return the chunks of a view that are most similar to a query, the best first; `None` if there are no vectors.
+
+        If the stored vectors have another length than `wanted`, also return `None`.
 
         Args:
             database: The index, in a transaction.

@@ -145,11 +145,14 @@ class HybridSearch:
                     await in_thread(self.store_sent)
 
     async def vectors_for(self, query: str, weight: float | None) -> VectorSearch:
-        """Embed a query, or take its embedding from the cache; return the function that searches with it.
+        """Embed a query, or take its embedding from the cache.
+
+        Return a `VectorSearch` with the function that searches for the embedding. If there is none, return one with the
+        reason.
 
         Args:
             query: The query.
-            weight: Weight of embeddings in the score; with 0, nothing is sent.
+            weight: Weight of embeddings in the score; `None` is the default weight. With 0, nothing is sent.
         """
         if weight == 0:
             return VectorSearch(None, 0, "their weight is 0")

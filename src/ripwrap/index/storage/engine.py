@@ -47,7 +47,9 @@ _DESCRIPTORS = "/proc/self/fd"
 """Directory of links to the open files of this process, on Linux (proc(5))."""
 
 _HEAP_BYTES = 64_000_000
-"""Number of bytes of memory that a thread of tantivy fills before it writes a segment; at least 15,000,000."""
+"""Number of bytes of memory that a thread of tantivy fills before it writes a segment. tantivy requires at least
+15,000,000.
+"""
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 """Maximum number of threads that tantivy uses to write. One of them is as fast as the thread that splits files; see
@@ -271,7 +273,7 @@ def _files_of(meta: bytes) -> list[str]:
     except (ValueError, KeyError, TypeError) as error:
         raise RebuildError("the list of files of its full-text search is damaged") from error
     if wrong := next((name for name in names if _OWN_NAMES.fullmatch(name) is None), None):
-        raise RebuildError(f"its full-text search has a wrong file name, {shown(wrong)}")
+        raise RebuildError(f"the list of files of its full-text search has an invalid name, {shown(wrong)}")
     return names
 
 
@@ -327,8 +329,8 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
 
     Args:
         folder: The directory.
-        writing: True if the block writes. An error of unknown cause is then reported as a full disk. If false, it is
-            reported as damage.
+        writing: True if the block writes. An error of unknown cause is reported as a full disk if the block writes, and
+            otherwise as damage.
 
     Raises:
         RebuildError: The directory is missing or damaged.

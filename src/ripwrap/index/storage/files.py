@@ -133,7 +133,7 @@ class IndexFiles:
         """Make the directory of the index, if it is missing.
 
         Raises:
-            RipwrapError: The directory cannot be made.
+            RipwrapError: The directory cannot be made, or `check()` finds a link, or a file of another program.
         """
         self.check()
         try:
