@@ -106,7 +106,7 @@ def _can_start() -> bool:
 def _answers(
     batch: Sequence[Request], message: list[bytes] | None, split: Callable[[Request], SplitFile]
 ) -> Iterator[SplitFile]:
-    """Yield the split files of a batch; if the worker's answer is missing or damaged, split them in this process."""
+    """Yield the split files of a batch; split the files here if the worker's answer is missing or malformed."""
     files = None if message is None else _decode_answer(message, batch)
     for request in batch if files is None else ():
         yield split(request)

@@ -346,7 +346,10 @@ def split_into_batches(
 def _exhausted_error(error: EmbeddingError, attempt: int, limits: Limits) -> EmbeddingError:
     attempts = f"tried {attempt} times" if attempt > 1 else "tried once"
     if error.retry_after is not None and error.retry_after > limits.max_pause:
-        attempts += f"; the provider asks to wait {error.retry_after:g} seconds, but max_pause is {limits.max_pause:g}"
+        attempts += (
+            f"; the provider asks to wait {error.retry_after:g} seconds, but the longest wait is "
+            f"{limits.max_pause:g} seconds; try again later"
+        )
     return EmbeddingError(
         f"{error} ({attempts})",
         provider=error.provider,

@@ -382,7 +382,7 @@ class PostingsReader:
     """
 
     def __init__(self, path: Path, searcher: "Searcher", database: "Connection") -> None:
-        """Count the documents, and find out if some of them are left over from killed processes.
+        """Count the documents, and find out if some of them belong to no content in the database.
 
         Args:
             path: Path of the directory.
