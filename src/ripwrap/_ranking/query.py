@@ -71,9 +71,9 @@ class Query:
 
     Attributes:
         text: Text of the query.
-        words: Words in lower case, in order, without duplicates and without stop words such as `the`. Identifiers are
-            split into parts. In Chinese, Japanese, Korean, Thai and similar scripts, every two consecutive characters
-            are a word.
+        words: Words in lower case, in order, without duplicates. Stop words such as `the` are left out if there are
+            other words. Identifiers are split into parts. In Chinese, Japanese, Korean, Thai and similar scripts, every
+            two consecutive characters are a word.
         symbols: Identifiers in the query. A search prefers files that define them.
         symbolic: True if the query is one symbol, or asks for one, as in 'where is CookieJar defined'.
         match: Expression for FTS5 (SQLite's full-text search) that matches chunks with any of the words or symbols.
@@ -213,7 +213,10 @@ def _after_space(found: re.Match[str]) -> str:
 
 
 def _may_have_camel_case(text: str) -> bool:
-    """Return False if a text has no identifiers in camel case; True if it may have some. Faster than `_CAMEL_CASE`."""
+    """Return False if a text has no identifiers in camel case; True if it may have some.
+
+    This test is faster than a search for the pattern `_CAMEL_CASE`.
+    """
     if not text.isascii():
         return True
     kinds = text.encode().translate(_KINDS)

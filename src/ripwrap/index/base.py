@@ -470,7 +470,7 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Embed a query, and return a `VectorSearch` with the function that searches for its embedding.
+        """Embed a query, and return a `VectorSearch`: a function that searches for the embedding, or why there is none.
 
         Args:
             run: Runner of the calls.

@@ -133,7 +133,10 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
 def _readable_states(
     prefix: str, paths: Iterable[str], get_state: Callable[[str], os.stat_result], unreadable_paths: dict[str, str]
 ) -> tuple[list[str], list[os.stat_result]]:
-    """Return the paths that have a state, and the states; add unreadable paths to `unreadable_paths`, with reasons."""
+    """Return the paths whose states can be read, and the states.
+
+    Missing paths are left out. Unreadable paths are added to `unreadable_paths`, with the reasons.
+    """
     found: list[tuple[str, os.stat_result]] = []
     for path in paths:
         try:
@@ -224,8 +227,8 @@ class Span(NamedTuple):
     """Position of a chunk in its file.
 
     Attributes:
-        start: Offset of its first character in the text.
-        at: Offset of its first byte in the file; `None` if the file has a byte order mark.
+        start: Offset of the chunk's first character in the text.
+        at: Offset of the chunk's first byte in the file; `None` if the file has a byte order mark.
         size: Number of bytes of the chunk; if the file has a byte order mark, number of characters.
     """
 

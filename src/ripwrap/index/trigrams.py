@@ -127,7 +127,7 @@ class Trigrams:
         self._opened: EngineFolder | None = None
 
     def find(self, view: View, required: Required | None) -> FoundFiles | None:
-        """Return the files of a view that may have the required literals; first index the trigrams of changed files.
+        """Return the files of a view that may have the required literals; first index new and changed files.
 
         Args:
             view: The view.

@@ -34,7 +34,7 @@ K = TypeVar("K")
 
 
 class LengthError(EmbeddingError):
-    """Error for vectors with another length than the stored vectors, or than the embedder declares.
+    """Error for vectors whose length differs from the stored vectors, or from the length that the embedder declares.
 
     Attributes:
         length: Number of values in each vector of the answer.

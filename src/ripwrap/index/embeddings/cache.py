@@ -42,7 +42,10 @@ class _Graph:
 
 
 class VectorCache:
-    """Cache of the vectors of the view (the files of a branch) that was searched last; used by one thread at a time."""
+    """Cache of the vectors of the view (the files of a branch) that was searched last.
+
+    One thread at a time may use the object.
+    """
 
     def __init__(self, model: str, folder: Path) -> None:
         """Start with an empty cache.

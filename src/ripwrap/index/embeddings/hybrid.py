@@ -183,7 +183,7 @@ class HybridSearch:
     def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
         """Note that the embedder took too long, and return a `VectorSearch` without a function.
 
-        For a while, searches then do not ask the embedder.
+        For the next `Limits.retry_search_after` seconds, searches then do not ask the embedder.
         """
         error = EmbeddingError(
             f"{self.embedder.name} took more than {seconds:g} seconds",
@@ -368,7 +368,7 @@ class HybridSearch:
             self._complete.generation = now.generation
 
     def store_sent(self) -> None:
-        """Store the numbers of sent texts and characters.
+        """Store the numbers of sent texts and characters, unless the model runs in this process.
 
         If the index is read-only or locked, a later call stores the numbers.
         """

@@ -58,7 +58,8 @@ class Limits:
 class Embedder(Protocol):
     """Protocol of embedding models; `embedder()` returns the embedders of ripwrap.
 
-    An embedder may also have `limits`, a `Limits`, and `destination`, a `Destination` that says where texts are sent.
+    An embedder may also have the attributes `limits` (a `Limits`) and `destination` (a `Destination`, which says where
+    texts are sent).
     """
 
     @property

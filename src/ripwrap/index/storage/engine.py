@@ -1,4 +1,6 @@
-"""Open, check, write and remove the directories of tantivy, the engine of full-text search, and translate its errors.
+"""Open, check, write and remove the directories of tantivy, and translate the errors of tantivy.
+
+tantivy is the engine of full-text search, and of the index of trigrams (`trigrams.py`).
 
 A directory has a random name, which is stored in the database of the index. So a directory from another source is never
 opened. tantivy stores data in segments, whose files never change. Each file ends with a checksum of its content

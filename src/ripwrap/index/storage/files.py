@@ -190,7 +190,7 @@ class IndexFiles:
 
 
 def vectors_file(folder: Path, view: int, model: str) -> Path:
-    """Return the path of the file with the search graph for the vectors of a view and a model; it may not exist."""
+    """Return the path of the search graph for the vectors of a view and a model; the file may be missing."""
     digest = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
     return folder / f"vectors-{view}-{digest}.usearch"
 

@@ -1,4 +1,4 @@
-"""Check that this user made the index inside a project, so that the index did not come with the repository.
+"""Check that this user made the index inside a project, and that the index did not come with the repository.
 
 A cloned repository may contain a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
 https://sqlite.org/security.html). So the process that creates an index writes a random mark into the index and into the

@@ -109,7 +109,7 @@ class Store:
 
         Raises:
             RipwrapError: The database cannot be opened or written, belongs to another program, or was damaged three
-                times in a row, or the disk is full.
+                times in a row; or the disk is full.
             TimeoutError: The caller is cancelled.
         """
         return self._retry(lambda: call(self._open()))
@@ -172,7 +172,7 @@ class Store:
         This creates and rebuilds nothing and waits for no lock, so it can be called while a refresh is running.
 
         Returns:
-            The result of the call; `None` if there is no index, or if it is not trusted.
+            The result of the call; `None` if there is no index, or if it is in the project and not trusted.
 
         Raises:
             sqlite3.Error: The database is damaged, or cannot be read.
