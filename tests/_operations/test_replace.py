@@ -173,7 +173,7 @@ def test_files_that_are_left_out_are_named(plant: Plant) -> None:
     plan = sync.replace("$", "b", cwd=folder, glob="!half")
     assert {error.path: error.message for error in plan.errors} == {
         "binary": "left out: it is binary (NUL at byte 80000); text=True changes binary files, too",
-        "f": "left out: rg does not report the position of the match in line 1",
+        "f": "left out: rg does not report the position of the match in line 1; change the file by hand",
     }
     assert not plan
     assert str(plan) == "Nothing to replace; 2 paths left out."

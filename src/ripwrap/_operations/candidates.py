@@ -93,7 +93,10 @@ class Candidates:
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a directory; `None` if there are none, e.g. because it is outside of the index."""
+        """Return the candidates in a directory; `None` if there are none, e.g. because it is not in the index.
+
+        If rg searches all files, or if `folder` is `.`, return this object.
+        """
         if self.named is None or folder == os.curdir:
             return self
         start = os.path.join(folder, "")

@@ -159,4 +159,5 @@ class ChangeWaiter:
         try:
             return next(self._changes, _NO_CHANGES)
         except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError
-            raise RipwrapError(f"could not watch {shown(str(self.root))}: {error}") from error
+            step = "; raise the limit fs.inotify.max_user_watches" if "watch limit" in str(error) else ""
+            raise RipwrapError(f"could not watch {shown(str(self.root))}: {error}{step}") from error

@@ -215,7 +215,11 @@ def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) 
             continue
         label = _guess(sample, is_cut=is_cut)
         if label is None:
-            _LOGGER.warning("could not guess the encoding of %s; the file is searched as UTF-8", shown(path))
+            _LOGGER.warning(
+                "could not guess the encoding of %s, so the file is searched as UTF-8; if you know the encoding, pass "
+                "it as encoding=",
+                shown(path),
+            )
         else:
             files.setdefault(label, []).append(path)
     return files
@@ -288,8 +292,8 @@ def run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | None
     """List and search files like `run_detect()`, but blocking.
 
     Raises:
-        ValueError, TypeError: `timeout` is not a number of seconds. The call raises these errors, not the first
-            iteration.
+        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
+            first iteration.
         TimeoutError: All searches together took longer than `timeout` seconds.
     """
     return _run_detect_blocking(request, rg, check_timeout(timeout))
@@ -317,8 +321,10 @@ def _run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | Non
     except TimeoutError as error:
         if time.monotonic() < deadline:
             raise
-        late = f"rg was stopped after timeout={timeout} seconds; all results found before that were yielded"
-        raise TimeoutError(late) from error
+        raise TimeoutError(
+            f"rg was stopped after timeout={timeout} seconds; all results found before that were yielded; allow more "
+            "time, or search fewer files"
+        ) from error
     yield from merged.summary()
 
 
@@ -433,7 +439,7 @@ class _DetectingCollector(MatchCollector):
 
 
 async def with_detected(run: Runner, request: "GrepRequest") -> "GrepRequest":
-    """Return a request of `grep()` that searches each file in its encoding.
+    """Return a request of `grep()` that searches each file in its encoding; `request` itself if all files are UTF-8.
 
     The search for the encodings takes at most the time limit of the request. The search for the pattern then has the
     same time limit again.

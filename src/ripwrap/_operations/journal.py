@@ -178,7 +178,9 @@ def _names(paths: Sequence[str]) -> str:
 
 
 class Turn:
-    """One run that writes the new or the old contents of all files of a journal. On an error, no file changes.
+    """One run that writes the new or the old contents of all files of a journal.
+
+    On an error, all files get back the contents that they had before the run.
 
     Attributes:
         journal: Journal of the change; `run()` adds the hashes of the new contents to it.
@@ -260,7 +262,7 @@ class Turn:
         )
 
     def _take(self, number: int, file: JournalFile, *, write: bool) -> ConflictReason | None:
-        """Write the temporary file for one file, unless the file already has the content to write.
+        """Write the temporary file for one file, if `write` is True and the file does not have the content to write.
 
         Return the reason if the file cannot be changed; `None` otherwise.
         """

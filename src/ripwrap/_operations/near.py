@@ -26,7 +26,7 @@ NEAR_LINES = 5
 CommandMaker: TypeAlias = Callable[[str | tuple[str, ...], SearchOptions], Command]
 
 _REFUSED = {
-    "invert_match": "nearly every line has no match",
+    "invert_match": "nearly every line is near a line without a match",
     "multiline": "a match must be on one line",
     "no_line_number": "the distance is a difference of line numbers",
     "stop_on_nonmatch": "the search of a file would end at a different line for each pattern",
@@ -87,7 +87,7 @@ async def run_near(
     page: PageRequest,
     timeout: float | None,  # noqa: ASYNC109 - rg's
 ) -> "NearCollector":
-    """Search for each of the other patterns, then for the matches of `query` that are near their matches.
+    """Search for each of the other patterns, then for `query`; return the matches of `query` that are near all others.
 
     Args:
         run: Runner of the searches.

@@ -68,7 +68,7 @@ class Rule(Model, frozen=True, extra="forbid"):
             file.
         entropy: Shannon entropy, in bits per character, that the secret must exceed; 0 is no limit.
         secret_group: Number of the group that is the secret; 0 is the first group that is not empty, or the match if
-            all groups are empty.
+            there is no such group.
         allowlists: Conditions under which matches are left out.
         tags: Tags for reports.
         multiline: True if a match may span lines. A separate run of rg then searches for the rule.
@@ -86,7 +86,7 @@ class Rule(Model, frozen=True, extra="forbid"):
     multiline: bool = False
 
     def secret(self, hit: ScanMatch) -> str:
-        """Return the part of a match that is the secret."""
+        """Return the part of a match that is the secret; empty if the group `secret_group` is missing, or empty."""
         groups = hit.groups
         if self.secret_group:
             return (groups[self.secret_group - 1] if self.secret_group <= len(groups) else None) or ""
@@ -164,7 +164,7 @@ def _has_keyword(rule: Rule, hit: ScanMatch, cwd: str, files: dict[str, bytes]) 
 
 
 def _read_lower(path: str) -> bytes:
-    """Return the content of a file in lower case; empty if the file cannot be read."""
+    """Return the content of a file with ASCII letters in lower case, as UTF-8; empty if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             raw = file.read()

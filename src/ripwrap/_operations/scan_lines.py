@@ -125,7 +125,7 @@ class LineSearch:
         """Write the line `raw[number]`, for each of `numbers`, to the temporary file.
 
         Return `numbers`, a map from the offset of each line in the temporary file to its number, and the rules that may
-        match one of the lines.
+        match one of the lines. If no rule may match one of them, nothing is written.
         """
         # The first line is empty, so that rg does not take the start of a line for a byte order mark.
         pieces, starts, at = [self._end], dict[int, int](), len(self._end)

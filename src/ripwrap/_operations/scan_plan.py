@@ -1,8 +1,9 @@
 """Choose the runs of rg for a scan, and the patterns of each run.
 
 A regex of 200 rules is slow: rg's automaton has too many states, and takes up to 75 s of CPU for 37 MB. So a scan for
-many rules takes two runs. The first run searches for the literals of rules: texts, at least one of which every match
-contains. The second run is for rules without literals, or with only frequent literals. It searches for their patterns.
+many rules takes up to two runs. The first run searches for the literals of rules: texts, at least one of which every
+match contains. The second run is for rules without literals, or with only frequent literals, and searches for the
+patterns of these rules. With `sort`, one run searches for the literals and the patterns together.
 """
 
 import re

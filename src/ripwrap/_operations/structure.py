@@ -1,7 +1,8 @@
 """Search code by its syntax with ast-grep, and make a plan that replaces what was found.
 
 Each match of a pattern must contain certain texts. rg lists the files of the language that contain the longest of these
-texts. Only these files are parsed, in worker processes. The matches are the same as if ast-grep had searched all files.
+texts, or all files of the language if there is no such text. Only these files are parsed, in worker processes. The
+matches are the same as if ast-grep had searched all files.
 """
 
 import math
@@ -59,8 +60,9 @@ def search_code(
 
     A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of nodes,
     such as arguments (https://ast-grep.github.io/guide/pattern-syntax.html). White space does not count. The matches
-    are the same that ast-grep finds in all files of the language. They come in path order, and include matches within
-    other matches. JavaScript in HTML is not searched. `search_code()` needs the extra `structure`.
+    are the same that ast-grep finds in all files of the language, and include matches within other matches. They come
+    in path order, unless `sort` or `sortr` is given. JavaScript in HTML is not searched. `search_code()` needs the
+    extra `structure`.
 
     rg first finds the files that have the longest name or text of the pattern, so a pattern with a rare name is fast.
     Files are parsed in separate processes, because a parser may hang or crash. For a file that was not searched, or
@@ -100,7 +102,8 @@ def search_code(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: The language is unknown, `limit` is negative, `type` is given, or a path or option has a NUL.
+        ValueError: The language is unknown, `limit` is negative, `file_timeout` is not positive, `type` is given, or a
+            path or option has a NUL.
         RipwrapError: ast-grep-py is not installed, or the process that parses cannot be started.
         PatternError: ast-grep does not accept the pattern, or a part of it does not parse.
         FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError: See
@@ -266,7 +269,8 @@ def run_code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Ge
     """Search code by its syntax, and yield the matches and errors, blocking.
 
     Raises:
-        ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
+        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
+            first iteration.
     """
     return _code_blocking(request, rg, check_timeout(timeout))
 
@@ -369,7 +373,7 @@ class CodeSearch:
         return FoundInFile(errors=list(unreadable))
 
     async def next(self, run: Runner) -> FoundInFile | None:
-        """Return the result for the next file that has matches or errors; `None` after the last file."""
+        """Return the result for the next file with matches or errors; `None` after the last file, or at the limit."""
         if self._results is None or self._limit <= 0:
             return None
         return await run.call(self._next)
@@ -426,7 +430,8 @@ class CodeSearch:
             if self._request.fix is None:
                 found.matches.append(_match(found.path, text, line, first, last, hit.start, hit.end, hit.spans))
             elif hit.edit is None:
-                found.add_error("syntax", f"the match in line {line} is not replaced: its end is unknown", line)
+                message = f"the match in line {line} is not replaced, because its end is unknown; replace it by hand"
+                found.add_error("syntax", message, line)
             elif hit.start >= changed:
                 end = changed = hit.edit.end
                 found.changes.append(Change(hit.start, end, text[hit.start : end], hit.edit.text.encode()))

@@ -21,7 +21,7 @@ def watch(
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[MatchChange]:
-    """Search files for a pattern, and search again each time files change; yield the matches that come and go.
+    """Search files for a pattern, and search again each time files change; yield the added and the removed matches.
 
     The first item has all matches in `added`. Each further item has the matches that were added and removed since the
     previous item, at least one match. A match whose line has only moved within its file is not in the item. So the
