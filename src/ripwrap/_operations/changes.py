@@ -128,7 +128,7 @@ class ChangeWaiter:
                 changes.close()
 
     def _identify(self) -> tuple[int, int] | None:
-        """Return the device and inode number of the directory; `None` if it does not exist."""
+        """Return the device and inode number of the directory; `None` if it does not exist or cannot be read."""
         try:
             found = os.stat(self.root)
         except OSError:

@@ -226,10 +226,10 @@ def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) 
 
 
 def _sample(file: IO[bytes]) -> tuple[bytes, bool]:
-    """Return the first lines of a file that are not ASCII, and True if the last of them is cut.
+    """Return the first lines of a file that are not ASCII, and True if the last of these lines is cut.
 
-    ASCII lines fit every encoding, and many of them would hide the few lines that show it. Return no lines if the file
-    has a byte order mark.
+    ASCII lines fit every encoding, and many of them would hide the few lines that show the encoding. Return no lines if
+    the file has a byte order mark.
     """
     if file.read(3).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8)):
         return b"", False
@@ -269,7 +269,7 @@ def _guess(sample: bytes, *, is_cut: bool) -> str | None:
 
 
 async def run_detect(request: DetectRequest[T], rg: Rg) -> AsyncGenerator[T]:
-    """List the files that are not UTF-8, search all files, and then search the listed files in their encodings."""
+    """List the files that are not UTF-8, search all files, then search the listed files in the guessed encodings."""
     if request.limit == 0:
         return
     binary = await resolve(rg)
@@ -354,7 +354,10 @@ class _Merged(Generic[T]):
             yield self._request.again(paths, label, self._left)
 
     def take(self, message: Any) -> Generator[T]:
-        """Yield a message, unless it is a summary, or a later search yields the messages about its file."""
+        """Yield a message, unless it is a summary, or a later search yields the messages about the same file.
+
+        An `End` of a later search gets the encoding of that search.
+        """
         if isinstance(message, Summary):
             self._add(message)
         elif self._label is None and message.path in self._detected:

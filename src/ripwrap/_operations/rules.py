@@ -29,13 +29,15 @@ PathRegex = Annotated[str, AfterValidator(_check_regex)]
 class Allowlist(Model, frozen=True, extra="forbid"):
     """Condition under which matches of a rule are left out. `Rule.secret()` selects the secret in a match.
 
+    `paths`, `regexes` and `stopwords` are checked only if they are not empty. If all are empty, no match is left out.
+
     Attributes:
         paths: Regular expressions of Python; at least one must match in the path, which has `/` between its parts.
         regexes: Regular expressions of Python; at least one must match in the text that `target` selects.
         stopwords: Words, of which the secret must contain at least one. Case is ignored.
         target: Text for `regexes`: the `secret`, the whole `match`, or its `line`.
-        condition: `"any"`: one of `paths`, `regexes` and `stopwords` must apply. `"all"`: each of them that is not
-            empty must apply.
+        condition: `"any"`: at least one of `paths`, `regexes` and `stopwords` must apply. `"all"`: each of them that is
+            not empty must apply.
     """
 
     paths: tuple[PathRegex, ...] = ()
@@ -177,7 +179,7 @@ def _read_lower(path: str) -> bytes:
 
 
 def shannon_entropy(text: str) -> float:
-    """Return the Shannon entropy of a text, in bits per character."""
+    """Return the Shannon entropy of a text, in bits per character; 0 for an empty text."""
     return -sum(number / len(text) * math.log2(number / len(text)) for number in Counter(text).values())
 
 

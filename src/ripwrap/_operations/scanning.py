@@ -138,7 +138,9 @@ class Scanning:
         return found
 
     async def fail(self, run: Runner, error: PatternError) -> None:
-        """Split the current run in two if it has several rules, and their regex is too large for rg; otherwise raise.
+        """Split the current run in two if the regex of its rules is too large for rg; otherwise raise an error.
+
+        A run for a single rule cannot be split.
 
         Raises:
             PatternError: A rule does not compile. The error names the rule, unless each rule compiles alone.

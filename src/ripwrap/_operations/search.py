@@ -65,8 +65,8 @@ def search(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
             even if it is ignored, hidden, or excluded by a glob (rg-facts 40). If the paths are too long for one
-            command line, several rg processes search them, one after another. In that case, the only allowed `sort` is
-            `"path"`. It sorts the files of each path, and keeps the order of `paths`.
+            command line, several rg processes search them, one after another. In that case, the only allowed order is
+            `sort="path"`, which sorts the files of each path, and keeps the order of `paths`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To learn if there are more
             matches, ask for one more than you show. (`max_count` is the limit for each file.)
         inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,

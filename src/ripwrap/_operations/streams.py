@@ -100,7 +100,7 @@ def search_in(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, there is no pattern, a pattern or option has a NUL, or `sort`, `sortr`,
             `threads` or `ignore_file` is given.
-        TypeError: `items` is not iterable, or an item is not a pair of a name and a content.
+        TypeError: `items` is not iterable, an item is not a pair of a name and a content, or `limit` is not an int.
         BinaryNotFoundError: There is no rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails, or an
             item could not be written to a temporary file.
@@ -159,7 +159,7 @@ async def grep_in(
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
-    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number.
+    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number, or if `passthru` is given.
     """
     request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
     return await run_grep_in(request, items, rg)
@@ -381,7 +381,7 @@ class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
 
 
 class _SourceAnswer(NamingAnswer):
-    """Base class of decoders of a search of a source. They also report the items that the source could not read."""
+    """Base class of decoders of a search of a `Source`. They also report the items that the `Source` could not read."""
 
     def __init__(self, limit: int | None, source: Source) -> None:
         super().__init__(limit)
@@ -392,11 +392,11 @@ class _SourceAnswer(NamingAnswer):
 
 
 class SourceMatchAnswer(_SourceAnswer, MatchAnswer):
-    """Decoder of rg's output that yields the matches in a source, and logs the items that could not be read."""
+    """Decoder of rg's output that yields the matches in a `Source`, and logs the items that could not be read."""
 
 
 class SourceMessageAnswer(_SourceAnswer, MessageAnswer):
-    """Decoder of rg's output that yields all messages of a search of a source.
+    """Decoder of rg's output that yields all messages of a search of a `Source`.
 
     The errors of the summary include the items that could not be read.
     """

@@ -96,7 +96,8 @@ def search_code(
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
             whatever its extension.
         limit: Maximum number of matches, over all files.
-        file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is a `CodeError`.
+        file_timeout: Maximum number of seconds for parsing and searching a file. For a slower file, a `CodeError` is
+            yielded.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags that choose files; see `FileOptions`. `type` does not apply.
 
@@ -232,7 +233,8 @@ def code_request(
     refuse_overlay("A search by syntax")
     language = find_language(lang)
     if options.get("type"):
-        raise ValueError(HintedText(Hint("type", kind="omit"), " does not apply: lang chooses the files; use glob"))
+        said = " does not apply, because lang chooses the files; leave it out, or use glob"
+        raise ValueError(HintedText(Hint("type", kind="omit"), said))
     for name, text in {"pattern": pattern, "fix": fix or ""}.items():
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a string, got {type(text).__name__}")
@@ -255,7 +257,7 @@ def code_request(
 
 
 async def run_code(request: CodeRequest, rg: Rg) -> AsyncGenerator[CodeItem]:
-    """Search code by its syntax, and yield the matches, and an error for each file that was not searched."""
+    """Search code by its syntax; yield the matches, and an error for each file that was not, or not fully, searched."""
     run = AsyncRunner(rg)
     with CodeSearch(request) as search:
         found = await search.begin(run)
@@ -399,7 +401,7 @@ class CodeSearch:
         except OSError as error:
             found.add_error("unreadable", error.strerror or str(error))
         except UnicodeDecodeError as error:
-            found.add_error("encoding", f"it is not valid {error.encoding}, at byte {error.start}")
+            found.add_error("encoding", f"it is not valid {error.encoding}, at byte {error.start}; convert it to UTF-8")
         except (_LeftOutError, UnsearchedError) as error:
             found.add_error(error.kind, str(error))
         return found

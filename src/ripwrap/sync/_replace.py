@@ -55,8 +55,10 @@ class ReplacePlan(EditPlan, frozen=True):
         Raises:
             ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
                 interrupted replacement. Nothing was written.
-            ValueError: `select` names a path that the plan does not change.
-            OSError: A file or the journal cannot be written; all files have their old contents.
+            ValueError: `select` names a path that the plan does not change, or the same plan was applied before and its
+                journal is damaged.
+            OSError: A file or the journal cannot be written. All files have their old contents, unless a note of the
+                error says otherwise.
             TimeoutError: The call took more than `timeout` seconds.
         """
         work = partial(apply_edits, self.root, self.selected(select), journals, break_hard_links=break_hard_links)
@@ -167,7 +169,7 @@ def undo(
         FileNotFoundError: There is no such journal.
         ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
-        OSError: A file cannot be written; all files keep their new contents.
+        OSError: A file cannot be written. All files keep their new contents, unless a note of the error says otherwise.
         TimeoutError: The call took more than `timeout` seconds.
     """
     work = partial(undo_edits, journal, cwd, journals)

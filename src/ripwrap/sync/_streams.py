@@ -62,7 +62,7 @@ def search_in(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, there is no pattern, a pattern or option has a NUL, or `sort`, `sortr`,
             `threads` or `ignore_file` is given.
-        TypeError: `items` is not iterable, or an item is not a pair of a name and a content.
+        TypeError: `items` is not iterable, an item is not a pair of a name and a content, or `limit` is not an int.
         BinaryNotFoundError: There is no rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails, or an
             item could not be written to a temporary file.
@@ -120,7 +120,7 @@ def grep_in(
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
-    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number.
+    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number, or if `passthru` is given.
     """
     request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
     return run_grep_in_blocking(request, items, rg)

@@ -56,7 +56,8 @@ def search_code(
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
             whatever its extension.
         limit: Maximum number of matches, over all files.
-        file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is a `CodeError`.
+        file_timeout: Maximum number of seconds for parsing and searching a file. For a slower file, a `CodeError` is
+            yielded.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags that choose files; see `FileOptions`. `type` does not apply.

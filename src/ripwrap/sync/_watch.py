@@ -48,6 +48,7 @@ def watch(
         RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
         ValueError: `quiet` is negative or infinite, one of `paths` is not below `cwd`, or an argument of `search()`
             does not apply.
+        TypeError: `quiet` is not a number.
         TimeoutError: The call took more than `timeout` seconds.
 
     It also raises what `search()` raises, for the first search and for each later search.
