@@ -26,7 +26,7 @@ NEAR_LINES = 5
 CommandMaker: TypeAlias = Callable[[str | tuple[str, ...], SearchOptions], Command]
 
 _REFUSED = {
-    "invert_match": "nearly every line is near a line without a match",
+    "invert_match": "with it, nearly every line would match",
     "multiline": "a match must be on one line",
     "no_line_number": "the distance is a difference of line numbers",
     "stop_on_nonmatch": "the search of a file would end at a different line for each pattern",

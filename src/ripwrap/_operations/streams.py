@@ -323,7 +323,7 @@ class ItemNames:
         self._batch = batch
 
     def keep(self, paths: Iterable[str]) -> None:
-        """Keep the names for these paths after the current batch, and drop all names that were kept before."""
+        """Keep the names for these paths after the next `begin_batch()`; drop all other names that were kept before."""
         self._kept = {path: self[path] for path in paths}
 
     def __getitem__(self, path: str) -> str:

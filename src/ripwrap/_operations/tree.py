@@ -49,7 +49,7 @@ def tree(
 
     Args:
         cwd: The root of the tree. The root itself has no entry.
-        limit: Maximum number of files and directories, without `[N truncated]` entries; `None` shows all.
+        limit: Maximum number of files and directories; `[N truncated]` entries are not counted. `None` shows all.
         exclude: Names of files and directories to leave out, at any depth; by default `.opencode`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `FileOptions`.

@@ -1,9 +1,9 @@
-"""Collect a page of a dense search faster: count all matches in a run of rg, then search the files of the page.
+"""Collect a page faster if a search has very many matches: count all matches, then search only the page's files.
 
 rg writes the context of every match, but a page needs the context of few matches. So if many matches come in a short
-time, the search is dense, and rg is stopped. A run with `--count` finds the exact totals and the files of the page, and
-a run with context searches these files. The result is the same as with a single run. If the result could differ, a
-single run is used (docs/explanation/architecture.md).
+time (a dense search), rg is stopped. A second run of rg, with `--count`, finds the exact totals and the files of the
+page, and a third run, with context, searches these files. The result is the same as with a single run. If the result
+could differ, a single run is used (docs/explanation/architecture.md).
 """
 
 import os

@@ -1,4 +1,6 @@
-"""Extract one program from a tar.gz or zip safely: sizes are limited, links are refused, names are not used as paths.
+"""Extract one program from a tar.gz or zip safely.
+
+Sizes are limited, links are refused, and no file is created under a name from the archive.
 
 Only the expected member is copied, as a stream, into a file that the caller opened; `extractall` is never called. An
 archive that contains anything unusual for a release of rg is refused.

@@ -198,7 +198,9 @@ def _install(
 ) -> Path:
     asset = asset_name(release.version, target)
     sha256 = release.hash_of(target, fetcher)
-    _LOGGER.info("downloading %s from %s", asset, redact(fetcher.mirrors[0]) if fetcher.mirrors else "no mirror")
+    _LOGGER.info(
+        "downloading %s from %s", asset, redact(fetcher.mirrors[0]) if fetcher.mirrors else "an empty list of mirrors"
+    )
     staging = Path(tempfile.mkdtemp(prefix=_STAGING_PREFIX, dir=folder))
     try:
         rg = staging / cache.NAME

@@ -252,7 +252,7 @@ class Trigrams:
             with read_transaction(database):
                 if _state_of(database) == before:
                     if before is not None and searcher is not None and searcher.num_docs < before.documents:
-                        raise RebuildError("documents are missing")
+                        raise RebuildError("the trigrams of some files are missing")
                     yield searcher
                     return
 
@@ -346,7 +346,7 @@ def _paths_of(database: "Connection", number: int, blobs: Sequence[int]) -> Iter
 
 
 def _matching_blobs(searcher: "Searcher", required: Required) -> list[int]:
-    """Return the ids of the contents that have the trigrams of the required literals."""
+    """Return the ids of the contents (blobs) with the trigrams that `required` asks for, in ascending order."""
     limit = max(searcher.num_docs, 1)
     hits = searcher.search(_query(required), limit, count=False, order_by_field="blob").hits
     return sorted({int(blob) for blob, _ in hits})

@@ -88,7 +88,11 @@ class Splitter:
             except StartError as error:
                 if not failed:
                     failed.append(error)
-                    _LOGGER.info("could not start worker processes, so this process splits all files: %s", error)
+                    _LOGGER.info(
+                        "could not start worker processes for the index, so this process splits the files into chunks "
+                        "itself: %s",
+                        error,
+                    )
                 return None
 
         pool = WorkerPool(_CODE.format(version=_version(self.chunker.version)), count, FILE_TIMEOUT, IDLE_TIMEOUT)

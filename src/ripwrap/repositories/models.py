@@ -170,7 +170,7 @@ class RepositoriesResult(Model, frozen=True):
         return sum(map(len, self.roots))
 
     def __bool__(self) -> bool:
-        """Return True if there is a match, on this page or not."""
+        """Return True if there is a match on any page."""
         return self.total_matches > 0
 
     # See `GrepResult.__iter__()`.

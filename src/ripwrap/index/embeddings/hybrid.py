@@ -392,7 +392,7 @@ class HybridSearch:
 def _process_lock(folder: Path, model: str) -> ProcessLock:
     """Return the lock that a process holds while it embeds texts with a model.
 
-    The file of the lock is named like a search graph of vectors, with `.lock` at the end.
+    The path of the lock file is that of the search graph of view 0 (`vectors_file()`), with `.lock` added.
     """
     return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
 
