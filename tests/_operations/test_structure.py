@@ -114,7 +114,7 @@ def test_what_cannot_be_searched_is_told_and_the_rest_is_searched(plant: Plant) 
         ("d.py", "too_large", None),
         ("f.py", "encoding", None),
     ]
-    assert str(errors[0]) == "a.py: it is not valid utf-8, at byte 5"
+    assert str(errors[0]) == "a.py: it is not valid utf-8, at byte 5; convert it to UTF-8"
     plan = sync.replace_code("f($A)", "g($A)", lang="py", cwd=folder)
     assert [file.path for file in plan] == ["c.py", "e.py"]
     assert [(error.path, error.message) for error in plan.errors] == [(error.path, error.message) for error in errors]
