@@ -1,4 +1,4 @@
-"""Send an rg to a host: the script that stores it on the host, and the program to send."""
+"""Install an rg on a host: the shell script that stores it there, and the program file that is sent to the script."""
 
 import hashlib
 import os
