@@ -39,7 +39,7 @@ class Candidate:
 
 
 def candidates(named: str | None) -> Iterator[Candidate]:
-    """Yield every candidate, best first; a candidate is checked only when the caller takes it from the iterator.
+    """Yield the candidates in the order in which ripwrap tries them; each is checked only when the caller asks for it.
 
     Args:
         named: Value of the argument `rg`; if it or `RIPWRAP_RG` is given, only its candidates are yielded.

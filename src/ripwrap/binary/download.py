@@ -51,7 +51,11 @@ Trace: TypeAlias = Callable[[str, dict[str, Any]], None]
 
 
 class _TransientError(DownloadFailedError):
-    """Failure after which a retry may succeed."""
+    """Failure after which a retry may succeed.
+
+    Attributes:
+        pause: Seconds to wait before the retry, if the server has named a number; otherwise `None`.
+    """
 
     pause: float | None = None
 
@@ -93,7 +97,7 @@ class Fetcher:
             raise DownloadFailedError(message, url=redact(what))
 
     def fetch(self, path: str, sha256: str, into: IO[bytes]) -> str:
-        """Download the file that has this hash into an open file; return its address, without credentials.
+        """Download the file at `path` into an open file, and verify its hash; return its address, without credentials.
 
         Raises:
             ChecksumMismatchError: Every mirror failed, and the file of the last mirror had the wrong hash.

@@ -60,7 +60,7 @@ class Release:
     allow_unpinned: bool = False
 
     def __post_init__(self) -> None:
-        """Check the version, which becomes part of paths.
+        """Check the hash, and the version, which becomes part of paths.
 
         Raises:
             BinaryError: The version does not look like `15.2.0`, or is older than 13, or the hash is malformed.
@@ -264,7 +264,7 @@ def _check_nothing(_rg: Path, _version: str, _archive: str) -> None:
 
 
 def _check_runs(rg: Path, version: str, archive: str) -> None:
-    """Run `rg --version` on a new rg from an archive.
+    """Run a new rg from an archive with `--version`, and check that it has the expected version.
 
     Raises:
         BinaryError: The rg does not run, or has another version.

@@ -126,7 +126,10 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
 
 
 def how_to_install(platform: str = sys.platform) -> str:
-    """Return commands that install rg on a platform (`sys.platform`), one per line."""
+    """Return ways to install rg on a platform (a value of `sys.platform`): commands, and the address of the releases.
+
+    Each way is on a line of its own.
+    """
     system = _INSTALL_COMMANDS.get(platform, ("your system's package manager, package ripgrep",))
     ways = ('pip install "ripwrap[bin]"', *system, f"a release: {BASE_URL.removesuffix('/download')}")
     return "\n".join(f"  {way}" for way in ways)

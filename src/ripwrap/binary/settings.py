@@ -17,7 +17,7 @@ VARIABLES = (
 
 
 def offline() -> bool:
-    """Return True if `RIPWRAP_OFFLINE` forbids the network: if it is set, and not to `0`, `false`, `no` or nothing."""
+    """Return True if `RIPWRAP_OFFLINE` forbids the network: if it is not empty, and not `0`, `false` or `no`."""
     return os.environ.get("RIPWRAP_OFFLINE", "").lower() not in ("", "0", "false", "no")
 
 

@@ -46,9 +46,7 @@ def check_limit(_: Any, value: int | None) -> None:
         raise ValueError(f"must be a whole number, 0 or more, got {value}")
 
 
-Limit = Annotated[
-    int | None, _output("Maximum number of results of all files together", metavar="NUM", validator=check_limit)
-]
+Limit = Annotated[int | None, _output("Maximum number of results in total", metavar="NUM", validator=check_limit)]
 ResultLimit = Annotated[int | None, _output("Maximum number of results", metavar="NUM", validator=check_limit)]
 ListFiles = Annotated[bool, _output("Print only the paths of files that match", alias="-l", show_default=False)]
 CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
@@ -87,7 +85,7 @@ HybridWeight = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of the commands that run rg in a directory."""
+    """Options `--json`, `--cwd` and `--rg` of the commands that run rg in a directory."""
 
     json: Json = False
     cwd: Cwd = "."

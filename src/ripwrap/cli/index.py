@@ -171,7 +171,7 @@ def status(
 def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json: Json = False) -> int:
     """Check the index for damage.
 
-    The exit code is 2 if there is damage.
+    The exit code is 2 if there is damage, and 0 if there is no index yet.
     """
     result = anyio.run(settings.existing(root, {}).check)
     print_json(result) if json else print_fields(_with_flags(result))

@@ -115,7 +115,7 @@ def source_of(
 
 
 def parse_installed(fields: Sequence[str]) -> RemoteRg:
-    """Parse the texts that the script `INSTALL` prints.
+    """Return the rg that is now installed on the host, from the texts that the script `INSTALL` prints.
 
     Raises:
         ValueError: There are not exactly three texts.

@@ -132,7 +132,7 @@ def absolute_path(place: StrPath) -> str:
 
 
 def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
-    """Map each path to its name: its last part, with as many parts before it as make it differ from other names."""
+    """Map each path to a name: the last part of the path, and earlier parts until all names are different."""
     names: dict[str, str] = {}
     left, parts = list(paths), 1
     while left:

@@ -133,7 +133,7 @@ def fs(
 
 
 class FileSystemSource(Source):
-    """Source of items that are objects in object stores; `fs()` makes it.
+    """Source of items that are objects in object stores, or files on other file systems; `fs()` makes it.
 
     Attributes:
         bytes_fetched: Number of bytes that were fetched, at most `max_bytes`.

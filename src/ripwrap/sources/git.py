@@ -75,7 +75,13 @@ class _Git:
         self.closed: bool = False
 
     def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "_Output":
-        """Start a command of git, and return its output."""
+        """Start a command of git, and return an `_Output`, from which the output of the command can be read.
+
+        Raises:
+            SearchError: git cannot be started.
+            FileNotFoundError: The directory does not exist.
+            InterruptedError: The search has ended.
+        """
         program = find_program("git")
         argv = (program or "git", *_GLOBAL_OPTIONS, *arguments)
         env = {name: value for name, value in os.environ.items() if name not in _DROPPED_VARIABLES}

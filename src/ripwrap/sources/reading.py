@@ -17,7 +17,7 @@ from typing import Any
 from ripwrap._concurrency import CANCELLED
 from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap._text import in_seconds, plural, raw_bytes
-from ripwrap.errors import RipwrapError
+from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Location
 from ripwrap.sources.adapters import Format
 from ripwrap.sources.texts import TextCache
@@ -102,7 +102,13 @@ class DocumentReader:
             with CANCELLED.get().child():
                 answer = self._worker.request([wanted.name.encode(), wanted.target.encode(), content], left)
         except StartError as error:
-            raise RipwrapError(f"the process that reads documents cannot be started: {error}") from error
+            raise RipwrapError(
+                HintedText(
+                    f"the process that reads documents cannot be started: {error}; leave notebooks and documents out ",
+                    "of ",
+                    Hint("inside", kind="correct"),
+                )
+            ) from error
         now = time.monotonic()
         if self._until is not None and now >= self._until:
             raise TimeoutError("the time limit was reached while a document was read; allow more time")
