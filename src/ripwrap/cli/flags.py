@@ -223,9 +223,8 @@ def _names() -> dict[str, tuple[str, bool]]:
 def spell_as_flag(hint: Hint) -> str | None:
     """Return a hint in a message as it is typed in a shell; `None` if it cannot be typed there.
 
-    A hint is an option, a call, or a package to install.
-
-    `fixed_strings=True` becomes `--fixed-strings`. A call becomes a command in backticks.
+    A hint is an option, a call, or a package to install. `fixed_strings=True` becomes `--fixed-strings`, and a call
+    becomes a command in backticks.
     """
     if hint.kind == "install":
         return str(hint)
