@@ -214,11 +214,11 @@ class TestAdapters:
     ) -> None:
         faults: dict[str, tuple[list[int], str]] = {
             "chatter": ([1], ""),
-            "confuse": ([], "b.confuse: its adapter must yield (Location, str), got 'needle'"),
+            "confuse": ([], "b.confuse: its adapter must yield (Location, str or Exception), got 'needle'"),
             "fail": ([1, 3], "b.fail!/page 2: 'no font'; b.fail: the rest is junk"),
-            "crash": ([], "b.crash: its reader crashed, or needed too much memory"),
-            "hoard": ([1], "b.hoard: its reader needed too much memory"),
-            "leave": ([], "b.leave: its reader crashed, or needed too much memory"),
+            "crash": ([], "b.crash: not searched: the process that reads it crashed, or needed too much memory"),
+            "hoard": ([1], "b.hoard: reading it needed too much memory"),
+            "leave": ([], "b.leave: not searched: the process that reads it crashed, or needed too much memory"),
             "missing": ([], "b.missing: module 'support.adapters' has no attribute 'missing'"),
             "none": ([], "b.none: 'NoneType' object is not iterable"),
             "recurse": ([], "b.recurse: broken: it is nested too deeply"),
@@ -240,7 +240,7 @@ class TestAdapters:
         assert odd is not None and mail is not None
         reader = DocumentReader(None, seconds=2)
         try:
-            with pytest.raises(DocumentError, match="its reader was stopped after 2 seconds"):
+            with pytest.raises(DocumentError, match="the process that reads it was stopped after 2 seconds"):
                 reader.read(odd, b"x")
             assert [text for _, text in reader.read(mail, b"needle").parts] == [b"needle"]
         finally:

@@ -169,11 +169,13 @@ def test_hidden_files_and_links_are_left_out_by_default(plant: Plant, needs_posi
 def test_files_that_are_left_out_are_named(plant: Plant) -> None:
     folder = plant({"binary": b"a\n" * 40_000 + b"\0", "f": "a", "half": b"\xff\xfea\0\n"})
     half = sync.replace("a", "b", cwd=folder, paths=folder / "half").errors
-    assert [error.message for error in half] == ["left out: it is not valid utf-16-le, at byte 2"]
+    assert [error.message for error in half] == [
+        "left out: it is not valid utf-16-le, at byte 2; repair the file, or pass another encoding"
+    ]
     plan = sync.replace("$", "b", cwd=folder, glob="!half")
     assert {error.path: error.message for error in plan.errors} == {
         "binary": "left out: it is binary (NUL at byte 80000); text=True changes binary files, too",
-        "f": "left out: rg does not report the position of the match in line 1",
+        "f": "left out: rg does not report the position of the match in line 1; change the file by hand",
     }
     assert not plan
     assert str(plan) == "Nothing to replace; 2 paths left out."

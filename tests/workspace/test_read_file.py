@@ -189,7 +189,7 @@ def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     found = sync.Workspace(tmp_path, timeout=0.2, max_chars=1_000).read_file_result("a", end_line=1)
     assert (found.total_lines, found.message) == (None, "Line 1 of many.")
     said = sync.Workspace(tmp_path, timeout=0.2).read_file("a", start_line=3)
-    assert said == "Error: the first line was not read within 0.2 seconds; search the file with grep_content"
+    assert said == "Error: the first line to read was not reached within 0.2 seconds; search the file with grep_content"
 
 
 def test_error_of_a_cancelled_call_fits_reading_and_masking() -> None:

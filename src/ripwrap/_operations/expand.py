@@ -1,4 +1,4 @@
-"""Read the code around a match: the definition or the block that encloses the match, or a number of lines."""
+"""Read the code around a match: the definition, block or paragraph that encloses it, or a number of lines."""
 
 import os
 from collections.abc import Generator, Iterator, Sequence
@@ -31,6 +31,7 @@ _NEAR_LINES = 10_000
 """Number of lines to read before and after the match if the file is larger than `MAX_SOURCE_BYTES`."""
 
 _MAX_QUOTED_CHARS = 60
+_NO_LINE_NUMBER, _NULL_DATA = (Hint(name, kind="omit") for name in ("no_line_number", "null_data"))
 
 
 async def expand(
@@ -41,13 +42,14 @@ async def expand(
     max_lines: int | None = EXPAND_LINES,
     cwd: StrPath = ".",
 ) -> Expansion:
-    """Read the lines around a match: the definition or the block that encloses it, or a number of lines.
+    """Read the lines around a match: the definition, block or paragraph that encloses it, or a number of lines.
 
-    Definitions are found by patterns for thirty languages and formats, without a parser. In unusual code, a definition
-    may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
-    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line with the
-    lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing lines.
-    Outside of blocks, the paragraph is shown: the lines between the nearest blank lines before and after the match.
+    Definitions are found by patterns for more than thirty languages and formats, without a parser. In unusual code, a
+    definition may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly
+    above it. Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line
+    with the lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing
+    lines. Outside of blocks, the paragraph is shown: the lines between the nearest blank lines before and after the
+    match.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The file must still have
     the lines of the match, with the same text.
@@ -80,14 +82,15 @@ async def expand(
         lines: Number of lines before and after the match to show, in place of `to`.
         max_lines: Maximum number of lines. If a definition or block is longer, some of its lines are left out. Most
             of the shown lines are around the match, fewer are at the start, and fewest at the end. `None` shows all
-            lines.
+            lines. `max_lines` has no effect together with `lines`.
         cwd: Directory that was searched, such as `GrepResult.root`; the path of the match is relative to it.
 
     Raises:
         RipwrapError: The file does not have the lines of the match any more.
         FileNotFoundError: The file does not exist any more, or `cwd` is not the directory that was searched.
         OSError: The file cannot be read.
-        ValueError: The match has no path or no line number, both `to` and `lines` are given, or a number is too small.
+        ValueError: The match has no path or no line number, or its lines end with NUL; `to` has another value; both
+            `to` and `lines` are given; or a number is too small.
     """
     return await run_expand(
         AsyncRunner(None), expand_request(match, to=to, lines=lines, max_lines=max_lines, cwd=cwd, timeout=None)
@@ -103,9 +106,11 @@ class ExpandRequest:
         path: Path of the file.
         place: Numbers of the first and last line of the match, from 1.
         texts: Bytes of these lines in UTF-8, without line terminators.
-        definition: True to show the definition that encloses the match, False to show the block.
+        definition: True to show the definition that encloses the match, or the block if there is no definition; False
+            to show the block. It has no effect if `around` is a number.
         symbol: Name of the definition to prefer if several enclose the match; `None` prefers the innermost.
-        around: Number of lines before and after the match to show, in place of a definition or block.
+        around: Number of lines before and after the match to show, in place of a definition or block; `None` shows a
+            definition or block.
         max_lines: Maximum number of lines; `None` is no limit.
         timeout: Seconds for the call; `None` is no limit.
     """
@@ -132,9 +137,11 @@ def expand_request(
 ) -> ExpandRequest:
     """Check the arguments, and return the request of `expand()`."""
     if to is not None and lines is not None:
-        raise ValueError(f"to={to!r} and lines={lines} are two ways to expand a match; give one of them")
+        two = " are two ways to expand a match; give one of them"
+        raise ValueError(HintedText(Hint("to", to), " and ", Hint("lines", lines), two))
     if to not in (None, "definition", "block"):
-        raise ValueError(f"to= must be 'definition' or 'block', got {to!r}; for a number of lines, pass lines=")
+        wrong = f" must be 'definition' or 'block', got {to!r}; for a number of lines, pass "
+        raise ValueError(HintedText(Hint("to", kind="correct"), wrong, Hint("lines")))
     around, max_lines = check_limit(lines, "lines"), check_limit(max_lines, "max_lines")
     if max_lines == 0:
         raise ValueError(HintedText(Hint("max_lines", kind="correct"), " must be 1 or more, or None for all; got 0"))
@@ -164,9 +171,9 @@ def _path_of(match: Match | Context) -> str:
 
 def _line_of(match: Match | Context) -> int:
     if match.line_number is None:
-        raise ValueError("the match has no line number; search without no_line_number")
+        raise ValueError(HintedText("the match has no line number; search without ", _NO_LINE_NUMBER))
     if match.line_terminator == "\0":
-        raise ValueError("the lines of the match end with NUL; search without null_data")
+        raise ValueError(HintedText("the lines of the match end with NUL; search without ", _NULL_DATA))
     return match.line_number
 
 

@@ -26,7 +26,7 @@ NEAR_LINES = 5
 CommandMaker: TypeAlias = Callable[[str | tuple[str, ...], SearchOptions], Command]
 
 _REFUSED = {
-    "invert_match": "nearly every line has no match",
+    "invert_match": "with it, nearly every line would match",
     "multiline": "a match must be on one line",
     "no_line_number": "the distance is a difference of line numbers",
     "stop_on_nonmatch": "the search of a file would end at a different line for each pattern",
@@ -74,7 +74,7 @@ def near_condition(near: str | Sequence[str], within: int, options: SearchOption
 
 
 def without_max_count(options: SearchOptions) -> SearchOptions:
-    """Return the options without `max_count`. rg would apply it to all matches, not only to matches that are near."""
+    """Return the options without `max_count`, which rg would apply also to matches that are not near."""
     return cast("SearchOptions", {name: value for name, value in options.items() if name != "max_count"})
 
 
@@ -87,7 +87,7 @@ async def run_near(
     page: PageRequest,
     timeout: float | None,  # noqa: ASYNC109 - rg's
 ) -> "NearCollector":
-    """Search for each of the other patterns, then for the matches of `query` that are near their matches.
+    """Search for the other patterns, then for `query`; return the collector of the matches of `query` that are near.
 
     Args:
         run: Runner of the searches.
@@ -111,7 +111,7 @@ class LineCollector(MatchCollector):
     """Collector of the line numbers of all matches.
 
     Attributes:
-        lines: Map from each path to the line numbers, from 1 and in ascending order.
+        lines: Map from each path to the numbers of its lines with a match, in ascending order; the first line is 1.
     """
 
     _counts_together = False
@@ -130,7 +130,9 @@ class LineCollector(MatchCollector):
 
 
 class NearCollector(MatchCollector):
-    """Collector of the matches that are near a match of every other pattern. All other matches become context lines.
+    """Collector of the matches that are near a match of every other pattern.
+
+    All other matches become lines of context, and are dropped if they are not in the context of a match that counts.
 
     Attributes:
         far: Number of matches that do not count, because they are not near.

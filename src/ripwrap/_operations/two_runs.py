@@ -1,9 +1,9 @@
-"""Collect a page of a dense search faster: count all matches in a run of rg, then search the files of the page.
+"""Collect a page faster if a search has very many matches: count all matches, then search only the page's files.
 
 rg writes the context of every match, but a page needs the context of few matches. So if many matches come in a short
-time, the search is dense, and rg is stopped. A run with `--count` finds the exact totals and the files of the page, and
-a run with context searches these files. The result is the same as with a single run. If the result could differ, a
-single run is used (docs/explanation/architecture.md).
+time (a dense search), rg is stopped. A second run of rg, with `--count`, finds the exact totals and the files of the
+page, and a third run, with context, searches these files. The result is the same as with a single run. If the result
+could differ, a single run is used (docs/explanation/architecture.md).
 """
 
 import os
@@ -94,8 +94,8 @@ class _CountCollector(MatchCollector):
     """Collector of the number of matches of each file. It keeps the files of the page, but no matched lines.
 
     Attributes:
-        complete: True if rg ended, and its statistics have as many matches as its counts. The statistics have more if a
-            binary file matched, because rg prints no count for such a file (rg-facts 58).
+        complete: True if rg ended, and its statistics have as many matches and files as its counts. The statistics have
+            more if a binary file matched, because rg prints no count for such a file (rg-facts 58).
     """
 
     def __init__(self, page: PageRequest) -> None:
@@ -169,9 +169,10 @@ async def collect_page(run: Runner, request: "GrepRequest", density: Density) ->
 
 
 async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollector | None:
-    """Count all matches, and then search the files of the page.
+    """Count all matches, then search the files of the page, and return a collector with the counts and the page.
 
-    Return `None` if a file with a match is binary, or if a file of the page has changed between the runs.
+    Return `None` if a file with a match is binary, a file of the page has changed between the runs, or a record was
+    too long. If the time limit was reached, the returned collector has only the counts so far.
     """
     plain = cast("SearchOptions", {name: one for name, one in request.options.items() if name not in _CONTEXT})
     command = _command(request, search_command(request.query, os.curdir, request.paths, plain, "count", stats=True))

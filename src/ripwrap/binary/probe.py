@@ -33,7 +33,7 @@ OLDEST = (13, 0, 0)
 OTHER_RG = HintedText("; pass the path of another rg as ", Hint("rg"))
 """End of an error message about a program that cannot be used as rg."""
 
-BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands, so only an rg.exe can be used"
+BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands"
 """Reason why `.bat` and `.cmd` files of Windows are refused."""
 
 PROBE_SECONDS = 10

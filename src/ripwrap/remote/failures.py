@@ -24,7 +24,7 @@ _CWD_ERRORS: Mapping[int, tuple[type[OSError], int, str]] = {
 
 
 def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, advice: str) -> Exception:
-    """Return the error for a local program (ssh or docker) that ended without a result of rg.
+    """Return the error for a local program (ssh, docker or podman) that ended without a result of rg.
 
     Args:
         host: Name of the host.
@@ -43,8 +43,9 @@ def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, 
             f"rg cannot be run on {host} any more: {shown}. Search again, to look for another rg on that host"
         )
     if code in INSTALL_ERRORS:
-        text = f"{INSTALL_ERRORS[code]} on {host}: {shown}".removesuffix(": ")
-        return RemoteError(text, argv=argv, returncode=code, stderr=stderr)
+        text, step = INSTALL_ERRORS[code]
+        message = f"{text.format(host)}: {shown}".removesuffix(": ")
+        return RemoteError(message, argv=argv, returncode=code, stderr=stderr, hint=step)
     ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     text = f"{host}: {os.path.basename(argv[0])} {ended}, without a result from rg"
     message = f"{text}: {shown}" if shown else text
@@ -68,7 +69,8 @@ def check_directory(path: str) -> str:
         raise ValueError(
             HintedText(
                 _CWD,
-                f" {path!r} begins with ~, which is not expanded; pass an absolute path, or write './~' for the name ~",
+                f" {path!r} begins with ~, which is not expanded; pass an absolute path, or, if the name itself begins "
+                "with ~, write './' before it",
             )
         )
     return path or os.curdir

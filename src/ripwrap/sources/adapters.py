@@ -1,8 +1,8 @@
 """Formats of notebooks and documents: the built-in ones, and those that other packages add.
 
-Each format has an adapter, a function that reads its files. A package adds a format with an entry point in the group
-`ripwrap.inside`. The name of the entry point is the name of the format and the file extension without the dot: `pptx`
-reads `*.pptx`. The value of the entry point is an `Adapter`.
+Each format has an adapter, a function that reads files of this format. A package adds a format with an entry point in
+the group `ripwrap.inside`. The name of the entry point is both the name of the format and the file extension, without
+the dot: `pptx` is for `*.pptx`. The entry point refers to the adapter (see `Adapter`).
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Format:
 
     @property
     def version(self) -> str:
-        """Version of the adapter. Cached texts that were read by another version are not used."""
+        """Target of the adapter, and version of its distribution. Texts in the cache are used only for this version."""
         from importlib.metadata import PackageNotFoundError, version
 
         try:
@@ -79,7 +79,7 @@ def find_format(name: str) -> Format | None:
 
 
 def installed_formats() -> Iterator[str]:
-    """Yield the names of the formats that entry points add."""
+    """Yield the names of the formats that entry points add, in alphabetical order."""
     yield from sorted(_added().keys() - _BUILT_IN.keys())
 
 

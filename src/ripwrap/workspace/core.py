@@ -500,7 +500,7 @@ class Workspace:
             IsADirectoryError: `path` is a directory.
             PermissionError: The file cannot be read.
             ValueError: An argument is invalid or unknown, the file is binary, or it has no such line.
-            TimeoutError: The first line was not read in time.
+            TimeoutError: The first line to read was not reached in time.
         """
         from ripwrap.workspace.read_file import run_read_file
 

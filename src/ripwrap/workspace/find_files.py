@@ -164,7 +164,7 @@ def _wider(scope: Scope, names: Iterable[str], seconds: float) -> Scope:
 
 
 async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progress: Progress | None = None) -> _Found:
-    """Return the files that the glob `pattern` matches; rg lists them."""
+    """List the files that the glob `pattern` matches with rg, and return the first `most` of them in path order."""
     files = file_filter(scope.location, pattern)
     allowed, cut = await visible_paths(run, scope, files)
     command = files_command(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})

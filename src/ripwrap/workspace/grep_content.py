@@ -132,9 +132,9 @@ class Query:
         return self.scope.timeout if timed_out or self.incomplete else None
 
     def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
-        """Return the command for a search with `options`, in the same files and directories as the call.
+        """Return the command that searches for the pattern in the files and directories of the call.
 
-        The options of `scope` are added, e.g. those about links and ignore files.
+        The command has the options of `scope`, e.g. those about links and ignore files; `options` override them.
         """
         merged: dict[str, object] = {**self.scope.options}
         if options.get("no_ignore"):

@@ -214,7 +214,9 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
 
 def _revision(query: "Query", location: Location) -> RevisionSource:
     if location.several:
-        raise ValueError("rev can search only one root; pass as path the root whose repository has the revision")
+        raise ValueError(
+            "with rev, only one root can be searched; set path to the root whose git repository has this revision"
+        )
     return RevisionSource(location.cwd, check_revision(query.arguments.rev), location.paths, commits_only=True)
 
 

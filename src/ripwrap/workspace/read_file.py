@@ -122,7 +122,7 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
 
 def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _Lines:
     """Read lines of a file, in bounded memory for files and lines of any size."""
-    deadline = Deadline(settings.timeout, "the first line was not read")
+    deadline = Deadline(settings.timeout, "the first line to read was not reached")
     with open_text(settings, location, "read_file") as (text, encoding, redactor):
         lines, total = _read_text(text, settings, redactor, ranges, deadline)
     return _Lines(lines, total, encoding)

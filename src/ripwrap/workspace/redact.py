@@ -251,8 +251,8 @@ def file_redactor(
 ) -> Redactor:
     """Return the function that masks secrets in the lines of a file.
 
-    If the file cannot be read, each line is checked by itself. `check` is for `redact()`, and the other arguments are
-    for `open_regular_file()`.
+    If the file cannot be read, it is not known which lines are inside a private key; then a line is masked if it looks
+    like a line of a key. `check` is passed to `redact()`, the other arguments to `open_regular_file()`.
     """
     keys = UNKNOWN_KEYS
     try:

@@ -42,7 +42,10 @@ class _Graph:
 
 
 class VectorCache:
-    """Cache of the vectors of the view (the files of a branch) that was searched last, for one thread at a time."""
+    """Cache of the vectors of the view (the files of a branch) that was searched last.
+
+    One thread at a time may use the object.
+    """
 
     def __init__(self, model: str, folder: Path) -> None:
         """Start with an empty cache.
@@ -61,11 +64,15 @@ class VectorCache:
         self._graph: _Graph | None = None
 
     def pool(self, database: "Connection", number: int, wanted: "Matrix") -> Pool | None:
-        """Return the chunks of a view that are most similar to a query, the best first; `None` if there are no vectors.
+        """Return the chunks of one view (the files of a branch) that are most similar to a query, the best first.
+
+        Return `None` if the view has no vectors.
+
+        If the stored vectors have another length than `wanted`, also return `None`.
 
         Args:
-            database: The index, in a transaction.
-            number: Id of the view.
+            database: Connection to the database of the index, in a transaction.
+            number: Id of the view in the database.
             wanted: Vector of the query, normalised.
         """
         dimension, generation = model_of(database, self._model)

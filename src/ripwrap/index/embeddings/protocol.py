@@ -27,8 +27,9 @@ class Limits:
         pause: Seconds to wait before the second attempt. The wait doubles before each later attempt. A random time, up
             to half of the wait, is added.
         max_pause: Maximum number of seconds to wait. If the provider asks for more (Retry-After), the request fails.
-        timeout: Seconds that a request may take.
-        give_up: Number of failed batches in a row after which no more batches are tried.
+        timeout: Seconds that each attempt of a request may take.
+        give_up: Number of failed batches in a row after which no more batches are tried. Texts that the provider
+            rejects do not count.
         retry_search_after: Seconds after a failure before a search asks the embedder again; `refresh()` does not wait.
     """
 
@@ -57,7 +58,8 @@ class Limits:
 class Embedder(Protocol):
     """Protocol of embedding models; `embedder()` returns the embedders of ripwrap.
 
-    An embedder may also have `limits`, a `Limits`, and `destination`, a `Destination` that says where texts are sent.
+    An embedder may also have the attributes `limits` (a `Limits`) and `destination` (a `Destination`, which says where
+    texts are sent).
     """
 
     @property

@@ -118,8 +118,9 @@ def find_nearest(
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
     """Return the row numbers and cosines of the `k` rows nearest to a query.
 
-    Further rows with the same cosine as the last of the `k` rows are also returned. The result is sorted by row number.
-    Equal rows have exactly equal cosines, at any position. A matrix of float16 is converted to float32 block by block.
+    If other rows are as near as the least near of these rows, they are returned too, so there may be more than `k`. The
+    result is sorted by row number. Two equal rows always get exactly the same cosine, wherever they are in the
+    matrix. A matrix of float16 is converted to float32 block by block.
 
     Args:
         rows: Normalised rows, float16 or float32.

@@ -1,4 +1,6 @@
-"""Open, check, write and remove the directories of tantivy, the engine of full-text search, and translate its errors.
+"""Open, check, write and remove the directories of tantivy, and translate the errors of tantivy.
+
+tantivy is the engine of full-text search, and of the index of trigrams (`trigrams.py`).
 
 A directory has a random name, which is stored in the database of the index. So a directory from another source is never
 opened. tantivy stores data in segments, whose files never change. Each file ends with a checksum of its content
@@ -47,7 +49,9 @@ _DESCRIPTORS = "/proc/self/fd"
 """Directory of links to the open files of this process, on Linux (proc(5))."""
 
 _HEAP_BYTES = 64_000_000
-"""Number of bytes of memory that a thread of tantivy fills before it writes a segment; at least 15,000,000."""
+"""Number of bytes of memory that a thread of tantivy fills before it writes a segment. tantivy requires at least
+15,000,000.
+"""
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 """Maximum number of threads that tantivy uses to write. One of them is as fast as the thread that splits files; see
@@ -141,11 +145,11 @@ class EngineFolder:
                 with path.open("rb") as file:
                     sound = _has_right_checksum(file, state.st_size)
             except FileNotFoundError as error:
-                raise RebuildError("a file of its full-text search is missing") from error
+                raise RebuildError("a file of tantivy is missing") from error
             except OSError as error:
                 raise _unreadable_error(path, error) from error
             if not sound:
-                raise RebuildError("a file of its full-text search is damaged")
+                raise RebuildError("a file of tantivy is damaged")
         self._verified = stamps
         return fresh
 
@@ -172,7 +176,7 @@ class EngineFolder:
         with _utf8_path(path) as name:
             index = Index.open(name)
         if index.schema != self._schema:
-            raise RebuildError("its full-text search has another schema")
+            raise RebuildError("tantivy's files have another schema")
         for name, analyzer in self._analyzers.items():
             index.register_tokenizer(name, analyzer)
         index.config_reader("manual")
@@ -250,7 +254,7 @@ def _read_meta(folder: Path) -> bytes:
     try:
         return (folder / _META).read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise RebuildError("its full-text search is missing") from error
+        raise RebuildError("tantivy's list of files is missing") from error
     except OSError as error:
         raise _unreadable_error(folder / _META, error) from error
 
@@ -269,9 +273,9 @@ def _files_of(meta: bytes) -> list[str]:
             if deletes := segment["deletes"]:
                 names.append(f"{name}.{int(deletes['opstamp'])}.del")
     except (ValueError, KeyError, TypeError) as error:
-        raise RebuildError("the list of files of its full-text search is damaged") from error
+        raise RebuildError("tantivy's list of files is damaged") from error
     if wrong := next((name for name in names if _OWN_NAMES.fullmatch(name) is None), None):
-        raise RebuildError(f"its full-text search has a wrong file name, {shown(wrong)}")
+        raise RebuildError(f"tantivy's list of files has an invalid name, {shown(wrong)}")
     return names
 
 
@@ -327,8 +331,8 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
 
     Args:
         folder: The directory.
-        writing: True if the block writes. An error of unknown cause is then reported as a full disk. If false, it is
-            reported as damage.
+        writing: True if the block writes. An error of unknown cause is reported as a full disk if the block writes, and
+            otherwise as damage.
 
     Raises:
         RebuildError: The directory is missing or damaged.
@@ -350,14 +354,14 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
             raise _unwritable_error(folder, number, os.strerror(number)) from error
         gone = number == errno.ENOENT or not (folder / _META).exists()  # because another process rebuilds the index
         if "DoesNotExist" in str(error) or gone or not writing:
-            raise RebuildError(f"its full-text search cannot be opened ({error})") from error
+            raise RebuildError(f"tantivy cannot open its files ({error})") from error
         # tantivy does not report the cause of an error in one of its threads.
         why = "tantivy could not write, usually because the disk is full"
         raise _unwritable_error(folder, errno.ENOSPC, why) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise RebuildError(f"its full-text search is damaged ({error})") from error
+        raise RebuildError(f"tantivy's files are damaged ({error})") from error
 
 
 def _errno_of(error: ValueError) -> int:

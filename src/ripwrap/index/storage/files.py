@@ -55,9 +55,9 @@ class IndexFiles:
         self._named = named
 
     def size(self) -> int:
-        """Return the size of the index on disk, in bytes, without the graphs of vectors."""
+        """Return the size on disk, in bytes, of the files that `remove()` removes."""
         sizes = 0
-        for name in (NAME, f"{NAME}-wal"):
+        for name in (*_FILES, *self._vector_files()):
             with suppress(OSError):
                 sizes += (self.folder / name).stat().st_size
         for folder in self._postings():
@@ -133,7 +133,7 @@ class IndexFiles:
         """Make the directory of the index, if it is missing.
 
         Raises:
-            RipwrapError: The directory cannot be made.
+            RipwrapError: The directory cannot be made, or `check()` finds a link, or a file of another program.
         """
         self.check()
         try:
@@ -190,7 +190,7 @@ class IndexFiles:
 
 
 def vectors_file(folder: Path, view: int, model: str) -> Path:
-    """Return the path of the file with the search graph for the vectors of a view and a model; it may not exist."""
+    """Return the path of the search graph for the vectors of a view and a model; the file may be missing."""
     digest = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
     return folder / f"vectors-{view}-{digest}.usearch"
 
