@@ -55,7 +55,9 @@ async def list_templates(_: Context, __: types.PaginatedRequestParams | None) ->
 
 
 async def read_resource(context: Context, params: ReadParams) -> types.ReadResourceResult | types.InputRequiredResult:
-    """Return the lines of a file, as the tool `read_file` returns them, or a question for the client's roots.
+    """Return the lines of a file, as the tool `read_file` returns them.
+
+    In protocol 2026-07-28, the answer may be a question that asks the client for its roots.
 
     Raises:
         MCPError: The URI is wrong, no directory may be searched, or the file cannot be read. If it cannot be read, the
@@ -112,8 +114,8 @@ async def complete(context: Context, params: types.CompleteRequestParams) -> typ
 async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[str]:
     """Return the files and directories whose paths begin with a text; paths of directories end in a slash.
 
-    If the text is the beginning of the path of a root, return only such roots. Otherwise, only one directory is listed,
-    up to `MAX_ENTRIES` of its entries: the directory that the text names up to its last slash.
+    If paths are absolute and the text is the beginning of the path of a root, return only such roots. Otherwise, only
+    the directory that the text names up to its last slash is listed, up to `MAX_ENTRIES` of its entries.
 
     Args:
         workspace: Workspace that lists the directory.
