@@ -84,7 +84,7 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
         agent = Agent(model, capabilities=[LocalWorkspace("src"), WorkspaceSearch()])
 
     The pydantic-ai workspace must be on this machine: a `LocalWorkspace`, or a `ReadOnlyFiles`. With a `ReadOnlyFiles`,
-    the tools use the roots, denied files and limits of its `Workspace`.
+    the tools use the roots, denied files and limits of the `Workspace` in it.
 
     Attributes:
         make: Function that makes a `Workspace` for the directory of a `LocalWorkspace`, for example with other limits.
@@ -191,7 +191,10 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
         real = await anyio.to_thread.run_sync(os.path.realpath, path)
         if any(PurePath(real).is_relative_to(root) for root in self.workspace.roots):
             return real
-        raise AccessDeniedError(f"{path} is outside of the workspace", path=path, roots=self.workspace.roots)
+        roots = self.workspace.roots
+        raise AccessDeniedError(
+            f"{path} is outside of the workspace; pass a path below {' or '.join(roots)}", path=path, roots=roots
+        )
 
     async def write_bytes(self, path: str, data: bytes) -> None:  # noqa: ARG002 - the protocol's name
         """Raise `WorkspaceReadOnlyError`, because this workspace only reads."""

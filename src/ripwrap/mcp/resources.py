@@ -1,8 +1,8 @@
 """Resources: the files in the directories of the server, as `read_file` shows them, and completion of their paths.
 
-A client that attaches a file sends its URI. There are too many files to list, so there is a template for their URIs,
-and completion proposes paths. Files are read with the tool `read_file` and paths come from the tool `ls`, so both show
-only what the tools show.
+A client that attaches a file sends the URI of the file. There are too many files to list, so there is a template for
+their URIs, and completion proposes paths. Files are read with the tool `read_file`, and paths come from the tool `ls`.
+So a client gets only what these tools show.
 """
 
 import os

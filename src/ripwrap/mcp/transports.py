@@ -1,4 +1,4 @@
-"""Serve clients over stdio or streamable HTTP, until they disconnect or a signal arrives."""
+"""Serve clients over stdio or streamable HTTP until a signal arrives, or over stdio until the client disconnects."""
 
 import ipaddress
 import logging
@@ -41,7 +41,7 @@ def serve(
     allowed_hosts: Sequence[str] = (),
     **options: Unpack[WorkspaceOptions],
 ) -> None:
-    """Serve until the client disconnects or a signal arrives; log to stderr.
+    """Serve until a signal arrives, or over stdio until the client disconnects; log to stderr.
 
     Args:
         roots: Directories that may be searched. If there are none, the server uses the roots that the client names,
@@ -182,7 +182,7 @@ async def _note_signals(received: list[signal.Signals], act: Callable[[], None])
 
 
 def _raise_first(received: Sequence[signal.Signals]) -> None:
-    """Raise the first signal again, with its default action; called after every rg has ended."""
+    """Raise the first signal, if there is one, again, with the default action; called after every rg has ended."""
     for number in received[:1]:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)

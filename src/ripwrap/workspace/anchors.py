@@ -36,7 +36,7 @@ i, l and o, spaces around the parts, and `:` or `-` at the end.
 
 
 class Anchor(NamedTuple):
-    """Number of a line, from 1, and the hash of its text."""
+    """Number of a line, from 1, and hash of the text of that line."""
 
     line: int
     hash: str
@@ -81,7 +81,7 @@ def parse_place(text: str) -> tuple[str, Anchor]:
 
 
 def labels(first: int, hashes: Sequence[str], count: int) -> list[str]:
-    """Return the label of each line of a range: its anchor if its hash is known, otherwise its number.
+    """Return the label of each line of a range: the anchor if the hash of the line is known, otherwise the number.
 
     Args:
         first: Number of the first line.

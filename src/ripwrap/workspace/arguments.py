@@ -446,7 +446,9 @@ class IndexHealthCheckArguments(ToolArguments, frozen=True):
 
 
 def tool_name(name: str, known: tuple[str, ...]) -> str:
-    """Return the name of a tool, given its name or a name that other programs use for it.
+    """Return the name of a tool, given that name or a name that other programs use for the tool.
+
+    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted.
 
     Raises:
         ValueError: No tool has that name.

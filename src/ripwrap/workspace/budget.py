@@ -215,7 +215,7 @@ def snippet(text: str, lines: int, max_line: int) -> str:
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
-    """Return how many files the answer may name, so that `max_chars` is also enough for some matches."""
+    """Return how many files the answer may name: at most `page.names`, in at most `NAMES_SHARE` of `max_chars`."""
 
     def named(count: int) -> GrepContentResult:
         return _with_matches(page, answer, (), count)

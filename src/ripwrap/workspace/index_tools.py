@@ -320,7 +320,7 @@ class Indexes:
 def check_index_options(
     index: bool | StrPath, embedder: str | Embedder | None, hybrid_weight: float | None
 ) -> Embedder | None:
-    """Check the options of an index, and return its embedder, or None. Nothing is sent; `"auto"` is refused.
+    """Check the options of an index, and return the embedder, or `None` if `embedder` is `None`. Nothing is sent.
 
     Raises:
         ValueError: There is an embedder but no index, the embedder is `"auto"`, or the weight is out of range or given

@@ -84,7 +84,7 @@ class ContentMatch(Model, frozen=True):
         match: Matching line without its terminator; with `multiline`, several lines joined by newlines. `…` marks a
             place where a long line was cut.
         after: Lines of context after the match.
-        section: Definition that encloses the match, if `sections` or `expand` was set.
+        section: Definition that encloses the match, if `sections` or `expand` was set; `None` outside of definitions.
         anchors: Hash of each line, from `before` to `after`, if the workspace has `anchors`; else empty.
     """
 
@@ -495,7 +495,7 @@ class IndexedRoot(Model, frozen=True):
         skipped: Number of files that are left out because they are binary or cannot be read.
         chunks: Number of chunks (parts of files) that were written to the index.
         seconds: Duration in seconds.
-        pruned: Deleted branches whose content was removed from the index.
+        pruned: Names of deleted branches whose content was removed from the index.
         embedded: Number of texts that were embedded; equal chunks are one text.
         failed: Reasons why texts were not embedded, each with the number of texts.
     """

@@ -40,7 +40,7 @@ class Location:
     sep: str = os.sep
 
     def has(self, path: str | None) -> bool:
-        """Return True if a path that rg prints is in this location; only the text of the path is used, without I/O."""
+        """Return True if a path that rg prints is in this location; no I/O. `None`, which is no path, is not in it."""
         named = PurePath(os.path.normpath(os.path.join(self.cwd, path or os.pardir)))
         return any(named.is_relative_to(os.path.normpath(os.path.join(self.cwd, one))) for one in self.paths)
 
