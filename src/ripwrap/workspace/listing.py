@@ -159,7 +159,7 @@ def _is_current(folder: str) -> bool:
 
 
 def _first_level(root: Directory, count: int, order: Order) -> Iterator[TreeEntry]:
-    """Yield first-level directories without their entries, then an entry with the number of left-out entries, if any."""
+    """Yield first-level directories without their entries, then, if any are left out, an entry with their number."""
     yield from (entry for entry in arrange(root, count, order) if entry.is_dir and not entry.depth)
     if left := len(root) - count:
         yield TreeEntry(path="", name=f"[{left} truncated]", depth=0, truncated=left)
