@@ -19,7 +19,7 @@ shop/cart.py 5 # TODO: taxes
 shop/till.py 1 def pay(amount):  # TODO: cards
 ```
 
-A public name is loaded when it is first used; the first of them takes 0.2 s. To load a name before an event loop runs,
+A public name is loaded when it is first used; the first load takes 0.2 s. To load a name before an event loop runs,
 import it at the top of a module: `from ripwrap import search`.
 
 Layout: eight layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each

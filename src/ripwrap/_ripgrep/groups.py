@@ -9,7 +9,7 @@ decides by the syntax of the pattern whether the group is set:
 - A group that takes part in every match is set.
 - In `k(?:=(.*))?`, the group is in an optional part that cannot match empty text. Such a group is set if the optional
   part matched any text. To see that text, `Groups.pattern` puts a group around the optional part, if there is none.
-  (With `pcre2`, no group is added; without one around the optional part, the inner group is reported as unset.)
+  (With `pcre2`, no group is added. If there is none around the optional part, the inner group is reported as unset.)
 - Any other group is reported as unset, such as the group of `b|(a*)`.
 
 Patterns have the syntax of https://docs.rs/regex, or with `pcre2` the syntax of pcre2pattern(3).

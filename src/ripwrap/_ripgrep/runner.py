@@ -139,6 +139,9 @@ class Runner(Protocol):
         Args:
             work: Function to call. It ends, or undoes what it has done, when `CANCELLED` is set.
             seconds: Time limit after which `CANCELLED` is set; `None` is no limit.
+
+        Raises:
+            TimeoutError: The time limit was reached.
         """
         ...
 
