@@ -52,9 +52,11 @@ class Hunk(Model, frozen=True):
     def messages(self, path: str = "") -> Iterator[Match | Context]:
         """Yield lines with edits as `Match`, whose submatches have replacements, and other lines as `Context`.
 
-        If an edit changes several lines, these lines are one `Match`.
+        If an edit changes several lines, these lines are one `Match`. `absolute_offset` is the offset of a line in the
+        file only if the file is in UTF-8.
         """
         raw, number, done = raw_bytes(self.lines), self.line_number, 0
+        begun = self.edits[0].start - self.edits[0].at if self.edits else 0
         waiting = deque(self.edits)
         while done < len(raw) or waiting:
             end = _line_end(raw, done)
@@ -64,7 +66,7 @@ class Hunk(Model, frozen=True):
                 edits.append(waiting.popleft())
                 end = max(end, _line_end(raw, max(edits[-1].at + len(raw_bytes(edits[-1].before)) - 1, done)))
             lines = raw[done:end]
-            yield (_match if edits else _context)(path, lines, number, done, edits)
+            yield (_match if edits else _context)(path, lines, number, begun, done, edits)
             number += lines.count(b"\n")
             done = end
 
@@ -74,7 +76,7 @@ def _line_end(raw: bytes, start: int) -> int:
     return raw.find(b"\n", start) + 1 or len(raw)
 
 
-def _match(path: str, lines: bytes, number: int, offset: int, edits: list[Edit]) -> Match:
+def _match(path: str, lines: bytes, number: int, begun: int, offset: int, edits: list[Edit]) -> Match:
     submatches = tuple(
         Submatch(
             match=edit.before,
@@ -85,12 +87,12 @@ def _match(path: str, lines: bytes, number: int, offset: int, edits: list[Edit])
         for edit in edits
     )
     return Match(
-        path=path, lines=text_of(lines), line_number=number, absolute_offset=edits[0].start, submatches=submatches
+        path=path, lines=text_of(lines), line_number=number, absolute_offset=begun + offset, submatches=submatches
     )
 
 
-def _context(path: str, lines: bytes, number: int, offset: int, _: list[Edit]) -> Context:
-    return Context(path=path, lines=text_of(lines), line_number=number, absolute_offset=offset, submatches=())
+def _context(path: str, lines: bytes, number: int, begun: int, offset: int, _: list[Edit]) -> Context:
+    return Context(path=path, lines=text_of(lines), line_number=number, absolute_offset=begun + offset, submatches=())
 
 
 class FileEdits(Model, frozen=True):

@@ -400,20 +400,15 @@ def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgH
                 Hint(name, "path"),
             )
         )
-    if "--no-ignore" in flags:
-        return
     explicit = {
         os.path.realpath(os.path.join(cwd, flag.partition("=")[2])) for flag in flags if flag.startswith(_RULES)
     }
     for path in overlay.texts:
-        if path in explicit or os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE):
-            raise ValueError(
-                HintedText(
-                    f"rg cannot use the text of overlay() for the ignore file {path}; leave the file out of "
-                    "overlay() and write it to the disk, or pass ",
-                    Hint("no_ignore", value=True),
-                )
-            )
+        said = f"rg cannot use the text of overlay() for the ignore file {path}; leave the file out of overlay() and "
+        if path in explicit and "--no-ignore-files" not in flags:
+            raise ValueError(HintedText(said, "write it to the disk, or leave out ", Hint("ignore_file", kind="omit")))
+        if (os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE)) and "--no-ignore" not in flags:
+            raise ValueError(HintedText(said, "write it to the disk, or pass ", Hint("no_ignore", value=True)))
 
 
 def _make_absolute(cwd: str) -> str:
