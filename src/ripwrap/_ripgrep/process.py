@@ -403,6 +403,13 @@ class AsyncChild(_Child):
         return reap(self._popen)
 
 
+def timeout_error(seconds: float | None) -> TimeoutError:
+    """Return the error for a blocking generator whose rg was killed at the time limit."""
+    return TimeoutError(
+        f"rg was stopped after timeout={seconds} seconds; all results before that were yielded; allow more time"
+    )
+
+
 class BlockingChild(_Child):
     """A running rg process for a thread. It is killed `timeout` seconds after `begun`, a time of `time.monotonic()`.
 
@@ -445,10 +452,7 @@ class BlockingChild(_Child):
             TimeoutError: The time limit was reached before rg had ended.
         """
         if self.timed_out:
-            raise TimeoutError(
-                f"rg was stopped after timeout={self._timeout} seconds; all results before that were yielded; "
-                "allow more time"
-            )
+            raise timeout_error(self._timeout)
         return self.end()
 
     def end(self) -> Exit:
