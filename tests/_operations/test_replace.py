@@ -217,6 +217,15 @@ def test_git_applies_the_diff(plant: Plant) -> None:
             assert (folder / name).read_bytes() == text.replace("a", replacement).encode()
 
 
+def test_lines_of_a_plan_have_the_offsets_of_a_search(plant: Plant) -> None:
+    folder = plant({"f": "é\n2\n3\nx a a\n5\n6\n7\n8\n9\n10\na\n12\n"})
+    searched = sync.grep("a", cwd=folder, context=2).files[0].lines()
+    planned = sync.replace("a", "b", cwd=folder, context=2).files[0].lines()
+    assert [(line.type, line.absolute_offset) for line in planned] == [
+        (line.type, line.absolute_offset) for line in searched
+    ]
+
+
 def test_diff_of_joined_and_split_lines(plant: Plant) -> None:
     folder = plant({"f": "1\nx\n3\ny\n5\n"})
     plan = sync.replace(["x\n", "y\n"], "", cwd=folder, multiline=True, context=0)

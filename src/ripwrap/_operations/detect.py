@@ -27,7 +27,7 @@ from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest
-from ripwrap._ripgrep.process import split
+from ripwrap._ripgrep.process import split, timeout_error
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import shown
@@ -321,10 +321,7 @@ def _run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | Non
     except TimeoutError as error:
         if time.monotonic() < deadline:
             raise
-        raise TimeoutError(
-            f"rg was stopped after timeout={timeout} seconds; all results found before that were yielded; allow more "
-            "time, or search fewer files"
-        ) from error
+        raise timeout_error(timeout) from error
     yield from merged.summary()
 
 
