@@ -575,12 +575,16 @@ def test_find_files_hints_at_hidden_and_ignored_files(rg: RgBinary, shop: Path, 
     """Issue 19, line 17: both arguments are named where one of them is enough."""
     asked = sync.Workspace(shop, rg=rg)
     assert slashed(asked.find_files("*.yml")) == (
-        "No files found. There would be 1 file with hidden files included (include_hidden=True), first .github/ci.yml."
+        "No files found. There would be 1 file with hidden files included (include_hidden=True), the first: .github/ci.yml."
     )
-    assert "1 file with ignored files included (include_ignored=True), first debug.log" in asked.find_files("*.log")
+    assert "1 file with ignored files included (include_ignored=True), the first: debug.log" in asked.find_files(
+        "*.log"
+    )
     for hidden in (False, True):
         text = asked.find_files("build/*", include_hidden=hidden)
-        assert slashed(text).endswith("1 file with ignored files included (include_ignored=True), first build/out.py.")
+        assert slashed(text).endswith(
+            "1 file with ignored files included (include_ignored=True), the first: build/out.py."
+        )
     both = sync.Workspace(plant({".git-cache/.ignore": "x\n", ".git-cache/x": ""}), rg=rg)
     assert "hidden and ignored files included (include_hidden=True, include_ignored=True)" in both.find_files("x")
 
