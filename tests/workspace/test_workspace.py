@@ -575,7 +575,8 @@ def test_find_files_hints_at_hidden_and_ignored_files(rg: RgBinary, shop: Path, 
     """Issue 19, line 17: both arguments are named where one of them is enough."""
     asked = sync.Workspace(shop, rg=rg)
     assert slashed(asked.find_files("*.yml")) == (
-        "No files found. There would be 1 file with hidden files included (include_hidden=True), the first: .github/ci.yml."
+        "No files found. There would be 1 file with hidden files included (include_hidden=True), "
+        "the first: .github/ci.yml."
     )
     assert "1 file with ignored files included (include_ignored=True), the first: debug.log" in asked.find_files(
         "*.log"
