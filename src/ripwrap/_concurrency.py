@@ -25,13 +25,23 @@ T = TypeVar("T")
 class Cancellation(threading.Event):
     """Event that tells a worker thread to end its work.
 
-    The event is set when the task that waits for the thread is cancelled, or at a time limit.
+    The event is set when the task that waits for the thread is cancelled, or at the time limit of a blocking call.
 
     Attributes:
+        timeout: Time limit in seconds of a blocking call; `None` if there is none.
         has_child: True while the thread is in a `child()` block.
     """
 
-    has_child = False
+    def __init__(self, timeout: float | None = None) -> None:
+        super().__init__()
+        self.timeout = timeout
+        self.has_child = False
+
+    def error(self, outcome: str = "") -> TimeoutError:
+        """Return the error to raise if the event is set; `outcome` is a clause such as `, and no file was changed`."""
+        if self.timeout is None:
+            return TimeoutError(f"the call was cancelled{outcome}")
+        return TimeoutError(f"the call took more than timeout={self.timeout} seconds{outcome}; allow more time")
 
     @contextmanager
     def child(self) -> Generator[None]:
@@ -46,7 +56,7 @@ class Cancellation(threading.Event):
         self.has_child = True  # before the check, so that a task that sets the event after the check sees the child
         try:
             if self.is_set():
-                raise TimeoutError("the call was cancelled")
+                raise self.error()
             yield
         finally:
             self.has_child = False

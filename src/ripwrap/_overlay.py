@@ -83,14 +83,12 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     r"""Search texts in place of files on disk, such as unsaved editor buffers or proposed edits.
 
     In the `with` block, results are as if the texts had been written to the disk: new files are found, and globs, file
-    types, ignore files and `hidden` apply to them. This holds for `search()`, `search_messages()`, `grep()`, `files()`,
-    `tree()`, `expand()`, the counts, and the tools of `Workspace` that use them. If a link that the search follows
-    leads to a file with a text, the text is searched under the path of the link, too. Searches in a revision of git are
-    not affected.
+    types, ignore files and `hidden` apply to them. If a link that the search follows leads to a file with a text, the
+    text is searched under the path of the link, too. Searches in a revision of git are not affected.
 
-    In the block, these raise a `ValueError`: `rank()`, `coverage()`, `why()`, `replace()`, `search_code()`,
-    `replace_code()`, `scan()`, `watch()`, indexes, `Repositories`, searches on another host (`on`) and searches inside
-    of files (`inside`).
+    In the block, a function that cannot use the texts, such as `rank()` or `replace()`, raises a `ValueError`. The
+    section *Unsaved buffers and proposed edits* of the documentation lists the functions that use the texts, and the
+    functions that raise.
 
     The overlay applies to the current task (or thread) and to tasks that are started in the block. A generator uses the
     overlay that was active when its function was called. Blocks may be nested; if two blocks mention the same file,

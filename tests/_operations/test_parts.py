@@ -11,7 +11,7 @@ import pytest
 
 import ripwrap
 from _operations.test_inside import zipped
-from ripwrap import Location, sync
+from ripwrap import Location, RipwrapError, sync
 from ripwrap.models import Summary
 from ripwrap.sources import adapters
 from ripwrap.sources.adapters import find_format
@@ -342,5 +342,5 @@ def test_missing_package_is_an_error_that_names_the_extra(
 ) -> None:
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setattr(sys, "path", [])
-    with pytest.raises(ValueError, match=rf"'{name}' needs the package {package}: pip install .ripwrap\[documents\]"):
+    with pytest.raises(RipwrapError, match=rf"'{name}' needs the package {package}: pip install .ripwrap\[documents\]"):
         sync.search("x", inside=["zip", name])

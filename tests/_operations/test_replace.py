@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import CapabilityError, ConflictError, PatternError, sync
+from ripwrap._concurrency import CANCELLED, Cancellation
 from ripwrap._operations.planning import Change, Found, plan_files
 from ripwrap.binary import RgBinary
 
@@ -259,3 +260,14 @@ def test_blocking_twin_has_a_time_limit(plant: Plant, stand_in: Callable[..., Pa
     rg = stand_in("import signal; signal.pause()")
     with pytest.raises(TimeoutError, match=r"timeout=0\.1 seconds"):
         sync.replace("a", "b", cwd=plant({}), rg=rg, timeout=0.1)
+
+
+def test_timeout_while_files_are_read_names_the_seconds(plant: Plant) -> None:
+    over = Cancellation(0.1)
+    over.set()
+    before = CANCELLED.set(over)
+    try:
+        with pytest.raises(TimeoutError, match=r"^the call took more than timeout=0\.1 seconds; allow more time$"):
+            plan_files(str(plant({"f": "ab"})), [Found("f", [Change(0, 1, b"a", b"b")], decoded=False)])
+    finally:
+        CANCELLED.reset(before)

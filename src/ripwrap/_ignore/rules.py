@@ -213,6 +213,8 @@ class IgnoreStack:
         if kind not in self.kinds or (kind in KINDS[-_GIT_KINDS:] and not self.git_counts):
             return ()
         if kind == KINDS[-1] and self.require_git:
+            # Not checked against `root`: the exclude file of a worktree is in the main repository, which is usually
+            # elsewhere, and rg reads it. The tools for agents, which have a root, never set `require_git`.
             return read_rules(_exclude_file(os.path.join(root, folder)), ignore_case=self.ignore_case)
         return _read(root, folder, kind, ignore_case=self.ignore_case)
 

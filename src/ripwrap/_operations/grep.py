@@ -322,7 +322,7 @@ async def run_grep(
     if request.near is None:
         found = await collect_page(run, request, density)
     else:
-        found = await _search(run, request, request.options, request.page, request.timeout)
+        found = await _search(run, request, request.options, request.page, lambda: request.timeout)
     if ended is not None:
         ended(found.files, found.matches)
     candidates = request.candidates
@@ -338,7 +338,7 @@ async def run_grep(
         else:
             more = await explanation(run, patterns, request.options, request.step, how)
     elif request.explain and found.exact and not result.truncated and not request.options.get("hidden", True):
-        more = await _hidden_matches(run, request, found.matches)
+        more = await hidden_matches(run, request, found.matches)
     coverage = None
     if request.coverage:
         cwd = request.command.cwd
@@ -353,12 +353,15 @@ async def run_grep(
 
 
 async def _search(
-    run: Runner, request: GrepRequest, options: SearchOptions, page: PageRequest, seconds: float | None
+    run: Runner, request: GrepRequest, options: SearchOptions, page: PageRequest, left: Callable[[], float | None]
 ) -> MatchCollector:
-    """Search all files with `options`, apply the condition `near` of the request, and collect `page`."""
+    """Search all files with `options`, apply the condition `near` of the request, and collect `page`.
+
+    `left` returns the seconds for the next search; `None` is no limit.
+    """
     if request.near is None:
-        return await run.collect(request.step(options, page, seconds))
-    return await run_near(run, request.near, request.command_for, request.query, options, page, seconds)
+        return await run.collect(request.step(options, page, left()))
+    return await run_near(run, request.near, request.command_for, request.query, options, page, left)
 
 
 def _without_near(probe: Probe) -> str:
@@ -411,10 +414,18 @@ def result_of(
     )
 
 
-async def _hidden_matches(run: Runner, request: GrepRequest, matches: int) -> str:
-    """Return a sentence that counts the further matches in hidden files; empty if there are none."""
+async def hidden_matches(run: Runner, request: GrepRequest, matches: int, seconds: float = _EXPLAIN_TIMEOUT) -> str:
+    """Return a sentence that counts the further matches in hidden files; empty if there are none.
+
+    Args:
+        run: Runner of the searches.
+        request: Checked arguments of `grep()`.
+        matches: Number of matches in files that are not hidden.
+        seconds: Time limit for all searches.
+    """
+    deadline = time.monotonic() + seconds
     options: SearchOptions = {**request.options, "hidden": True}
-    found = await _search(run, request, options, _FIRST_MATCH, _EXPLAIN_TIMEOUT)
+    found = await _search(run, request, options, _FIRST_MATCH, lambda: max(deadline - time.monotonic(), 0.0))
     return in_hidden_files(found, found.matches - matches, str(Hint("hidden", True)))
 
 

@@ -130,10 +130,9 @@ def _locked(store: Journals) -> Generator[None]:
 
 
 def _check_cancelled() -> None:
-    if CANCELLED.get().is_set():
-        raise TimeoutError(
-            "the call was cancelled, or reached its time limit, and no file was changed; allow more time"
-        )
+    cancelled = CANCELLED.get()
+    if cancelled.is_set():
+        raise cancelled.error(", and no file was changed")
 
 
 def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk) -> None:

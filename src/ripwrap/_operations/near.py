@@ -85,7 +85,7 @@ async def run_near(
     query: str | tuple[str, ...],
     options: SearchOptions,
     page: PageRequest,
-    timeout: float | None,  # noqa: ASYNC109 - rg's
+    left: Callable[[], float | None],
 ) -> "NearCollector":
     """Search for the other patterns, then for `query`; return the collector of the matches of `query` that are near.
 
@@ -96,15 +96,14 @@ async def run_near(
         query: One or several patterns whose matches are collected.
         options: Options of the search.
         page: Page to collect.
-        timeout: Seconds for each search; `None` is no limit.
+        left: Function that returns the seconds for the next search; `None` is no limit.
     """
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in _OF_OUTPUT})
     others = [
-        await run.collect(Step(make(pattern, plain), LineCollector, timeout, metered=False))
-        for pattern in near.patterns
+        await run.collect(Step(make(pattern, plain), LineCollector, left(), metered=False)) for pattern in near.patterns
     ]
     collector = partial(NearCollector, page, others, near.within)
-    return await run.collect(Step(make(query, without_max_count(options)), collector, timeout))
+    return await run.collect(Step(make(query, without_max_count(options)), collector, left()))
 
 
 class LineCollector(MatchCollector):

@@ -157,7 +157,7 @@ def plan_files(
     seen: set[str] = set()
     for one in sorted(found, key=lambda one: path_order(os.fsencode(one.path))):
         if cancelled.is_set():
-            raise TimeoutError("the call was cancelled, or reached its time limit; allow more time")
+            raise cancelled.error()
         real = os.path.realpath(os.path.join(root, one.path))
         if real in seen:
             continue

@@ -420,7 +420,7 @@ async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
 
 def _call_within(work: Callable[[], T], seconds: float) -> T:
     """Call a function in this thread, and set `CANCELLED` after `seconds`."""
-    over = Cancellation()
+    over = Cancellation(seconds)
     timer = threading.Timer(seconds, over.set)
     timer.daemon = True
     before = CANCELLED.set(over)

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.sources.base import Adapter
 
 # `importlib.metadata` imports the package `email`, which takes 8 ms. So it is imported where it is used.
@@ -97,9 +97,9 @@ def _owner(point: "EntryPoint") -> str:
 
 
 def check_installed(wanted: Format) -> None:
-    """Raise `ValueError` if the package that a format needs is not installed."""
+    """Raise `RipwrapError` if the package that a format needs is not installed."""
     if wanted.package and find_spec(wanted.package) is None:
-        raise ValueError(
+        raise RipwrapError(
             HintedText(
                 f"{wanted.name!r} needs the package {wanted.distribution}: ", Hint(kind="install", target=_EXTRA)
             )

@@ -25,7 +25,7 @@ from typing import IO, Any, cast
 
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import plural
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError
 from ripwrap.sources.adapters import Format, check_installed, find_format, installed_formats
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
@@ -364,7 +364,8 @@ def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
     """Check formats and return them without duplicates, in the order in which they are tried for a file name.
 
     Raises:
-        ValueError: A format is unknown, a format needs a package that is missing, or no format is given.
+        ValueError: A format is unknown, or no format is given.
+        RipwrapError: A format needs a package that is not installed.
         TypeError: A format is not a string.
     """
     names = (inside,) if isinstance(inside, str) else tuple(inside)
@@ -432,13 +433,13 @@ def _zstd() -> Callable[[IO[bytes]], Any]:
     """Return the class `ZstdFile` of Python 3.14 or of the package `backports.zstd`.
 
     Raises:
-        ValueError: Neither of them is available.
+        RipwrapError: Neither of them is available.
     """
     for module in ("compression.zstd", "backports.zstd"):
         try:
             return cast("Callable[[IO[bytes]], Any]", importlib.import_module(module).ZstdFile)
         except ModuleNotFoundError:
             continue
-    raise ValueError(
+    raise RipwrapError(
         HintedText("'zst' needs Python 3.14 or a package: ", Hint(kind="install", target="backports.zstd"))
     )

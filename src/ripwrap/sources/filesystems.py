@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from ripwrap._text import plural, shown
-from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.errors import Hint, HintedText, RipwrapError, SearchError
 from ripwrap.models import PathError, PathErrorKind
 from ripwrap.options import check_limit, check_timeout
 from ripwrap.sources.archives import ArchiveSource, Bounds, check_inside, format_of
@@ -98,8 +98,8 @@ def fs(
         storage_options: Arguments for the file system, such as `{"anon": True}` for public buckets of S3.
 
     Raises:
-        ValueError: `fsspec`, or the package for a protocol, is not installed; a protocol or format is unknown; a number
-            is out of range; or there is no URL.
+        ValueError: A protocol or format is unknown, a number is out of range, or there is no URL.
+        RipwrapError: `fsspec`, or the package for a protocol or format, is not installed.
         TypeError: An argument has a wrong type.
 
     A source is for one search at a time. For each object that cannot be read, the source adds an error to `errors`. The
@@ -421,16 +421,21 @@ def _fsspec() -> Any:
     """Import fsspec.
 
     Raises:
-        ValueError: fsspec is not installed.
+        RipwrapError: fsspec is not installed.
     """
     try:
         return importlib.import_module("fsspec")
     except ModuleNotFoundError:
-        raise ValueError(HintedText("fs() needs fsspec: ", Hint(kind="install", target="ripwrap[fsspec]"))) from None
+        raise RipwrapError(HintedText("fs() needs fsspec: ", Hint(kind="install", target="ripwrap[fsspec]"))) from None
 
 
 def _check_protocols(url: str) -> None:
-    """Raise `ValueError` if a protocol in a URL, which may be chained, is unknown or its package is not installed."""
+    """Check the protocols in a URL, which may be chained.
+
+    Raises:
+        ValueError: A protocol is unknown.
+        RipwrapError: The package for a protocol is not installed.
+    """
     fsspec = _fsspec()
     for part in url.split("::"):
         protocol, scheme, _ = part.partition("://")
@@ -439,7 +444,7 @@ def _check_protocols(url: str) -> None:
         try:
             fsspec.get_filesystem_class(protocol)
         except ImportError as error:
-            raise ValueError(f"{protocol}:// needs a package that is not installed: {_text(error)}") from error
+            raise RipwrapError(f"{protocol}:// needs a package that is not installed: {_text(error)}") from error
         except ValueError as error:
             raise ValueError(
                 HintedText(f"fsspec does not know the protocol {protocol!r}; correct ", Hint("urls", kind="correct"))

@@ -79,7 +79,7 @@ def search(
         ValueError: `limit` is negative, there is no pattern, two arguments cannot be combined, or a pattern, path or
             option has a NUL.
         TypeError: `limit` is not an int.
-        RipwrapError: The package that `encoding="detect"` needs is not installed.
+        RipwrapError: The package that `encoding="detect"` or a format in `inside` needs is not installed.
         FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
             are logged as unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from pydantic import Field
+
 from ripwrap.models import Model
 
 if TYPE_CHECKING:
@@ -92,13 +94,14 @@ class Destination(Model, frozen=True):
     Attributes:
         name: Name of the embedder.
         url: Address of the server, without credentials; `None` if the model runs in this process.
-        leaves_machine: True if texts leave this machine; `None` if ripwrap cannot tell.
+        leaves_machine: True if texts leave this machine; `None` if ripwrap cannot tell. The default is `None` if there
+            is a `url`, and otherwise False.
         note: Additional sentence, or an empty string.
     """
 
     name: str
     url: str | None = None
-    leaves_machine: bool | None = False
+    leaves_machine: bool | None = Field(default_factory=lambda known: False if known.get("url") is None else None)
     note: str = ""
 
     @property
@@ -108,8 +111,12 @@ class Destination(Model, frozen=True):
 
     def __str__(self) -> str:
         if self.url is not None:
-            where = "which is not this machine" if self.leaves_machine else "on this machine"
-            text = f"{self.name}: the text of every chunk and every query is sent to {self.url}, {where}."
+            where = {
+                True: ", which is not this machine",
+                False: ", on this machine",
+                None: "; ripwrap cannot tell if that is this machine",
+            }[self.leaves_machine]
+            text = f"{self.name}: the text of every chunk and every query is sent to {self.url}{where}."
         elif self.leaves_machine is None:
             text = f"{self.name}: ripwrap does not know this embedder, and cannot tell where texts are sent."
         else:

@@ -42,7 +42,7 @@ _MAX_FOOTER_BYTES = 4_096
 _PIECE_BYTES = 1 << 20
 _OS_ERROR = re.compile(r"code: (\d+)|os error (\d+)")
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_NO_WRITING = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_ACCESS = {errno.EACCES, errno.EPERM, errno.EROFS}
 _TRANSIENT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 
 _DESCRIPTORS = "/proc/self/fd"
@@ -158,7 +158,7 @@ class EngineFolder:
             try:
                 index = self._open(self.path)
             except ValueError as error:
-                if _errno_of(error) not in _NO_WRITING:
+                if _errno_of(error) not in _NO_ACCESS:
                     raise
             else:
                 return _searcher_of(index)
@@ -350,7 +350,7 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
         if "LockBusy" in str(error):
             busy = f"another process is using the index {shown(str(folder))}; try again"
             raise RipwrapError(busy) from error
-        if number in _FULL | _NO_WRITING | _TRANSIENT:
+        if number in _FULL | _NO_ACCESS | _TRANSIENT:
             raise _unwritable_error(folder, number, os.strerror(number)) from error
         gone = number == errno.ENOENT or not (folder / _META).exists()  # because another process rebuilds the index
         if "DoesNotExist" in str(error) or gone or not writing:
@@ -371,20 +371,18 @@ def _errno_of(error: ValueError) -> int:
 
 
 def _unreadable_error(path: Path, error: OSError) -> RipwrapError:
-    return RipwrapError(
-        HintedText(
-            f"could not read the index {shown(str(path))}: {error.strerror}; make it readable, or ", OTHER_LOCATION
-        )
-    )
+    advice = _advice(error.errno, "make it readable")
+    return RipwrapError(HintedText(f"could not read the index {shown(str(path))}: {error.strerror}; ", advice))
 
 
 def _unwritable_error(folder: Path, number: int | None, why: str) -> RipwrapError:
-    advice = HintedText(
-        "free some space, or "
-        if number in _FULL
-        else "make its directory writable, or "
-        if number in _NO_WRITING
-        else "try again, or ",
-        OTHER_LOCATION,
-    )
+    advice = _advice(number, "make its directory writable")
     return RipwrapError(HintedText(f"could not use the index {shown(str(folder))}: {why}; ", advice))
+
+
+def _advice(number: int | None, allow: str) -> str:
+    """Return what to do about a system's error with this errno; `allow` is the advice if access is denied."""
+    if number in _TRANSIENT:
+        return "close files or end programs, and try again"
+    first = "free some space, or " if number in _FULL else f"{allow}, or " if number in _NO_ACCESS else ""
+    return HintedText(first, OTHER_LOCATION)
