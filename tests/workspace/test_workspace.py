@@ -534,6 +534,16 @@ def test_result_holds_no_more_matches_than_fit_the_budget(rg: RgBinary, plant: P
     assert len(asked.call_result("LS", {"limit": 1_000_000}).message) < 100
 
 
+@pytest.mark.slow
+def test_more_matches_than_can_be_shown_are_said_so(plant: Plant) -> None:
+    root = plant({f"{number}": "needle\n" * 7001 for number in range(3)})
+    said = sync.Workspace(root).grep_content_result("needle", offset=20_000).message
+    assert said.startswith(
+        "Showing 0 of 3 matching files, 0 of 21003 matches. Only the first 20,000 matches can be shown."
+    )
+    assert "max_files" not in said
+
+
 def test_text_names_each_file_once_and_at_most_max_matches_files(rg: RgBinary, plant: Plant) -> None:
     asked = sync.Workspace(plant({f"{number:03}": "x\n" for number in range(400)}), rg=rg)
     assert asked.grep_content("x").count("\nFile: ") == 99
@@ -784,6 +794,7 @@ def test_guarded_root_is_searched_with_limits_and_a_note(
         text = getattr(guarded, tool)(**arguments)
         assert "This is a home directory or a directory above one, so the search is limited to 6 levels" in text
     assert guarded.find_files_result().files == (native("a/file"),)
+    assert "one file system and 3 seconds" in sync.Workspace(root, rg=rg, timeout=3).find_files()
     everything = sync.Workspace(root, rg=rg, guard=False).find_files_result().files
     assert everything == (native(f"{deep}/file"), native("a/file"))
     assert guarded.find_files_result(path="a/b").notes == ()

@@ -24,6 +24,9 @@ from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 NAMES_SHARE = 2 / 3
 """Maximum share of the length of an answer (`max_chars`) that the names of files may take, from 0 to 1."""
 
+MAX_REACHABLE = 20_000
+"""Maximum value of `offset + max_matches`. While rg runs, at most this number of matches is in memory."""
+
 MAX_ERROR_CHARS = 200
 """Maximum number of characters of the error about an unreadable path."""
 
@@ -40,7 +43,7 @@ class Page:
         files: Files, with their matches on the page.
         offset: Number of matches before the page.
         reachable: Number of matches on all pages together: all matches, or the matches in the first `max_files` files,
-            but not more than `MAX_REACHABLE` of `grep_content`.
+            but not more than `MAX_REACHABLE`.
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
         exact: True if `total_matches` and `files_matched` are final.
@@ -260,12 +263,15 @@ def _showing(page: Page, answer: GrepContentResult) -> str:
     files = len({match.file for match in answer.matches})
     all_files, all_matches = plural(page.files_matched, "matching file"), plural(page.total_matches, "match", "es")
     sentences = [f"Showing {files} of {least}{all_files}, {len(answer.matches)} of {least}{all_matches}."]
-    if page.offset >= page.reachable:
-        sentences.append(f"There are no matches from offset={page.offset} on.")
     if answer.next_offset is not None:
         sentences.append(f"offset={answer.next_offset} gives the next page.")
-    elif page.total_matches > page.reachable:
-        sentences.append("A larger max_files shows more files; a larger offset does not.")
+    elif page.reachable == MAX_REACHABLE < page.total_matches:
+        sentences.append(f"Only the first {MAX_REACHABLE:,} matches can be shown.")
+    else:
+        if page.offset >= page.reachable:
+            sentences.append(f"There are no matches from offset={page.offset} on.")
+        if page.total_matches > page.reachable:
+            sentences.append("A larger max_files shows more files; a larger offset does not.")
     if unnamed := page.files_matched - len(answer.files):
         sentences.append(f"Not named here: {plural(unnamed, 'more file')} with matches.")
     sentences.append("Use file_pattern or refine your pattern to narrow results.")

@@ -30,7 +30,15 @@ from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import GrepContentArguments, spell_as_argument
-from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
+from ripwrap.workspace.budget import (
+    MAX_REACHABLE,
+    Page,
+    content_matches,
+    fit_to_budget,
+    listed,
+    notes_of,
+    shortened,
+)
 from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, GrepContentResult, printable_start
@@ -57,9 +65,6 @@ if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import Indexes
 
 # Modules for arguments that are seldom given (`rev`, `inside`, `sections`, `expand`) are imported where they are used.
-
-MAX_REACHABLE = 20_000
-"""Maximum value of `offset + max_matches`. While rg runs, at most this number of matches is in memory."""
 
 MIN_MATCH_CHARS = 6
 """Minimum number of characters that a match takes in an answer."""

@@ -25,12 +25,20 @@ class GuardLimits:
     Attributes:
         max_depth: Maximum number of levels that are searched.
         timeout: Seconds after which the search is stopped.
-        note: Sentence about the limits for the answer.
+        place: Description of the directory.
     """
 
     max_depth: int
     timeout: float
-    note: str
+    place: str
+
+    @property
+    def note(self) -> str:
+        """Sentence about the limits for the answer."""
+        return (
+            f"This is {self.place}, so the search is limited to {self.max_depth} levels, one file system and "
+            f"{self.timeout:g} seconds; pass a directory in it as path to search deeper."
+        )
 
 
 def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
@@ -43,22 +51,14 @@ def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
     """
     here = PurePath(path)
     if here == PurePath(here.anchor):
-        return _limits("the whole file system", 4, 5.0)
+        return GuardLimits(4, 5.0, "the whole file system")
     if path in DEVICE_DIRECTORIES or any(here.is_relative_to(system) for system in SYSTEM_DIRECTORIES):
-        return _limits(f"{path}, a system directory", 4, 5.0)
+        return GuardLimits(4, 5.0, f"{path}, a system directory")
     if PurePath(home).is_relative_to(here):
-        return _limits("a home directory or a directory above one", 6, 10.0)
+        return GuardLimits(6, 10.0, "a home directory or a directory above one")
     if kind := _network(here, mounts):
-        return _limits(f"a network file system ({kind})", 16, 10.0)
+        return GuardLimits(16, 10.0, f"a network file system ({kind})")
     return None
-
-
-def _limits(name: str, depth: int, seconds: float) -> GuardLimits:
-    note = (
-        f"This is {name}, so the search is limited to {depth} levels, one file system and {seconds:g} seconds; pass a "
-        "directory in it as path to search deeper."
-    )
-    return GuardLimits(depth, seconds, note)
 
 
 def _network(path: PurePath, mounts: str) -> str:

@@ -4,7 +4,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias, cast
@@ -164,18 +164,17 @@ def rules_file(rules: str) -> Generator[str]:
     """Write ignore rules to a temporary file, and yield its path.
 
     Raises:
-        SearchError: The file could not be created.
+        SearchError: The file could not be written.
     """
-    try:
-        temporary = tempfile.TemporaryDirectory(prefix="ripwrap-")
-    except OSError as error:
-        raise SearchError(
-            f"could not create a temporary file for ignore rules: {error}; set TMPDIR to a writable directory"
-        ) from error
-    with temporary as folder:
-        file = os.path.join(folder, "ignore")
-        with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as written:
-            written.write(rules)
+    with ExitStack() as stack:
+        try:
+            file = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(prefix="ripwrap-")), "ignore")
+            with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as written:
+                written.write(rules)
+        except OSError as error:
+            raise SearchError(
+                f"could not write ignore rules to a temporary file: {error}; set TMPDIR to a writable directory"
+            ) from error
         yield file
 
 
@@ -198,8 +197,9 @@ def _apply_guard_limits(scope: Scope) -> Scope:
         limits = guard_limits(os.path.normpath(os.path.join(scope.location.cwd, path)), user_home, mounts)
         if limits is not None:
             scope.options.update({"one_file_system": True, "max_depth": limits.max_depth})
-            timeout = limits.timeout if scope.timeout is None else min(limits.timeout, scope.timeout)
-            return replace(scope, timeout=timeout, notes=(*scope.notes, limits.note))
+            if scope.timeout is not None:
+                limits = replace(limits, timeout=min(limits.timeout, scope.timeout))
+            return replace(scope, timeout=limits.timeout, notes=(*scope.notes, limits.note))
     return scope
 
 
