@@ -53,10 +53,10 @@ class Hunk(Model, frozen=True):
         """Yield lines with edits as `Match`, whose submatches have replacements, and other lines as `Context`.
 
         If an edit changes several lines, these lines are one `Match`. `absolute_offset` is the offset of a line in the
-        file only if the file is in UTF-8.
+        file if the file is in UTF-8, and otherwise of no use.
         """
         raw, number, done = raw_bytes(self.lines), self.line_number, 0
-        begun = self.edits[0].start - self.edits[0].at if self.edits else 0
+        begun = max(0, self.edits[0].start - self.edits[0].at) if self.edits else 0
         waiting = deque(self.edits)
         while done < len(raw) or waiting:
             end = _line_end(raw, done)

@@ -231,6 +231,12 @@ class TestHostileArchives:
         assert len(names) < len(FILES)
         assert text in str(errors[0])
 
+    def test_document_on_disk_that_is_too_large_is_not_to_be_extracted(self, plant: Callable[..., Path]) -> None:
+        folder = plant({"f.ipynb": '{"cells": []}'})
+        source = ArchiveSource(str(folder), ["f.ipynb"], ("ipynb",), Bounds(member_bytes=5), follow=False)
+        assert list(source) == []
+        assert [error.message for error in source.errors] == ["not searched: larger than 5 bytes"]
+
     def test_header_of_a_tar_is_bounded(self, plant: Callable[..., Path]) -> None:
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:

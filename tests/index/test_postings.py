@@ -302,6 +302,18 @@ async def test_damaged_full_text_search_is_rebuilt_with_one_log_line(
 
 
 @pytest.mark.anyio
+async def test_damage_that_only_a_check_finds_is_repaired_by_the_next_refresh(index: Index) -> None:
+    await index.refresh()
+    file = segment(postings_of(index.location), "idx")
+    before = file.stat()
+    spoil(file)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert not (await index.check()).ok
+    await index.refresh()
+    assert (await index.check()).ok
+
+
+@pytest.mark.anyio
 async def test_check_of_unreadable_full_text_search_does_not_advise_a_rebuild(index: Index) -> None:
     await index.refresh()
     meta = postings_of(index.location) / "meta.json"

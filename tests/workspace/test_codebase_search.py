@@ -430,6 +430,16 @@ def test_index_codebase_rebuilds_an_unsound_index(api: str, shop: Path, home: Pa
 
 
 @pytest.mark.parametrize("api", APIS)
+def test_health_check_of_an_unreadable_index_advises_no_rebuild(api: str, shop: Path, home: Path) -> None:
+    asked = Asked(api, shop, index=home)
+    asked.index_codebase()
+    (meta,) = home.glob("postings-*/meta.json")
+    meta.unlink()
+    meta.mkdir()  # cannot be read as a file
+    assert asked.index_health_check().endswith("(The messages say what to do.)")
+
+
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("chunker", ["other-1", None])
 def test_embeddings_survive_what_a_refresh_or_gc_repairs(api: str, chunker: str | None, shop: Path, home: Path) -> None:
     asked = Asked(api, shop, index=home)

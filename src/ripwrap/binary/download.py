@@ -39,7 +39,7 @@ ALLOW_MORE_TIME = HintedText("allow more time with ", Hint("timeout"))
 WATCH_INTERVAL_SECONDS = 0.05
 """Seconds between two checks of the deadline."""
 
-_OTHER_MIRROR = "set RIPWRAP_MIRROR to another address"
+_OTHER_MIRROR = "use another mirror (RIPWRAP_MIRROR, or the mirror that you passed)"
 _HEADERS = {"Accept-Encoding": "identity"}
 TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 MAX_REDIRECTS = 5

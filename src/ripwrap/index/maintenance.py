@@ -24,8 +24,8 @@ MIN_FREE_BYTES = 1_000_000  # the file is compacted if this many bytes, and at l
 _MAX_NAMES = 10  # maximum number of views that a message names
 _UNUSED_BLOBS = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
 
-Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
-"""Method of `Index` that fixes an index: `refresh(rebuild=True)`, `refresh()` or `prune()`."""
+Remedy: TypeAlias = Literal["rebuild", "refresh", "prune", ""]
+"""Method of `Index` that fixes an index: `refresh(rebuild=True)`, `refresh()` or `prune()`; empty if none does."""
 
 
 def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
@@ -233,7 +233,11 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
     result = _result(checked, (files, blobs, chunks, indexed, orphans), (*problems, *notes), ok=not problems)
     about = {"chunker": versions.get("chunker", ""), "views": views, "models": _models(database)}
     result = result.model_copy(update=about)
-    return result, "rebuild" if wrong else "prune" if wrong_size else "refresh"
+    if wrong:
+        return result, "rebuild"
+    if failure is not None and not isinstance(failure, RebuildError):
+        return result, ""
+    return result, "prune" if wrong_size else "refresh"
 
 
 _WRONG_SIZE = (

@@ -200,7 +200,8 @@ class _Reader:
         except _LimitError as error:
             if depth > 1:  # the limits apply to the whole file on the disk
                 raise
-            self._fail(name, f"{error}; the rest of the file was not searched: extract it to search all of it")
+            advice = "" if document else ": extract it to search all of it"
+            self._fail(name, f"{error}; the rest of the file was not searched{advice}")
         except TimeoutError:
             raise
         except _BROKEN as error:
@@ -262,7 +263,11 @@ class _Reader:
 
     def _document(self, name: str, document: Format, file: IO[bytes]) -> Iterator[Item]:
         """Yield the parts of a document; record an error for each unreadable part."""
-        content = file.getvalue() if isinstance(file, io.BytesIO) else self._content(name, file, counted=False)
+        content = (
+            file.getvalue()
+            if isinstance(file, io.BytesIO)
+            else self._content(name, file, counted=False, is_member=False)
+        )
         if content is None:
             return
         self._source.check_open()
@@ -283,8 +288,11 @@ class _Reader:
         if self._members > self._bounds.members:
             raise _LimitError(f"more than {plural(self._bounds.members, 'member')}")
 
-    def _content(self, name: str, opened: IO[bytes], *, counted: bool) -> bytes | None:
-        """Return the bytes of a member; record an error and return `None` if it is too large."""
+    def _content(self, name: str, opened: IO[bytes], *, counted: bool, is_member: bool = True) -> bytes | None:
+        """Return the bytes of a member, or of a file on the disk.
+
+        If there are too many, record an error, and return `None`.
+        """
         chunks: list[bytes] = []
         size = 0
         while chunk := opened.read(_CHUNK_BYTES):
@@ -294,7 +302,7 @@ class _Reader:
             self._count(0 if counted else len(chunk))
             if size > self._bounds.member_bytes:
                 limit = plural(self._bounds.member_bytes, "byte")
-                self._fail(name, f"not searched: larger than {limit}; extract it to search it")
+                self._fail(name, f"not searched: larger than {limit}{'; extract it to search it' if is_member else ''}")
                 return None
         return b"".join(chunks)
 

@@ -306,7 +306,7 @@ class Indexes:
             messages = tuple(spell(message, speller) for message in told.messages)
             roots.append(RootHealth(root=shown(root), messages=messages, **about))
             if not told.ok:
-                needs_rebuild = needs_rebuild or remedy != "prune"
+                needs_rebuild = needs_rebuild or remedy in ("rebuild", "refresh")
         message = "Nothing is wrong." if all(root.ok for root in roots) else "The messages say what to do."
         if needs_rebuild:
             message = "index_codebase rebuilds damaged indexes."

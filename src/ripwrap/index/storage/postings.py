@@ -110,6 +110,7 @@ class Postings:
         self.min_waste: int = MIN_WASTE
         self._folder = folder
         self._opened: EngineFolder | None = None
+        self._is_damaged = False  # set in another thread, so `check()` does not close the files itself
         self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
 
     def reset(self, database: "Connection") -> None:
@@ -220,7 +221,10 @@ class Postings:
         try:
             with Postings(self._folder).reading(database) as reader:
                 return reader.count, None
-        except (RebuildError, RipwrapError) as error:
+        except RebuildError as error:
+            self._is_damaged = True
+            return 0, error
+        except RipwrapError as error:
             return 0, error
 
     def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
@@ -234,7 +238,8 @@ class Postings:
 
     def _engine(self, name: str) -> EngineFolder:
         path = self._folder / name
-        if self._opened is None or self._opened.path != path:
+        if self._is_damaged or self._opened is None or self._opened.path != path:
+            self._is_damaged = False  # a new object verifies all files, also those whose size and time are as before
             self._opened = EngineFolder(path, _schema, {"words": _analyzer()})
         return self._opened
 
