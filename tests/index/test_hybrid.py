@@ -644,7 +644,7 @@ async def test_provider_that_alternates_lengths_fails_after_one_switch(
             done = await index.refresh()
         assert [one.reason for one in done.failed] == ["garbage"]
         assert "vectors of 8 numbers instead of 5" in done.failed[0].message
-        assert "returned vectors of 5 numbers, and now returns vectors of 8 numbers again; the stored" in caplog.text
+        assert "alternates between vectors of 5 and of 8 numbers, and now returns the latter; the stored" in caplog.text
         assert Counter(sent(provider))["alpha number0\n"] == 2
 
     class ByTurns(Meaning):

@@ -1,6 +1,6 @@
 """Base class of the async and the blocking `Index`.
 
-Each of the two runs the coroutines of this class with a runner of its own, an async or a blocking one.
+Each of these two classes runs the coroutines of the base class with its own runner: `AsyncRunner` or `BlockingRunner`.
 """
 
 import errno
@@ -75,8 +75,8 @@ WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
 """Chunker that splits files between lines, without a parser."""
 
 _TOKENIZER = f"{TOKENIZER} 2"
-"""Versions of the tokenizer of full-text search, and of the rules that split identifiers into words. If one of them
-changes, indexes are rebuilt.
+"""Versions of the tokenizer of full-text search, and of the rules that split identifiers into words. If one of these
+versions changes, indexes are rebuilt.
 """
 
 _FILES_VERSION = "2"
@@ -88,7 +88,7 @@ _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # further attempts are needed if another process refreshes at the same time
 _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
-"""Seconds after which files are listed even if the journal (the record of changes) has no change.
+"""Maximum age of a refresh, in seconds, that a search trusts because the journal (the record of changes) has no change.
 
 The journal misses a few kinds of changes; see `journal.py`.
 """
@@ -111,7 +111,7 @@ class _FinishedRefresh:
     Attributes:
         view: View that was refreshed: the directory, branch and options.
         begun: Time (`time.monotonic()`) at which the listing of the files began.
-        generation: Generation of the view after the refresh: a number that is replaced with each change of the view.
+        generation: Generation of the view after the refresh: a random number that is replaced when the view changes.
         position: Position in the journal (the record of changes) before the files were listed; `None` if there is no
             journal, or if it may miss changes.
     """
@@ -267,7 +267,7 @@ class BaseIndex:
         self._chunker.close()
 
     def _lock(self) -> anyio.Lock:
-        """Return the lock of the running event loop; a task waits for it without blocking a worker thread."""
+        """Return the lock of this index for the running event loop; a task that waits for the lock blocks no thread."""
         lock = self._lock_of_loop.get(None)
         if lock is None:
             lock = anyio.Lock()
@@ -280,7 +280,7 @@ class BaseIndex:
         Args:
             runner: Runner without a time limit.
             timeout: Seconds; `None` is no limit.
-            lock: Hold the lock of the event loop during each call.
+            lock: Hold the lock of this index during each function that the runner runs; see `_lock()`.
         """
         return DeadlineRunner(runner, check_timeout(timeout), self._lock if lock else None)
 
@@ -470,15 +470,15 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Embed a query, and return a `VectorSearch`: a function that searches for the embedding, or why there is none.
+        """Embed a query. Return a function that searches with the embedding, or the reason why there is no function.
 
         Args:
             run: Runner of the calls.
             hybrid: Embeddings of this index.
             text: The query.
             weight: Weight of embeddings in the score; `None` is the default weight.
-            known: Result of an earlier attempt, which is then returned instead of embedding the query again; `None` in
-                the first attempt.
+            known: Result of an earlier attempt; it is returned, and the query is not embedded again. `None` in the
+                first attempt.
             patience: Maximum number of seconds to wait for the embedder; `None` is no limit.
             embed: First embed some texts of the index that have no embedding.
         """
@@ -496,7 +496,7 @@ class BaseIndex:
             return hybrid.give_up(patience, weight)
 
     async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, retry: bool = False) -> None:
-        """Refresh the index, unless the journal has no change, or the last refresh is younger than `max_age`.
+        """Refresh the index; do nothing if the journal has no change, or if the last refresh is younger than `max_age`.
 
         Args:
             run: Runner of the calls.
@@ -590,15 +590,15 @@ class BaseIndex:
     def _find_candidates(self, required: Required | None, *, listed: bool) -> FoundFiles | None:
         """Return the files that may have the required literals (texts that every match contains).
 
-        If the files were not `listed` for this call, leave out files that were deleted, or replaced by a link, pipe or
-        directory, since the refresh.
+        If `listed` is false, the files were not listed for this call. Then files are left out that were deleted, or
+        replaced by a link, pipe or directory, since the last refresh.
         """
         view = self._current_view()
         found = self._trigrams.find(view, required)
         return found if found is None or listed else found.without_replaced(view)
 
     def _is_searchable(self) -> bool:
-        """Return True if the index has the current branch, and has this chunker and version; create no index."""
+        """Return True if the index has the current branch, and this chunker and version made it; create no index."""
         view, versions = self._current_view(), self._store.versions
         return bool(
             self._store.run_if_current(

@@ -15,17 +15,17 @@ from ripwrap.results import GrepResult, RankedChunk
 
 
 class Index(BaseIndex):
-    """Stored index of the files of a directory. Its searches rank results like `rank()`, but are faster.
+    """Stored index of the files of a directory. `search()` ranks results in the same way as `rank()`, but is faster.
 
     The index is stored in a separate directory, which the first refresh creates. `Index` needs tantivy, which the extra
     `index` installs. By default, each search first refreshes the index: changed files are read again, so that no result
-    is stale. An index has a view for each git branch and each set of options: a record of the files of that branch that
-    the options choose. If several branches have the same file, its content is stored once. A damaged index, or an index
-    of another version, is rebuilt automatically.
+    is stale. An index has views: each view lists the files of one git branch that one set of options chooses. If
+    several branches have the same file, it is indexed once. A damaged index is rebuilt automatically, and so is an
+    index that another chunker or an incompatible version of ripwrap made.
 
     Several tasks, threads and processes may use an index of the same directory at once. While one of them writes, the
-    others read the previous state. If the call that writes is cancelled, interrupted or killed, the index keeps the
-    previous state.
+    others see the previous state, or wait. If the call that writes is cancelled or interrupted, or its process is
+    killed, the index keeps the previous state.
 
     With an embedder, searches also find chunks by meaning. By default, there is no embedder, and nothing leaves
     the machine.
@@ -48,9 +48,9 @@ class Index(BaseIndex):
     ) -> RefreshResult:
         """Update the index to the current files; create the index if it does not exist.
 
-        A file with the same size and times as before is not read. Files are decoded in the same way as in rg: by their
-        byte order mark, or as UTF-8. Only the first million bytes of a file are indexed. Unreadable files are logged as
-        warnings.
+        A file whose size and times have not changed since the last refresh is not read. Files are decoded in the same
+        way as by rg: by their byte order mark, or as UTF-8. Only the first million bytes of a file are indexed.
+        Unreadable files are logged as warnings.
 
         The refresh of files is one transaction. If it is interrupted, it stops after the current file, and the index
         keeps its previous state. If another process is refreshing the index, this call waits for that process, and then
@@ -66,7 +66,7 @@ class Index(BaseIndex):
             on_progress: Function that is called in this thread at the start, after every few files and after the last
                 file, and in another thread after every batch of texts. If no file has changed, there are no
                 calls for files. An exception in the function ends the refresh.
-            rebuild: Delete the index first, with the views of all branches and all embeddings. This fixes every problem
+            rebuild: Delete the index first, with all embeddings and the views of all branches. This fixes every problem
                 that `check()` finds.
             anew: Deprecated name of `rebuild`.
             progress: Deprecated name of `on_progress`.
@@ -100,24 +100,25 @@ class Index(BaseIndex):
     ) -> list[RankedChunk]:
         """Find the chunks (parts of files) that answer a question or define a name; the best chunks come first.
 
-        This method uses the ranking of `rank()`. But `rank()` ranks only the chunks of the 40 most promising files, and
-        this method ranks the chunks of all files. Results come from the current branch; the weight of a word depends on
-        all branches in the index.
+        This method uses the ranking of `rank()`. But `rank()` considers only the chunks of the 40 most promising files,
+        and this method considers the chunks of all files. Results come from the current branch; the weight of a word
+        depends on all branches in the index.
 
-        With an embedder, a search first embeds the texts of chunks that have no embedding, up to 128; `refresh()`
-        embeds all texts. If some texts still have no embedding, the `reasons` of each result say so. The `reasons` also
-        say if the embedder failed, so that only words were searched. A search tries each request to the embedder at
-        most twice, for 20 seconds each; `refresh()` tries longer. After a failure, searches do not ask the embedder
-        again for half a minute (`Limits.retry_search_after`). The embeddings of the last 64 queries are cached in this
-        process, so these queries are not sent again.
+        With an embedder, a search that refreshes the index also embeds up to 128 texts of chunks that have no
+        embedding; `refresh()` embeds all texts. If some texts still have no embedding, the `reasons` of each result say
+        how many. The `reasons` also say if the embedder failed, so that only words were searched. A search tries each
+        request to the embedder at most twice, for 20 seconds each; `refresh()` tries longer. For half a minute after a
+        failure (`Limits.retry_search_after`), searches do not ask the embedder. The embeddings of the last 64 queries
+        are cached in this process, so these queries are not sent again.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
             limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
             refresh: Refresh the index first. If false, the search uses the state after the last refresh. Files that
-                have changed since then have no results, because the index does not store texts.
-            max_age: Maximum age of the last refresh, in seconds. The search does not refresh if this object listed the
-                files of the same branch less than `max_age` seconds ago. `None` refreshes each time.
+                have changed since that refresh have no results, because the index does not store texts.
+            max_age: Maximum age of the last refresh, in seconds. The search does not refresh the index if this object
+                listed the files of the current branch less than `max_age` seconds ago. `None` refreshes each time; see
+                `watch()` for an exception.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the `hybrid_weight` of this object.
                 With 0, only words are searched, and nothing is sent: neither the query nor texts without an embedding.
             timeout: Seconds for the call, including all waits; `None` is no limit.
@@ -156,46 +157,50 @@ class Index(BaseIndex):
         max_age: float | None = None,
         **options: Unpack[SearchOptions],
     ) -> GrepResult:
-        """Search the files for a regular expression, with the same result as `grep()`, but faster.
+        """Search the files of the index for a regular expression; find the same as the function `grep()`, but faster.
 
         An index of trigrams (sequences of three bytes) tells which files may have a match, and rg searches only these
         files. The first call builds the index of trigrams, which takes less time than the first refresh. Later calls
         add only new and changed files.
 
-        The call looks up the literals of the pattern: texts that every match contains. For `foo.*bar`, these are `foo`
-        and `bar`. For `foo|bar`, every match contains `foo` or `bar`. A literal has at least three bytes. If case is
-        ignored, it has only ASCII characters. A pattern such as `[a-z]+` has no literal; rg then searches all files. rg
-        also searches all files with the options `pcre2`, `engine`, `encoding` and `invert_match`. Binary and unreadable
-        files, files in UTF-16, and files of more than 16 million bytes are always searched.
+        The call looks up the literals of the pattern: texts that matches must contain. For `foo.*bar`, every match
+        contains `foo` and `bar`. For `foo|bar`, every match contains `foo` or `bar`. A literal has at least three
+        bytes. If case is ignored, a literal has only ASCII characters. A pattern such as `[a-z]+` has no literal; rg
+        then searches all files. rg also searches all files with the option `pcre2`, `engine`, `encoding` or
+        `invert_match`. Binary and unreadable files, files in UTF-16, and files of more than 16 million bytes are always
+        searched.
 
         `GrepResult.candidates` is the number of files that rg searched; `GrepResult.files_total` is the number of all
-        files of the index.
+        files of the current branch in the index.
 
         Args:
             pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
-            limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
+            limit: Maximum number of matches on the page, over all files; `None` returns all matches, and holds them in
+                memory.
             max_files: Maximum number of files on the page; `None` is no limit.
             offset: Number of matches before the page: the `next_offset` of the previous page.
             timeout: Seconds that rg may take to search, not counting the refresh; `None` is no limit. After that time
                 rg is stopped, and the answer has the matches found so far.
-            explain: If there is no match, explain why, as `grep()` does. The searches for the explanation do not use
-                the index.
+            explain: If there is no match, explain why, as the function `grep()` does. The searches for the explanation
+                do not use the index.
             refresh: Refresh the index first. If false, the call searches the files of the last refresh. Matches in
-                files that have changed since then may be missing.
+                files that have changed since that refresh may be missing.
             max_age: Do not refresh the index if its last refresh is younger than this number of seconds; see
                 `search()`.
-            **options: rg's flags; see `SearchOptions` and `grep()`. The call searches the files of the index. If
-                options such as `glob` or `hidden` choose other files than the options of the index, rg searches without
-                the index, and `candidates` and `files_total` are `None`.
+            **options: rg's flags; see `SearchOptions` and the function `grep()`. The call searches the files of the
+                index. If options such as `glob` or `hidden` choose other files than the options of the index, rg
+                searches without the index, and `candidates` and `files_total` are `None`.
 
-        This method raises the errors of `grep()` and `refresh()`, and `RipwrapError` if `refresh` is false and there is
-        no index yet.
+        This method raises the errors of the function `grep()` and of `refresh()`, and `RipwrapError` if `refresh` is
+        false and there is no index yet.
         """
         request = self._grep_request(pattern, limit, max_files, offset, timeout, options, explain=explain)
         return run_blocking(self._grep(self._runner(), request, refresh=refresh, max_age=max_age))
 
     def watch(self, *, timeout: float | None = None) -> Generator[RefreshResult]:
-        """Refresh now. Then refresh again each time files or the branch change, half a second after the last change.
+        """Refresh the index now, and again after each change of files or of the branch.
+
+        A refresh starts half a second after the last change.
 
         The first item is the result of the first refresh. Another item follows for each later refresh that found
         changed files or another branch. Changes of ignored files, and changes behind symbolic links, are not reported.
@@ -203,9 +208,10 @@ class Index(BaseIndex):
 
         Searches refresh the index themselves, so they do not need this method. But this method makes searches faster on
         Linux: while the generator is open and nothing has changed, searches with this `Index` do not list files. A
-        search sees each change that was made before the search began, even within that half second. Three kinds of
-        changes are seen up to a minute late: changes through a memory mapping, changes through a hard link outside of
-        the indexed directory, and changes in a file system that was mounted in the directory later.
+        search sees each change that was made before the search began, even if `watch()` has not yet refreshed the
+        index. Three kinds of changes are seen up to a minute late: changes through a memory mapping, changes through a
+        hard link outside of the indexed directory, and changes in a file system that was mounted in the directory after
+        the generator had started.
 
         Each search still lists the files if the directory is on a network file system or has over 30,000
         subdirectories, if some files are unreadable, or if `follow=True` or `include_git=True` is set.
@@ -231,7 +237,8 @@ class Index(BaseIndex):
     def check(self, *, timeout: float | None = None) -> CheckResult:
         """Check the index for damage. The result lists the problems, and says what to do next.
 
-        The check reads the whole index, which may take seconds. It does not wait for other processes.
+        The check reads the whole database and the full-text search, which may take seconds. It does not wait for other
+        processes.
         """
         return run_blocking(self._check(self._runner(lock=False, timeout=timeout)))
 

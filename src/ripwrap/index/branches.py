@@ -2,7 +2,7 @@
 
 An index has a view for each branch, a record of the files of that branch. The view has the name of the branch.
 
-The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A downloaded directory may have a hostile
+The page https://git-scm.com/docs/gitrepository-layout describes `.git`. A downloaded directory may have a hostile
 `.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. An unreadable file is
 treated as empty; but if `packed-refs` cannot be read, the branch of a view counts as existing.
 """
@@ -19,7 +19,7 @@ from ripwrap._windows import IS_WINDOWS, is_foreign_path
 DETACHED = "detached HEAD"
 NO_REPOSITORY = "no repository"
 UNKNOWN = "unknown branch"
-"""These names stand for a branch if there is none, or it is not known. No branch has a space in its name."""
+"""Names of views for which there is no branch, or no known branch. No branch has a space in its name."""
 
 _HEADS = "refs/heads/"
 _MAX_SMALL_FILE_BYTES = 64 << 10
@@ -34,8 +34,8 @@ class Repository:
 
     Attributes:
         top: Directory that has `.git`.
-        git: Directory that has the file `HEAD`: `.git`. If `.git` is a file, as in a worktree or a submodule, it is the
-            directory that this file names.
+        git: Directory that has the file `HEAD`: `.git`. In a worktree or a submodule, `.git` is a file, and `git` is
+            the directory that this file names.
         common: Directory that has the branches; all worktrees of a repository share it.
     """
 
@@ -63,7 +63,7 @@ def view_of(root: Path) -> str:
 
 
 def key_of(root: Path) -> str:
-    """Return a text that identifies the index of a directory; it is the same in all worktrees of a repository."""
+    """Return a text that identifies the index of a directory. All worktrees of a repository have the same text."""
     repository = repository_of(root)
     if repository is None:
         return str(root)
@@ -73,7 +73,8 @@ def key_of(root: Path) -> str:
 def is_gone(root: Path, name: str) -> bool:
     """Return True if the directory or the branch of a view does not exist any more; False if this cannot be found out.
 
-    Also return True if the directory has become a part of a repository since then, or is no longer a part of one.
+    Also return True if the directory became a part of a repository after the view was made, or is no longer a part of a
+    repository.
 
     Args:
         root: Directory of the view.

@@ -193,7 +193,8 @@ def is_replaced(root: str, path: str, *, follow: bool) -> bool:
 def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     """Read a file, hash it, and decode the part that is indexed.
 
-    Of a binary file, only the first 8 KiB are read; of a file of more than `MAX_WHOLE_BYTES`, only its beginning.
+    Of a file whose first 8 KiB are binary, only these are read. Of a file of more than `MAX_WHOLE_BYTES`, only the
+    beginning is read.
 
     Args:
         root: Directory of the path.
@@ -241,7 +242,7 @@ class IndexedFile:
     """File in the state in which it was indexed. The file is read when the text of one of its chunks is needed.
 
     If the file still has the stamp (size and times) that the index stores, it counts as unchanged. Otherwise it is
-    read, and its digest is compared.
+    read, and its digest is compared with the stored digest.
 
     Attributes:
         path: Path, relative to the root.

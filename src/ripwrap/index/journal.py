@@ -2,15 +2,15 @@
 
 A program changes a file with a system call. Linux queues the event of the change before that call returns (inotify(7)).
 So if there is no event, no finished call has changed a file. The package watchfiles cannot give this guarantee. It
-reads the events in a thread, at an unknown time, and does not report that the system dropped events. watchfiles also
-gets an event for each file that is opened: 80,000 events for a search of the Linux sources.
+reads the events in a thread, at an unknown time, and does not report when the system has dropped events. watchfiles
+also gets an event for each file that is opened: 80,000 events for a search of the Linux sources.
 
 Three kinds of changes have no event: changes through a memory mapping (mmap(2)), through a hard link outside of the
-directory, and in a file system that is mounted in the directory later. So a caller must still list the files from time
-to time.
+directory, and in a file system that is mounted in the directory after the journal has begun to watch. So a caller must
+still list the files from time to time.
 
-All journals of a process share one inotify instance, because a user may have only 128 instances. A journal works only
-on Linux, for a directory that is on local file systems and has at most 30,000 directories. Otherwise
+All journals of a process share one inotify instance, because by default, a user may have only 128 instances. A journal
+works only on Linux, for a directory that is on local file systems and has at most 30,000 directories. Otherwise
 `Journal.position()` returns `None`. A journal does not notice changes behind symbolic links.
 """
 
@@ -92,8 +92,8 @@ class Journal:
             root: Directory, as a real path.
             own: Pattern of the relative paths of the index's own files, whose changes are ignored.
             ignore_files: Paths of ignore files outside of `root`, whose changes also count.
-            is_excluded: Function that returns True for a relative path that is not watched or opened. The path of a
-                directory ends in a separator.
+            is_excluded: Function that returns True for a relative path that is left out: it is not watched, and its
+                changes are ignored. The path of a directory ends in a separator.
             clock: Function that returns the time in seconds.
         """
         self._number = next(_NUMBERS)
@@ -135,7 +135,7 @@ class Journal:
         yield from map(_state, self._global)
 
     def close(self) -> None:
-        """Stop watching. The next call of `position()` starts again, and its position differs from all earlier ones."""
+        """Stop watching. The next call of `position()` starts again, and returns a new position."""
         _INOTIFY.remove(self._watched)
 
 
@@ -225,7 +225,7 @@ class _Inotify:
             TimeoutError: The caller is cancelled.
         """
         if not sys.platform.startswith("linux"):
-            raise OSError(errno.ENOTSUP, "only Linux has inotify")
+            raise OSError(errno.ENOTSUP, "inotify is used on Linux only")
         with self._lock:
             self._remove_dead()
             try:

@@ -175,7 +175,10 @@ def _why_unreadable(error: "sqlite3.Error") -> HintedText:
 
 
 def _why_unsearchable(error: Exception) -> str:
-    """Return the message about full-text search that cannot be read; if it is damaged, a refresh keeps embeddings."""
+    """Return the message about an error of full-text search.
+
+    A refresh rebuilds damaged full-text search, and keeps the embeddings.
+    """
     if isinstance(error, RebuildError):
         return HintedText(f"The index is damaged: {error}; ", _REFRESH, " rebuilds it and keeps the embeddings.")
     return HintedText("The index failed the check: ", error.args[0], ".")
@@ -344,7 +347,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
 
 
 def _prune_vectors(database: "Connection") -> int:
-    """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return how many."""
+    """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return their number."""
     removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
     removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
     if removed:

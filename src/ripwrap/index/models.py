@@ -85,9 +85,9 @@ class RefreshResult(Model, frozen=True):
         added: Number of new files, including skipped files.
         changed: Number of files whose content has changed, or that have become readable or unreadable.
         removed: Number of files that were deleted, or that are ignored now.
-        unchanged: Number of files with the same content as before.
+        unchanged: Number of files whose content has not changed.
         skipped: Files that are left out of the index, by reason. A refresh reads a binary file again only after the
-            file has changed. It tries to read an unreadable file each time.
+            file has changed. Each refresh tries to read an unreadable file.
         cut: Number of files of which only the first million bytes are indexed.
         chunks: Number of chunks (parts of files) written. Content that the index already has, e.g. from another branch,
             is not written again.
@@ -139,7 +139,7 @@ class IndexedModel(Model, frozen=True):
     Attributes:
         name: Name of the model, as `provider:model`.
         dimension: Number of values in an embedding.
-        vectors: Number of embeddings in all views. Chunks with equal text share an embedding.
+        vectors: Number of stored embeddings of the model. Chunks with equal text share an embedding.
     """
 
     name: str

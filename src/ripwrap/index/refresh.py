@@ -1,11 +1,11 @@
 """Refresh a view of an index: compare files with their rows in the index, and write the differences in a transaction.
 
 A view is the list of the files of a directory on one branch; each file is a row. A refresh first computes a digest of
-the paths, sizes and times of all files. If the last refresh computed the same digest, nothing else is done. A file with
-the same size and times as before is not read. Any other file is read and hashed, and is split into chunks only if the
-index does not have this content under this path yet. Each refresh tries again to read an unreadable file, because the
-times of the file may not change when it becomes readable; until then, its row is kept. At the end, old contents of the
-files that no view uses any more are removed, because full-text search would count them in its statistics. So an old
+the paths, sizes and times of all files. If the last refresh computed the same digest, nothing else is done. A file is
+not read if its size and times are the same as in its row. Any other file is read and hashed, and is split into chunks
+only if the index does not have this content under this path yet. Each refresh tries again to read an unreadable file,
+because the times of the file may not change when the file becomes readable; until then, its row is kept. At the end,
+contents that no view uses any more are removed, because full-text search would count them in its statistics. So an old
 index ranks results in the same way as a new index with the same views; see `storage/postings.py`.
 """
 
@@ -65,7 +65,7 @@ class _Counts:
 
     Attributes:
         added: Number of new files.
-        changed: Number of files with different content than before.
+        changed: Number of files whose content has changed, or that have become readable or unreadable.
         chunks: Number of chunks written.
         unreadable: Map from the path of each unreadable file to the reason why it cannot be read.
         touched: Paths of new and changed files.
@@ -99,8 +99,8 @@ def refresh(
         view: View to update.
         paths: Files of the view, relative to its root.
         splitter: Object that reads files, and splits them into chunks.
-        expected: Generation of the view (a number that is replaced with each change) before the files were listed;
-            `None` if the view was new.
+        expected: Generation of the view (a random number that is replaced when the view changes) before the files were
+            listed; `None` if the view was new.
         progress: Function that is called in this thread: before the first changed file, after every few files, and at
             the end; `None` if there is none.
         insist: Write even if another process has refreshed the view since the files were listed. A file that is not in
@@ -244,7 +244,10 @@ def _write_differences(
 def _index_file(
     database: "Connection", postings: PostingsWriter, path: str, found: SplitFile, counts: _Counts
 ) -> Row | None:
-    """Add the content of a file to the index, if it is new; return the row of the file, `None` if the file is gone."""
+    """Add the content of a file to the index, if it is new content.
+
+    Return the row of the file; `None` if the file is gone.
+    """
     if found.note == "gone":
         return None
     if found.note == "unreadable":

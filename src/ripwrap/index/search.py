@@ -86,8 +86,8 @@ def search(
         number: Id of the view in the tables.
         query: Parsed query.
         limit: Maximum number of results; `None` returns all ranked chunks.
-        vectors: Function that searches for the query by embeddings, or the reason why there is none; `None` without an
-            embedder.
+        vectors: Function that searches for the query by embeddings, or the reason why there is no such function; `None`
+            without an embedder.
     """
     log_remark(query)
     similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
@@ -131,7 +131,7 @@ def _word_pool(database: "Connection", match: WordMatches, view: int, defined: C
 
 
 def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[int, set[str]]:
-    """Map the id of each chunk that defines at least one of the symbols to the symbols that the chunk defines."""
+    """Map the id of each chunk that defines some of the symbols to these symbols."""
     found: dict[int, set[str]] = {}
     for row, name in _select(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
         found.setdefault(row, set()).add(name)

@@ -27,7 +27,7 @@ TOKENIZER = "words, english stemmer 1"
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """Function that splits files into chunks, with its name and version.
+    """Function that splits files into chunks, and the name and version of this function.
 
     Attributes:
         version: Name and version; an index that was made with another version is rebuilt.

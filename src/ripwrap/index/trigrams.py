@@ -1,7 +1,7 @@
 """Index of the trigrams of files, for `Index.grep()`: it finds the files that may contain given literals (texts).
 
 A trigram is a sequence of three bytes. A file that contains a literal has all trigrams of the literal. For each stored
-content of a file, tantivy has a document with the id of the content and its trigrams. Each byte is read as a character
+content of a file, tantivy has a document with the id and the trigrams of the content. Each byte is read as a character
 of Latin-1, with folded case (`_ripgrep/literals.py`). The column `trigrams` of the table `blob` tells which contents
 have a document. The files that rg must search are called candidates. These files are always candidates:
 
@@ -9,8 +9,8 @@ have a document. The files that rg must search are called candidates. These file
 - a file that is larger than `MAX_WHOLE_BYTES`;
 - a file with a NUL after the part that is indexed as text, or after a byte order mark of UTF-8;
 - a file with a byte order mark of UTF-16, because rg decodes it before it searches;
-- a file that has changed since the refresh, so that the content in the index can no longer be read;
-- in a read-only index, a file whose trigrams were not indexed before.
+- a file that changed before its trigrams were indexed, so that the content in the index can no longer be read;
+- in a read-only index, a file whose trigrams are not indexed.
 
 Documents are committed before the column `trigrams` is set. A process that is killed in between leaves documents
 without a content, or a content with two documents. At worst, rg then searches a file without a match. The directory of
@@ -53,7 +53,7 @@ belong to removed contents.
 _ATTEMPTS = 3
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
-"""Any literal: each search also indexes the new contents of a view, whatever the literal is."""
+"""Literal of a search whose result is not used: a search for any literal first indexes the new contents of a view."""
 _INDEXED, _NEVER = 1, 0
 """Values of the column `trigrams`: the content has a document, or never gets a document. NULL means that the content
 has not been read yet.
@@ -188,7 +188,7 @@ class Trigrams:
             self._store.postings.remove_others(database)
 
     def _write(self, database: "Connection", texts: Iterable[tuple[int, bytes]], files: int) -> None:
-        """Write a document with the trigrams of each content, and set the column `trigrams`.
+        """Write one document of trigrams for each content, and set the column `trigrams`.
 
         A write transaction must be open.
         """
@@ -219,7 +219,7 @@ class Trigrams:
         _change_count(database, sum(value == _INDEXED for value, _ in marks))
 
     def _engine_to_write(self, database: "Connection") -> EngineFolder:
-        """Return tantivy's directory of trigrams; replace it if it is missing or has too many unused documents."""
+        """Return tantivy's directory of trigrams, or a new one if it is missing or has too many unused documents."""
         state = _state_of(database)
         if state is not None:
             (used,) = database.execute("SELECT count(*) FROM blob WHERE trigrams = ?", (_INDEXED,)).fetchone()

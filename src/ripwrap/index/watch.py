@@ -37,7 +37,7 @@ async def watch_folder(
         root: Directory, as a real path.
         own: Directory of the index; changes of the index's own files are ignored.
         refresh: Function that refreshes the index.
-        watched: Function that returns a context manager, which is entered while the directory is watched.
+        watched: Function that returns a context manager, which stays open while the directory is watched.
     """
     waiter, stack = _waiter(root, own), ExitStack()
     try:
@@ -71,7 +71,7 @@ def watch_blocking(
         own: Directory of the index; changes of the index's own files are ignored.
         refresh: Function that refreshes the index within `timeout` seconds.
         timeout: Time limit in seconds, counted from the request for the first item; `None` is no limit.
-        watched: Function that returns a context manager, which is entered while the directory is watched.
+        watched: Function that returns a context manager, which stays open while the directory is watched.
 
     Raises:
         TimeoutError: The time limit was reached.

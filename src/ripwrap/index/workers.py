@@ -1,9 +1,9 @@
 """Read and split the files of a large refresh in worker processes, because Python uses one CPU per process.
 
-The workers get paths, and send back the data that the index stores for each file. The process that refreshes the index
-writes the data in the order of the paths, so the index is the same as without workers. Only that process opens the
-index, so a worker may be killed at any time. If a worker ends or cannot be started, that process splits the files of
-the worker.
+The workers get paths, and send back the data that the index stores for each file. The main process, which refreshes the
+index, writes the data in the order of the paths, so the index is the same as without workers. Only the main process
+opens the index, so a worker may be killed at any time. If a worker ends or cannot be started, the main process splits
+the files of this worker.
 """
 
 import json
@@ -38,7 +38,7 @@ _CODE = "from ripwrap.index.workers import serve; serve({version!r})"
 
 
 class SizedRequest(NamedTuple):
-    """A file to read, and its size in bytes."""
+    """File to read, and its size in bytes."""
 
     request: Request
     size: int
@@ -67,7 +67,7 @@ class Splitter:
         Args:
             root: Directory of the paths.
             requests: The files. The generator takes some of them from the iterator before it yields their results.
-            total: Size of all files, in bytes.
+            total: Size of all files, in bytes; of each file, at most `MAX_FILE_BYTES` count.
             follow: Follow links.
         """
 

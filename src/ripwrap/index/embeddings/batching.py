@@ -8,8 +8,8 @@
 `items` are pairs of a key and a text. `failed` has the keys of the texts that could not be embedded; the next refresh
 of the index tries them again.
 
-Each retry waits twice as long as the one before, with random jitter, so that several clients do not retry at the same
-moment (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). A provider may ask for a longer
+Each retry waits twice as long as the retry before it, with random jitter, so that several clients do not retry at the
+same moment (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). A provider may ask for a longer
 pause with Retry-After (RFC 9110, section 10.2.3). After status 429 (RFC 6585, section 4) all workers pause.
 """
 
@@ -195,7 +195,7 @@ class Batches(Generic[K]):
     """Iterator over the batches of one call of `embed_all()`, in the order in which they finish.
 
     Attributes:
-        embedded: Number of keys that were returned with their vectors.
+        embedded: Number of texts whose vectors were returned.
         failed: Texts that could not be embedded; complete after the iteration.
         stopped: Error after which no more texts were tried; `None` if all texts were tried.
     """
@@ -278,8 +278,8 @@ async def embed_all(
 
     A worker waits until the caller takes its batch, so that only few vectors can be lost before they are stored. If the
     `async with` block ends early (`break`, an error, cancellation), open requests are cancelled. If the provider
-    rejects a text, only this text fails, and not the rest of its batch. If the provider refuses all requests, or
-    several requests fail in a row, the iteration ends: no more items are read, and `Batches.stopped` has the error.
+    rejects a text, only this text fails, and not the rest of its batch. If the provider refuses a request, or several
+    requests fail in a row, the iteration ends: no more items are read, and `Batches.stopped` has the error.
 
     Args:
         embedder: The embedder.
@@ -314,7 +314,7 @@ async def embed_query(
     dimension: int | None = None,
     counter: SentCounter | None = None,
 ) -> "Matrix":
-    """Return the vector of a query, scaled to a length of 1; for the other arguments, see `embed_all()`.
+    """Return the vector of a query, scaled to a length of 1; `embed_all()` explains the keyword arguments.
 
     Raises:
         EmbeddingError: The query could not be embedded.

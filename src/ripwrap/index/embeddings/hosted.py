@@ -250,8 +250,9 @@ def is_loopback(url: str) -> bool:
 def remove_secrets(text: str) -> str:
     """Replace secrets in a text by `***`.
 
-    Secrets are values of at least eight characters of environment variables whose names end in KEY, TOKEN, SECRET or
-    PASSWORD, and the credentials and queries of URLs.
+    Two kinds of texts are secrets. The first kind is the value of an environment variable, if the value has at least
+    eight characters, and the name ends in KEY, TOKEN, SECRET or PASSWORD. The second kind is the credentials and the
+    query of a URL.
     """
     for name, value in os.environ.items():
         if _SECRET_NAME.search(name.upper()) and len(value) >= 8:
@@ -271,7 +272,7 @@ def _packages(provider: str, error: ImportError) -> str:
 
 
 def _make_direct_client(limits: Limits) -> Any:
-    """Make an HTTP client for a server on this machine. It uses no proxy and no redirect, so that texts stay here."""
+    """Make an HTTP client for a server on this machine. It uses no proxy and no redirect, so texts stay there."""
     client: Callable[..., Any] = import_module("httpx2").AsyncClient
     return client(verify=_tls_context(), trust_env=False, follow_redirects=False, timeout=limits.timeout)
 

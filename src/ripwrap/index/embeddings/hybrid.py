@@ -54,7 +54,7 @@ CHANGED_LENGTH_LOG = "%s returns vectors of %d numbers, not %d as before; all te
 _LOGGER = logging.getLogger("ripwrap")
 
 EmbedProgress: TypeAlias = Callable[[int, int], object]
-"""Function that is called in a worker thread with the number of embedded texts and the number of all texts."""
+"""Function that is called in a worker thread with two numbers: the texts embedded so far, and all texts to embed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,8 @@ class HybridSearch:
     async def vectors_for(self, query: str, weight: float | None) -> VectorSearch:
         """Embed a query, or take its embedding from the cache.
 
-        Return a `VectorSearch` with the function that searches for the embedding. If there is none, return one with the
-        reason.
+        Return a `VectorSearch`: the function that searches with the embedding, or the reason why there is no such
+        function.
 
         Args:
             query: The query.
@@ -273,9 +273,9 @@ class HybridSearch:
     async def _follow_new_length(self, wanted: _Missing, failures: "_Failures") -> int:
         """Delete all stored vectors if the embedder now returns vectors of a different length.
 
-        First, one batch is embedded again to confirm the new length. If vectors of that length were deleted before, the
-        stored vectors are kept. Otherwise, an embedder that alternates between two lengths would embed all texts, which
-        costs money, again and again.
+        First, one batch is embedded again to confirm the new length. But if vectors of the new length were deleted
+        before, the stored vectors are kept: an embedder that alternates between two lengths must not embed all texts
+        again and again, because this costs money.
 
         Returns:
             Number of texts that have an embedding of the new length.
@@ -288,7 +288,7 @@ class HybridSearch:
             return 0
         if length in self._dropped_dimensions:
             _LOGGER.warning(
-                "%s returned vectors of %d numbers, and now returns vectors of %d numbers again; "
+                "%s alternates between vectors of %d and of %d numbers, and now returns the latter; "
                 "the stored embeddings are kept",
                 name,
                 before,
@@ -395,7 +395,7 @@ class HybridSearch:
 def _process_lock(folder: Path, model: str) -> ProcessLock:
     """Return the lock that a process holds while it embeds texts with a model.
 
-    The path of the lock file is that of the search graph of view 0 (`vectors_file()`), with `.lock` added.
+    The path of the lock file is the path of the search graph of view 0 (`vectors_file()`), with `.lock` added.
     """
     return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
 
@@ -442,7 +442,7 @@ class _Failures:
     def with_other_length(self) -> _OtherLength | None:
         """Return the first texts whose vectors have another length than the stored vectors.
 
-        The result is `None` if there are no such texts, or if their vectors have different lengths.
+        The result is `None` if there are no such texts, or if not all of their vectors have the same length.
         """
         lengths = {one.error.length for one in self._others}
         return self._others[0] if len(lengths) == 1 else None

@@ -66,7 +66,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the model, as `provider:model`; only embeddings with the same name are compared."""
+        """Name of the model, as `provider:model`. Embeddings of models with different names are never compared."""
         ...
 
     @property

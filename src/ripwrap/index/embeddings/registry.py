@@ -1,6 +1,7 @@
 """Make an embedder from its name. The default works offline; `'auto'` looks for a provider that is configured.
 
-Nothing leaves the machine unless the caller names a hosted provider, or passes `'auto'`, which may choose one.
+Nothing leaves the machine unless the caller names a hosted provider, or passes `'auto'`, which may choose a hosted
+provider.
 """
 
 import difflib
@@ -107,7 +108,7 @@ def _make(name: str, limits: Limits | None) -> Hosted | WordLlama:
 
 
 def _choose(limits: Limits | None) -> Hosted | WordLlama:
-    """Choose the embedder for `'auto'`; log the reason for the choice, and add it to the note of its destination."""
+    """Choose the embedder for `'auto'`; log the reason, and also add it to `destination.note` of the embedder."""
     detected = detect()
     passed = [*takewhile(lambda one: one.embedder is None, detected)]
     if len(passed) < len(detected):

@@ -42,8 +42,8 @@ class Complete:
     Attributes:
         generation: Generation of the model, a number that is replaced when its embeddings change; see `Model`.
         contents: Contents of files whose chunks all have embeddings.
-        view: Generation of a view (a number that is replaced with each change of its files) whose texts all have
-            embeddings; `None` if no such view is known.
+        view: Generation of a view whose texts all have embeddings: a random number that is replaced when the view
+            changes. `None` if no such view is known.
     """
 
     generation: int | None = None
@@ -129,10 +129,10 @@ def store_batch(
         database: The index.
         model: Name of the model.
         batch: Vectors, with the digests of their texts as keys.
-        replace: If the index has vectors of the model with another length, delete them first.
+        replace: If the index has vectors of another length for this model, delete these vectors first.
 
     Raises:
-        LengthError: The index has vectors of the model with another length, and `replace` is false.
+        LengthError: The index has vectors of another length for this model, and `replace` is false.
     """
     from ripwrap.index.embeddings.vectors import pack
 

@@ -118,9 +118,9 @@ def find_nearest(
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
     """Return the row numbers and cosines of the `k` rows nearest to a query.
 
-    If other rows are as near as the least near of these rows, they are returned too, so there may be more than `k`. The
-    result is sorted by row number. Two equal rows always get exactly the same cosine, wherever they are in the
-    matrix. A matrix of float16 is converted to float32 block by block.
+    All rows that are as near as the `k`-th nearest row are returned, so there may be more than `k`. The result is
+    sorted by row number. Two equal rows always get exactly the same cosine, wherever they are in the matrix. A matrix
+    of float16 is converted to float32 block by block.
 
     Args:
         rows: Normalised rows, float16 or float32.
@@ -233,8 +233,8 @@ class Approximate:
     """Approximate search in very many vectors; needs the package `usearch`.
 
     usearch finds candidates in a graph (HNSW, https://arxiv.org/abs/1603.09320). Their cosines are then computed
-    exactly from the rows, so that they are the same as in the result of `find_nearest()`. But the graph may miss one of
-    the nearest vectors.
+    exactly from the rows, so that they are the same as in the result of `find_nearest()`. But the graph may miss some
+    of the nearest vectors.
 
     `follow()` adds new rows to the graph and removes deleted rows. The graph may be stored in a file. If the file is
     missing, broken or of another dimension, the graph is rebuilt, which takes minutes for a million rows.
@@ -247,7 +247,7 @@ class Approximate:
         self.follow(ids, rows)
 
     def follow(self, ids: Ids, rows: npt.NDArray[Any]) -> None:
-        """Update the graph, so that it has exactly these rows, and replace its file, if there is one, atomically.
+        """Update the graph, so that it has exactly the given rows. If it has a file, replace the file atomically.
 
         Args:
             ids: Permanent id of each row; all ids differ.

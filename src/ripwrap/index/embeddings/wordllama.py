@@ -2,8 +2,8 @@
 
 `wordllama.WordLlama.load()` looks for its tokenizer in a directory that the wheel does not have, and then downloads it.
 Importing the package adds a handler to the root logger. A batch is padded to its longest text, so that a long text
-takes gigabytes. An embedding is the mean of token vectors, which this module computes itself. A test compares its
-results with the package's.
+takes gigabytes. An embedding is the mean of token vectors, which this module computes itself. A test compares the
+results with the results of the package.
 """
 
 import functools
@@ -27,7 +27,7 @@ _TOKENIZER_PATH = "tokenizers/l2_supercat_tokenizer_config.json"
 _LOAD_LOCK = threading.Lock()
 _INSTALL_COMMAND = 'pip install "ripwrap[vectors]"'
 _REINSTALL_COMMAND = 'pip install --force-reinstall --no-deps "wordllama>=0.4"'
-"""Command that replaces the files of an installed package; otherwise pip installs only packages that are missing."""
+"""Command that replaces the files of an installed package. Without `--force-reinstall`, pip would keep them."""
 
 
 class WordLlama:

@@ -143,7 +143,8 @@ def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TI
         patience: Seconds to wait for another process that writes.
 
     Raises:
-        sqlite3.OperationalError: Another process held the lock for all that time, or the database is read-only.
+        sqlite3.OperationalError: Another process held the lock for over `patience` seconds, or the database is
+            read-only.
         TimeoutError: The caller is cancelled.
     """
     with _uninterrupted(database):
@@ -175,7 +176,7 @@ def _roll_back(database: "Connection") -> None:
 
 
 def checkpoint(database: "Connection") -> None:
-    """Write the write-ahead log into the database file and empty it, unless another process reads the log.
+    """Write the write-ahead log into the database file, and empty the log, unless another process reads the log.
 
     SQLite also empties the log when the last process closes the database.
     """

@@ -54,11 +54,12 @@ _HEAP_BYTES = 64_000_000
 """
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
-"""Maximum number of threads that tantivy uses to write. One of them is as fast as the thread that splits files; see
+"""Maximum number of threads that tantivy uses to write. One such thread is as fast as the thread that splits files; see
 docs/explanation/architecture.md.
 """
 _LOCK_PATIENCE = 30.0
-"""Seconds to wait for tantivy's lock, which another process may hold shortly after it has released the database's lock.
+"""Seconds to wait for tantivy's lock, which another process may hold for a moment after it released the lock of the
+database.
 """
 
 _Stamp: TypeAlias = tuple[int, int]
@@ -282,7 +283,7 @@ def _files_of(meta: bytes) -> list[str]:
 def _has_right_checksum(file: BinaryIO, size: int) -> bool:
     """Return True if a file has the checksum (CRC-32) that its footer names.
 
-    The footer has JSON with the checksum, the size of the JSON, and a magic number.
+    The footer has three parts: JSON, which contains the checksum; then the size of the JSON; then a magic number.
     """
     file.seek(max(0, size - _MAX_FOOTER_BYTES))
     end = file.read()

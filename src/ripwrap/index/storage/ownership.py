@@ -2,8 +2,8 @@
 
 A cloned repository may contain a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
 https://sqlite.org/security.html). So the process that creates an index writes a random mark into the index and into the
-user's cache. No other user can guess the mark. An index is used only if its mark is in the cache; any other index is
-rebuilt.
+user's cache. No other user can guess the mark. An index inside a project is used only if its mark is in the cache;
+otherwise it is rebuilt.
 """
 
 import errno

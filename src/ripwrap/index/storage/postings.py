@@ -10,8 +10,9 @@ table `stale`.
 3. Documents of `stale` contents are deleted in tantivy, and then the rows of `stale`.
 
 A process that is killed after step 1 leaves documents whose contents have higher ids than all contents in the database.
-A process that is killed after step 2 leaves the documents of `stale` contents. The next refresh removes both before it
-adds documents. No id is used twice, so a leftover document is never mistaken for the document of another chunk.
+A process that is killed after step 2 leaves the documents of `stale` contents. The next refresh removes the leftover
+documents of both kinds before it adds documents. No id is used twice, so a leftover document is never mistaken for the
+document of another chunk.
 
 An old index must rank results in the same way as a new index. But tantivy's BM25 counts deleted documents until it
 merges their segment. Deleted documents would change three numbers. Two of these numbers determine the weight of a word:
@@ -153,11 +154,11 @@ class Postings:
 
     @contextmanager
     def reading(self, database: "Connection") -> "Generator[PostingsReader]":
-        """Hold a transaction that reads, and yield a reader of the documents for this state of the database.
+        """Hold a transaction that reads, and yield a reader of the documents for the state that the transaction sees.
 
         Documents are added before the transaction that adds their contents, and deleted after the transaction that
-        removes them. So if the state of the database is the same before and after a searcher is opened, the searcher
-        has all documents of that state. Otherwise, another process has written, and this method tries again.
+        removes these contents. So if the state of the database is the same before and after a searcher is opened, the
+        searcher has all documents of that state. Otherwise, another process has written, and this method tries again.
 
         Raises:
             RebuildError: The directory is missing or damaged, or documents are missing.
@@ -343,8 +344,8 @@ def _document(blob: int, words: str) -> "Document":
 def next_length(words: int) -> int:
     """Return the smallest length of a document, not less than `words`, that tantivy stores without rounding.
 
-    tantivy stores the length of a document in one byte, so it rounds longer lengths down: the length minus 24 keeps
-    only its four highest bits. When segments are merged, tantivy adds up rounded lengths
+    tantivy stores the length of a document in one byte, so it rounds lengths above `_EXACT_WORDS` down: the length
+    minus 24 keeps only its four highest bits. When segments are merged, tantivy adds up rounded lengths
     (https://docs.rs/tantivy/latest/src/tantivy/fieldnorm/code.rs.html).
     """
     if words <= _EXACT_WORDS:
@@ -428,7 +429,7 @@ class WordMatches:
     """Documents that have at least one of the words of a query.
 
     Attributes:
-        having: Number of documents that have each word.
+        having: Map from each word to the number of documents that have the word.
         total: Number of documents that have at least one of the words.
     """
 

@@ -2,8 +2,8 @@
 
 The database is a SQLite file in WAL mode; full-text search is in files beside it (`postings.py`). A refresh is one
 transaction: readers see the state before or after the refresh, even if the writing process is killed. One thread at a
-time uses a connection; in async code, this is a worker thread. A damaged file, or a file of another version, is deleted
-and rebuilt, with a log message. Files of other programs are never touched.
+time uses a connection; in async code, this is a worker thread. A damaged file, or a file whose tables have another
+version, is deleted and rebuilt, with a log message. Files of other programs are never touched.
 """
 
 import logging

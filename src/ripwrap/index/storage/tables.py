@@ -105,7 +105,7 @@ class Sent(NamedTuple):
 
 
 class Model(NamedTuple):
-    """State of the embeddings of a model that an index has stored.
+    """State of the embeddings that an index has of one model.
 
     Attributes:
         dimension: Number of values in a vector; `None` if the index has no embeddings of the model.
@@ -152,7 +152,7 @@ def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
 
 
 def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]]:
-    """Return the path and the note of each file of a view that is `'binary'`, `'unreadable'` or `'cut'`; see `Row`."""
+    """Return the paths and notes of those files of a view that are `'binary'`, `'unreadable'` or `'cut'`; see `Row`."""
     found = database.execute("SELECT path, note FROM tree WHERE view = ? AND note IS NOT NULL", (number,))
     return [(decode_text(path), note) for path, note in found]
 
@@ -160,8 +160,8 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
     """Return the stored rows of the files of the branch that was refreshed last, by path.
 
-    Only branches of the same directory, with the same options as `view`, count. The result is empty if the branch is
-    the branch of `view`.
+    Only branches of the same directory, with the same options as `view`, count. The result is empty if the branch that
+    was refreshed last is the branch of `view`.
     """
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
@@ -253,7 +253,7 @@ def _compress(names: Iterable[str]) -> bytes:
 
 
 def _decompress(names: bytes | None) -> list[str]:
-    """Decompress bytes that `_compress()` made, and return the names: those that the chunks of a file define.
+    """Decompress bytes that `_compress()` made, and return the names that the chunks of a file define.
 
     Raises:
         RebuildError: The stored bytes are damaged.
