@@ -255,7 +255,7 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         message: Summary of the result in one or two sentences, for a person or an agent.
         candidates: Number of files that rg searched because the index found that they may have a match; `None` without
             an index.
-        files_total: Number of files in the index; `None` without an index.
+        files_total: Number of files that the index has for this directory and branch; `None` without an index.
         coverage: Numbers of files that were searched and were not searched; `None` unless `coverage=True` was passed.
     """
 
