@@ -59,7 +59,7 @@ async def main(folder: str) -> None:
             if not answers:
                 break
             for answer in answers:
-                print(f"# {answer['call_id']}\n{answer['output']}\n")
+                print(f"# {answer.get('call_id')}\n{answer['output']}\n")
                 if str(answer["output"]).startswith("Error: "):
                     sys.exit(1)
     print(response.output_text)

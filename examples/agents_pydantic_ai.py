@@ -37,8 +37,9 @@ def stand_in(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
 
 async def main(folder: str) -> None:
     """Pass the toolset to the agent, ask the agent, and print the tools' answers."""
-    toolset: WorkspaceToolset[None] = WorkspaceToolset(Workspace(folder))
-    agent = Agent(FunctionModel(stand_in), toolsets=[toolset])  # a real model: Agent("anthropic:claude-sonnet-4-5", …)
+    toolset: WorkspaceToolset[object] = WorkspaceToolset(Workspace(folder))
+    # A real model is Agent("anthropic:claude-sonnet-4-5", …).
+    agent = Agent(FunctionModel(stand_in), toolsets=[toolset])
     result = await agent.run(QUESTION)
     for answer in answers(result.all_messages()):
         print(f"# {answer.tool_name}\n{answer.content}\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from smolagents import ActionStep, ChatMessage, LogLevel, Model, ToolCallingAgent, tool
-from smolagents.models import MessageRole
+from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole
 
 from ripwrap import sync
 
@@ -25,8 +25,8 @@ class StandIn(Model):
         """Return the next call."""
         asked = sum(message.role == MessageRole.TOOL_RESPONSE for message in messages)
         name, arguments = CALLS[asked]
-        call = {"id": str(asked), "type": "function", "function": {"name": name, "arguments": arguments}}
-        return ChatMessage(MessageRole.ASSISTANT, tool_calls=[call])
+        function = ChatMessageToolCallFunction(arguments, name)
+        return ChatMessage(MessageRole.ASSISTANT, tool_calls=[ChatMessageToolCall(function, str(asked), "function")])
 
 
 def main(folder: str) -> None:

@@ -43,11 +43,13 @@ def path_of(uri: str) -> Path:
 
 def word_at(params: Json) -> str:
     """Return the word at the position in a request, or directly before it; empty if there is none."""
-    path, number = path_of(params["textDocument"]["uri"]), params["position"]["line"]
+    path = path_of(params["textDocument"]["uri"])
+    number: int = params["position"]["line"]
     if not path.is_file():  # reading a named pipe would block forever
         raise FileNotFoundError(f"no such file: {path}")
     lines = path.read_bytes().decode("utf-8", "replace").split("\n")
-    line, units = lines[number] if 0 <= number < len(lines) else "", 2 * params["position"]["character"]
+    line = lines[number] if 0 <= number < len(lines) else ""
+    units = 2 * params["position"]["character"]
     column = len(line.encode("utf-16-le")[:units].decode("utf-16-le", "ignore"))
     return next((word[0] for word in re.finditer(r"\w+", line) if word.start() <= column <= word.end()), "")
 
@@ -80,7 +82,7 @@ class LocationProvider:
 
         Lines are counted from 0, characters in UTF-16 code units.
         """
-        found = []
+        found: list[tuple[list[str], Json]] = []
         async for match in ripwrap.search(pattern, cwd=self.root, limit=limit, follow=False, sort="path"):
             uri = Path(self.root, match.path or "").as_uri()
             for hit, at in zip(match.submatches, match.utf16_ranges(), strict=True):
@@ -142,7 +144,8 @@ class Server:
         """Start the request of a message; return False if the server must end after it."""
         try:
             message = json.loads(body)
-            method, number, params = message.get("method"), message.get("id"), message.get("params") or {}
+            params: Json = message.get("params") or {}
+            method, number = message.get("method"), message.get("id")
             if method == "$/cancelRequest" and params["id"] in self._running:
                 self._running[params["id"]].cancel()
             elif number in self._running:
@@ -194,7 +197,8 @@ class Server:
                 wanted = params.get("context", {}).get("includeDeclaration", True)
                 without = [] if wanted else await self._provider.definitions(word)
                 return [location for location in found if location not in without]
-        raise RefusedError(NO_METHOD, f"unknown method: {method}")
+            case _:
+                raise RefusedError(NO_METHOD, f"unknown method: {method}")
 
 
 def main() -> int:

@@ -47,7 +47,7 @@ def _load_profile() -> None:
     from hypothesis import settings
 
     if settings.get_current_profile_name() != "ripwrap":
-        settings.register_profile("ripwrap", deadline=None, derandomize=ALL_RGS, max_examples=times(20, 200))
+        settings.register_profile("ripwrap", deadline=None, derandomize=ALL_RGS, max_examples=times(12, 200))
         settings.load_profile("ripwrap")
 
 
@@ -153,14 +153,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
     """Rg of the matrix, fetched when the first test needs it."""
+    return _provided(request.param)
+
+
+def _provided(version: str) -> binary.RgBinary:
     from ripwrap import sync
 
     try:
-        return sync.resolve(rgs.provide(request.param))
+        return sync.resolve(rgs.provide(version))
     except rgs.UnavailableError as error:
         if ALL_RGS:
             raise
-        pytest.skip(f"rg {request.param}: {error}")
+        pytest.skip(f"rg {version}: {error}")
+
+
+@pytest.fixture(scope="session")
+def newest() -> binary.RgBinary:
+    """Newest rg of the matrix, for tests that do not depend on its version in a module with `rg_matrix`."""
+    return _provided(versions()[-1])
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -243,21 +253,33 @@ def children() -> Callable[[], list[psutil.Process]]:
     """
     import psutil
 
-    def find() -> Iterator[psutil.Process]:
-        if hasattr(os, "waitid"):  # reports quickly that there is no child; psutil reads the whole process table
-            try:
-                os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
+    def of(parent: psutil.Process) -> Iterator[psutil.Process]:
+        while files := [*Path(f"/proc/{parent.pid}/task").glob("*/children")]:
+            with suppress(FileNotFoundError, ProcessLookupError):  # a thread ends, and another gets its children
+                for pid in [pid for file in files for pid in file.read_text("ascii").split()]:
+                    with suppress(psutil.NoSuchProcess):
+                        yield psutil.Process(int(pid))
                 return
-        for child in psutil.Process().children():
-            if child not in before:
-                yield child
-                with suppress(psutil.NoSuchProcess):
-                    yield from child.children(recursive=True)
+        with suppress(psutil.NoSuchProcess):
+            yield from parent.children()  # this reads the whole process table, for systems without such files
+
+    def find() -> Iterator[psutil.Process]:
+        found = [child for child in of(psutil.Process()) if child not in before]
+        for child in found:
+            yield child
+            found += of(child)
 
     before: set[psutil.Process] = set()
     before = set(find())
     return lambda: list(find())
+
+
+@pytest.fixture(scope="session")
+def fork_server(needs_posix: None) -> None:
+    """Start the server of `forks.run()`, so that `leaks_nothing` of a test that uses it does not see its start."""
+    from support import forks
+
+    forks.run(["-c"], "", cwd=Path(__file__).parent, env=os.environ)
 
 
 @pytest.fixture

@@ -1,16 +1,19 @@
 """Benchmarks: contestants that find the same items, budgets, and the generated page."""
 
+import os
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import cases
+import contestants
 import decode
 import peers
 import report
-from bench import Bench
+from bench import Bench, _check
 from cases import COLUMNS, ONE_RUN, SMALL, SUBPROCESS, Budget, Case, Corpus
 from conftest import versions
 from report import Measured
@@ -49,22 +52,52 @@ SECTIONS = [
 ]
 
 
-@pytest.mark.parametrize("case", BY_KIND.values(), ids=BY_KIND)
-def test_every_ripwrap_contestant_finds_what_rg_finds(case: Case, bench: Bench, tmp_path: Path) -> None:
+@pytest.fixture
+def hay(tmp_path: Path) -> Path:
+    """A folder with three files, each with one line of needle and two of hay."""
     for number in range(3):
         (tmp_path / f"{number}.txt").write_text("hay\nneedle\nhay\n")
-    given = {**case.given, **{name: few for name, few in FEW.items() if name in case.given}}
-    runs = bench.run_case(replace(case, given=given), tmp_path)
-    assert runs.keys() == {*SUBPROCESS, COLUMNS, ONE_RUN} & set(case.contestants)  # the peers have no Python here
-    expected = {"search": 6, "limit": 4, "grep": 6, "tiny": 6}
+    return tmp_path
+
+
+def test_figures_of_each_contestant_come_from_a_process_of_its_own(bench: Bench, hay: Path) -> None:
+    runs = bench.run_case(replace(BY_KIND["files"], contestants=("raw rg", "ripwrap.sync", *cases.PEERS)), hay)
+    assert runs.keys() == {"raw rg", "ripwrap.sync"}  # the peers have no Python here
     for (one,) in runs.values():
-        assert one["count"] == expected.get(case.kind, 3)
+        assert one["count"] == 3
+        assert 0 < one["first"] <= one["wall"]
+
+
+@pytest.mark.parametrize("case", BY_KIND.values(), ids=BY_KIND)
+def test_every_ripwrap_contestant_finds_what_rg_finds(
+    case: Case, bench: Bench, hay: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that import ripwrap run in this process; the test above starts one as the benchmark does."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    given = {**case.given, **{name: few for name, few in FEW.items() if name in case.given}}
+    command, ours_given = bench._command(case), {"cwd": str(hay), **given}
+    raw, *ours = (*SUBPROCESS, COLUMNS, ONE_RUN)
+    names = [name for name in ours if name in case.contestants]
+    assert len(names) >= 2
+    expected = {"search": 6, "limit": 4, "grep": 6, "tiny": 6}.get(case.kind, 3)
+    if raw in case.contestants:
+        (one,) = bench.run_case(replace(case, given=given, contestants=(raw,)), hay)[raw]
+        assert one["count"] == expected
+    for name in names:
+        contestant = contestants.CONTESTANTS[name]({"command": command})
+        one = contestants.measure(partial(getattr(contestant, case.kind), **ours_given))
+        assert one["count"] == expected
         assert 0 < one["first"] <= one["wall"]
 
 
 def test_case_with_unequal_results_is_not_measured(bench: Bench, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="numbers of items differ"):
-        bench.run_case(replace(SHOP.cases()[0], contestants=SUBPROCESS), tmp_path)
+        bench.run_case(replace(SHOP.cases()[0], contestants=("raw rg",)), tmp_path)  # nothing is found
+    fewer = {**took(1)[0], "count": 6.0}
+    two = replace(SHOP.cases()[0], contestants=SUBPROCESS[:2])
+    with pytest.raises(SystemExit, match="numbers of items differ"):
+        _check(two, {"raw rg": took(1, 1), "ripwrap": [*took(1), fewer]})
+    _check(two, {"raw rg": took(1, 1), "ripwrap": took(1, 1)})
 
 
 def test_peers_that_cannot_be_imported_are_listed_with_the_error() -> None:

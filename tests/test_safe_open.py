@@ -119,6 +119,7 @@ def test_links_are_followed_as_rg_does_or_if_named(files: Path, outside: Path) -
 
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize(("change", "path"), CHANGES)
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 async def test_index_skips_files_that_were_replaced_before_reading(
     late: bool, change: Change, path: str, files: Path, outside: Path, tmp_path: Path, rg: RgBinary, stand_in: StandIn

@@ -16,7 +16,7 @@ THREAD_GRACE = 1.0
 """Maximum number of seconds to wait for each thread to end after Ctrl-C."""
 
 SHOW_CURSOR = b"\x1b[?25h"
-"""Escape sequence that shows the cursor, which a progress bar hides."""
+"""Escape sequence that shows the cursor again, which a progress bar hides."""
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def _end() -> NoReturn:
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
-    """End the process at once, after a second Ctrl-C."""
+    """Show the cursor again and end the process at once, after a second Ctrl-C."""
     if os.isatty(2):
         os.write(2, SHOW_CURSOR)
     os._exit(EXIT_INTERRUPTED)

@@ -35,7 +35,9 @@ class Cancellation(threading.Event):
 
     @contextmanager
     def child(self) -> Generator[None]:
-        """Mark a block that runs a child process; a cancelled task waits until the block has ended the process.
+        """Mark a `with` block that runs a child process.
+
+        If the task is cancelled, it waits up to `CHILD_SECONDS` for the end of the block.
 
         Raises:
             TimeoutError: The task is already cancelled.
@@ -50,7 +52,7 @@ class Cancellation(threading.Event):
 
 
 CANCELLED: ContextVar[Cancellation] = ContextVar("ripwrap_cancelled", default=Cancellation())  # noqa: B039
-"""The `Cancellation` of this thread's work. Outside of worker threads, it is a `Cancellation` that is never set."""
+"""The `Cancellation` of the call that this worker thread runs. In other threads, it is an event that is never set."""
 
 CHILD_SECONDS = 1.0
 """Maximum number of seconds that a cancelled task waits for its worker thread to end a child process."""
@@ -82,10 +84,10 @@ def warn_deprecated(message: str) -> None:
 async def in_thread(call: Callable[[], T]) -> T:
     """Run a call in a worker thread.
 
-    If the task is cancelled, the task sets the `CANCELLED` event of the thread. The task then waits only for
-    the thread's child process, not for the thread.
+    If the task is cancelled, it sets the `CANCELLED` event of the thread. It then waits only for the thread's child
+    process, not for the thread.
 
-    At most `MAX_THREADS` calls run at a time. A later call can then use results that an earlier call has cached.
+    At most `MAX_THREADS` calls run at a time, so that later calls can use what earlier calls have cached.
     """
     limiter = _LIMITER.get(None)
     if limiter is None:
@@ -144,7 +146,10 @@ async def in_thread_to_end(call: Callable[[], T]) -> T:
 
 
 async def _wait_for_child(cancelled: Cancellation) -> None:
-    """Wait until a thread has no child process; if asyncio cancels the task again, wait by blocking the event loop."""
+    """Wait until a thread has no child process, or for `CHILD_SECONDS`.
+
+    If asyncio cancels the task again, the rest of the wait blocks the event loop.
+    """
     pauses = itertools.takewhile(lambda _: cancelled.has_child, poll_intervals(CHILD_SECONDS))
     try:
         with anyio.CancelScope(shield=True):

@@ -26,9 +26,9 @@ class Overlay:
     texts: Mapping[str, bytes | None]
 
     def exists(self, path: str) -> bool | None:
-        """Return True if the overlay has a text for an absolute path or below it, and False if it deletes the file.
+        """Return True if the overlay has a text for an absolute path or for a file below it.
 
-        `None` means that the overlay does not mention the path.
+        `False` means that the overlay deletes the file, and `None` that it does not mention the path.
         """
         real = os.path.realpath(path)
         if real in self.texts:
@@ -116,20 +116,19 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
         cwd: Directory that relative paths start from.
 
     Raises:
-        ValueError: Two paths lead to the same file, a path is below the path of a file, or `None` is given for a link.
+        ValueError: Two paths lead to the same file, a path is below another path that has a text, `None` is given for
+            a link, or a path is empty or has a NUL.
         IsADirectoryError: A path is a directory.
-        NotADirectoryError: A path is below a file.
+        NotADirectoryError: A path is below a file on the disk.
         TypeError: `texts` is not a mapping, or a path or text has a wrong type.
 
-    If the overlay has a text for an ignore file that a search would read, the search raises `ValueError`. The only
-    value for `sort` in the block is `path`.
+    If the overlay has a text for an ignore file that a search would read, the search raises `ValueError`. In the block,
+    searches can be sorted only by `path`.
     """
     if not isinstance(texts, Mapping):
         raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")
     outer = _ACTIVE.get()
     own = dict(_real_texts(texts, os.path.abspath(cwd)))
-    if len(own) < len(texts):
-        raise ValueError("two paths of the overlay lead to the same file; leave one of them out")
     merged = {**(outer.texts if outer else {}), **own}
     for path, text in merged.items():
         above = os.path.dirname(path)
@@ -147,6 +146,7 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
 
 def _real_texts(texts: Mapping[P, str | bytes | None], cwd: str) -> Generator[tuple[str, bytes | None]]:
     """Check the arguments of `overlay()`, and yield the real path and the bytes of each text."""
+    names: dict[str, str] = {}
     for path, text in texts.items():
         name = os.fspath(cast("StrPath", path))
         if not isinstance(name, str) or not (text is None or isinstance(text, (str, bytes))):
@@ -167,4 +167,8 @@ def _real_texts(texts: Mapping[P, str | bytes | None], cwd: str) -> Generator[tu
             above = os.path.dirname(above)
         if not os.path.isdir(above):
             raise NotADirectoryError(errno.ENOTDIR, f"a path of the overlay is below the file {shown(above)}", name)
+        if real in names:
+            both = f"{shown(names[real])} and {shown(name)}"
+            raise ValueError(f"two paths of the overlay lead to the same file: {both}; leave one of them out")
+        names[real] = name
         yield real, raw_bytes(text) if isinstance(text, str) else text

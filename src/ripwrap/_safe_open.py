@@ -1,8 +1,7 @@
-"""Open a file that rg listed; this is safe even if the file was replaced after rg had listed it.
+"""Open a file that rg listed. Refuse it if a link, pipe or other special file has replaced it since.
 
 If rg does not follow links, no link in the path is followed: each directory is opened relative to the directory above
-it (`openat`). On Windows, which has no `openat`, links are followed. Only regular files are opened, and a pipe in place
-of the file does not block.
+it (`openat`). On Windows, which has no `openat`, links are followed. A pipe in place of the file does not block.
 """
 
 import errno
@@ -18,8 +17,8 @@ _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _CAN_OPEN_BELOW = bool(_NO_FOLLOW) and os.open in os.supports_dir_fd
 
 _REPLACED_ERRNOS = {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EMLINK}
-"""Error numbers for a link, for a file in place of a directory, and for a socket. FreeBSD reports EMLINK for a link
-(open(2)).
+"""Error numbers of `open()` for a link or socket in place of the file, and for a file in place of a directory. FreeBSD
+reports EMLINK for a link (open(2)).
 """
 
 

@@ -2,7 +2,7 @@
 
 New content is written to a temporary file in the directory of the target, which is then renamed. On POSIX, this
 directory is opened without following links (`openat`). So if another program puts a link in place of a directory,
-nothing is written to the directory that the link leads to. Paths must be real paths.
+nothing is written to the directory that the link leads to. Paths must be real paths, without links.
 """
 
 import errno
@@ -30,8 +30,8 @@ GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _MANY_FILES = 16
 """Maximum number of files to call `fsync()` for. For more files, one `sync()` of all file systems is faster.
 
-On ext4, `sync()` of 1,000 files takes 0.05 to 0.6 seconds. `fsync()` of each file takes 5 seconds, and even longer in
-several threads.
+On ext4, `sync()` of 1,000 files takes 0.05 to 0.6 seconds. To call `fsync()` for each of them takes 5 seconds in
+total, and even longer in several threads.
 """
 
 _OPTIONAL_ATTRIBUTES = ("security.", "trusted.")
@@ -51,7 +51,7 @@ class FileState:
     attributes: tuple[tuple[str, bytes], ...] = ()
 
     def is_same_file(self, other: os.stat_result) -> bool:
-        """Return True if `other` is the status of the same file, and nothing was written to the file in between."""
+        """Return True if `other` is a status of the same file, with the same size and modification time."""
         mine = self.status
         return (mine.st_dev, mine.st_ino, mine.st_size, mine.st_mtime_ns) == (
             other.st_dev,
@@ -84,16 +84,16 @@ class Disk:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
                     raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)
-                with open(descriptor, "rb", closefd=False) as file:  # raises another error for a directory
+                with open(descriptor, "rb", closefd=False) as file:  # only after the check: it raises for a directory
                     return file.read(), FileState(status, _attributes(descriptor))
             finally:
                 os.close(descriptor)
 
     def write_beside(self, path: str, name: str, content: bytes, state: FileState) -> None:
-        """Write a new file into the directory of `path`, with the mode, owner and attributes of another file.
+        """Write a new file `name` into the directory of `path`, with the mode, owner and attributes in `state`.
 
         Raises:
-            OSError: The file cannot be written, or cannot get this owner.
+            OSError: The file cannot be written, or its owner cannot be set.
         """
         self.step("write", path)
         with _opened_folder(path) as (_, folder):
@@ -146,7 +146,10 @@ class Disk:
         _sync([*paths])
 
     def sync_folders(self, paths: Iterable[str]) -> None:
-        """Wait until the directories of files are on the disk; do nothing on Windows, which cannot sync a directory."""
+        """Wait until the new names of files in their directories are on the disk.
+
+        This does nothing on Windows, which cannot sync a directory.
+        """
         self.step("sync", "")
         if not IS_WINDOWS:
             _sync(sorted({os.path.dirname(path) for path in paths}))
@@ -207,7 +210,7 @@ def _copy_metadata(descriptor: int, path: str, state: FileState) -> None:
 
 
 def _attributes(descriptor: int) -> tuple[tuple[str, bytes], ...]:
-    """Return the extended attributes of a file."""
+    """Return the extended attributes of a file; empty except on Linux."""
     found: list[tuple[str, bytes]] = []
     if sys.platform == "linux":
         with suppress(OSError):  # the file system has no extended attributes
@@ -227,7 +230,10 @@ def _set_attribute(descriptor: int, name: str, value: bytes) -> None:
 
 
 def _replace_by_path(source: str, target: str, state: FileState) -> None:
-    """Rename a file on a system without `openat`; make a read-only target writable first, because of Windows."""
+    """Rename a file on a system without `openat`.
+
+    Make a read-only target writable first, because Windows does not replace a read-only file.
+    """
     mode = stat.S_IMODE(state.status.st_mode)
     read_only = not mode & stat.S_IWRITE
     if read_only:

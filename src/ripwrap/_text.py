@@ -17,7 +17,7 @@ from typing import Annotated, Any, AnyStr
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-"""Byte order marks that rg recognises, and their encodings; rg reads files without one as UTF-8."""
+"""Byte order marks that rg recognises, and their encodings; rg reads files without a mark as UTF-8."""
 
 
 def byte_order_mark(raw: bytes) -> tuple[bytes, str]:

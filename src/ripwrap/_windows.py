@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import PureWindowsPath
 
 IS_WINDOWS = os.name == "nt"
-"""True on Windows. It is the default of parameters, so that tests can call a function as on Windows."""
+"""True on Windows. Functions take it as the default of a parameter, so that tests can run them as on Windows."""
 
 # These names, also with an extension, are devices and not files. Spaces before the extension are ignored:
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file
@@ -94,7 +94,7 @@ def why_misleading(path: str, roots: Sequence[str] = ()) -> str | None:
         return "is relative to the current directory of a drive"
     for part in re.split(r"[\\/]", rest):
         if ":" in part:
-            return "names a stream of a file"
+            return "names a stream of a file, because it has a colon"
         if _DEVICE_NAME.fullmatch(part):
             return "names a device"
         if part.strip(".") and part != part.rstrip(". "):

@@ -35,7 +35,7 @@ class Columns:
 
     @classmethod
     def of(cls, matches: Iterable[Match]) -> "Columns":
-        """Return the columns of matches, such as those of `search()`."""
+        """Return the columns of matches, such as the matches that `search()` yields."""
         rows = [(one.path or "", one.line_number, one.absolute_offset, one.text, one.spans()) for one in matches]
         columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)] or [[] for _name in _NAMES]
         return cls(*columns)

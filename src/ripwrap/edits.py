@@ -1,7 +1,7 @@
-"""Models of changes to files: edits, the plan of a replacement, and the result of applying it.
+"""Models of changes to files: edits, the plan of a replacement, and the result of applying the plan.
 
-A plan does not depend on the way in which its edits were found. It contains all lines that it shows, so no file is read
-to show a plan.
+A plan has the same form for edits that were found by a regex and by syntax. It contains all lines that it shows, so no
+file is read to show a plan.
 """
 
 from collections import deque
@@ -36,11 +36,12 @@ class Edit(NamedTuple):
 
 
 class Hunk(Model, frozen=True):
-    """Consecutive lines of a file with edits, and the lines around them.
+    """Consecutive lines of a file: lines with edits, and the lines around them.
 
     Attributes:
         line_number: Number of the first line, from 1.
-        lines: Lines before the edits, with their terminators. Lines of a file in another encoding are in UTF-8.
+        lines: The lines as they are without the edits, with their terminators. Lines of a file in another encoding are
+            converted to UTF-8.
         edits: Edits of these lines, from left to right.
     """
 
@@ -94,7 +95,7 @@ class FileEdits(Model, frozen=True):
 
     Attributes:
         path: Path of the file, relative to `EditPlan.root` unless the caller gave an absolute path.
-        sha256: Hash of the content that was searched, in hexadecimal digits.
+        sha256: Hash of the file's content when it was searched, in hexadecimal digits.
         encoding: Python's name of the encoding of the file, such as `utf-16-le`; empty for UTF-8, and for files whose
             encoding is unknown.
         hunks: Lines with edits, from the first to the last.
@@ -137,7 +138,7 @@ class FileEdits(Model, frozen=True):
         return text_of(self.raw_diff())
 
     def raw_diff(self) -> bytes:
-        """Return the exact bytes of `diff()`."""
+        """Return `diff()` as exact bytes, for files with bytes that are not UTF-8."""
         return diff.unified(self.path, self.lines(), nul_ends=True)
 
 
@@ -189,11 +190,11 @@ class EditPlan(Model, frozen=True):
         return f"{plural(self.total_edits, 'replacement')} in {plural(len(self.files), 'file')}{left_out}."
 
     def diff(self) -> str:
-        """Return the `diff()` of every file, one after another."""
+        """Return the unified diffs of all files, one after another; see `FileEdits.diff()`."""
         return text_of(self.raw_diff())
 
     def raw_diff(self) -> bytes:
-        """Return the exact bytes of `diff()`."""
+        """Return `diff()` as exact bytes, for files with bytes that are not UTF-8."""
         return b"".join(file.raw_diff() for file in self.files)
 
     def selected(self, select: Select | None) -> tuple[FileEdits, ...]:
@@ -208,7 +209,7 @@ class EditPlan(Model, frozen=True):
             return tuple(filter(None, (_selected(file, select) for file in self.files)))
         wanted = {select} if isinstance(select, str) else {*select}
         if unknown := wanted - {file.path for file in self.files}:
-            raise ValueError(f"the plan does not change {min(unknown)!r}, a path in select; choose from plan.files")
+            raise ValueError(f"the plan does not change {min(unknown)!r}, a path in select; choose paths of plan.files")
         return tuple(file for file in self.files if file.path in wanted)
 
     def __str__(self) -> str:

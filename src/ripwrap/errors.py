@@ -15,7 +15,7 @@
     │   └── RemoteError              a host cannot be reached, or does not run rg
     ├── DecodeError                  a record in rg's output is malformed  (also ValueError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
-    ├── ConflictError                paths, reason, journal: files have changed; nothing was written
+    ├── ConflictError                paths, reason, journal: files have changed since; nothing was written
     └── AccessDeniedError            path, roots, denied_by: the agent tools may not use a path (also PermissionError)
 
 The names before a colon are attributes.
@@ -120,7 +120,7 @@ class HintedText(str):
         return tuple(leaf for leaf in _leaves(self.parts) if isinstance(leaf, Hint))
 
     def spell(self, speller: Speller) -> str:
-        """Return the text with its hints in the syntax of a front end; leave out clauses that it cannot write."""
+        """Return the text with its hints in the syntax of a front end; omit a clause if `speller` returns `None`."""
         return "".join(
             _spell_clause(part, speller) if isinstance(part, tuple) else _spell_leaf(part, speller) or str(part)
             for part in self.parts
@@ -177,7 +177,7 @@ class UnsupportedPlatformError(BinaryError):
 
 
 class DownloadFailedError(BinaryError):
-    """A release could not be downloaded.
+    """A release of rg could not be downloaded.
 
     Attributes:
         url: Address of the request, without credentials.
@@ -323,14 +323,14 @@ class EmbeddingError(RipwrapError):
 
 
 class ConflictError(RipwrapError):
-    """Files have changed since they were searched or replaced; no file was written.
+    """A replacement or undo found files in an unexpected state, for example changed since the search; it wrote nothing.
 
     Attributes:
         paths: Paths of these files.
-        reason: 'changed': the contents of the files differ, or they do not exist any more. 'hard_links': a file has
-            several names (hard links), and a replacement would change the file under one name only. 'unfinished': an
+        reason: 'changed': the files have other contents, or do not exist any more. 'hard_links': a file has several
+            names (hard links), and a replacement would change the file under one name only. 'unfinished': an
             interrupted replacement has changed some of the files; call `ripwrap.undo(journal)` first.
-        journal: Path of the journal; empty if there is none.
+        journal: Path of the journal of the interrupted replacement; empty for other reasons.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ class Submatch(Model, frozen=True):
 
 
 class _Lines(Model, frozen=True):
-    """Base of `Match` and `Context`.
+    """Line or lines of a file in rg's output; base class of `Match` and `Context`.
 
     Attributes:
         path: Path of the file, relative to `cwd` unless the caller gave an absolute path; `None` if rg names no file.
@@ -91,7 +91,7 @@ class _Lines(Model, frozen=True):
 
     @property
     def line_terminator(self) -> str:
-        r"""End of `lines`: `"\n"`, `"\r\n"`, `"\0"` with `null_data`, or `""` at the end of some files."""
+        r"""End of `lines`: `"\n"`, `"\r\n"`, `"\0"` with `null_data`, or `""` for a last line without a terminator."""
         return next((end for end in ("\r\n", "\n", "\0") if self.lines.endswith(end)), "")
 
     @property
@@ -127,7 +127,7 @@ class _Lines(Model, frozen=True):
 
     def _ranges(self, length: Callable[[str], int]) -> tuple[Range, ...]:
         if self.line_number is None:
-            raise ValueError("a range needs line numbers; search without no_line_number")
+            raise ValueError("ranges() needs line numbers; search without no_line_number")
         places = self._places(length)
         return tuple(
             Range(self.line_number + start[1], start[2], self.line_number + end[1], end[2])
@@ -205,7 +205,7 @@ class Location(Model, frozen=True):
         cell: Number of the cell of a notebook, from 1.
         cell_type: Type of the cell, such as `code` or `markdown`.
         output: True for the output of the cell.
-        part: Name of any other part, such as `slide 3`, for formats that an adapter adds.
+        part: Name of another kind of part, such as `slide 3`, in a file format that another package adds.
     """
 
     page: int | None = None
@@ -245,11 +245,11 @@ class Match(_Lines, frozen=True):
         return {}
 
     def replaced(self) -> str:
-        """Return the line after `replace`; a submatch without a replacement stays unchanged."""
+        """Return `lines` with each submatch replaced by its `replacement`, or unchanged if this is `None`."""
         return text_of(self.raw_replaced())
 
     def raw_replaced(self) -> bytes:
-        """Return the exact bytes of `replaced()`."""
+        """Return `replaced()` as exact bytes, for lines with bytes that are not UTF-8."""
         raw, pieces, done = self.raw_lines, list[bytes](), 0
         for hit in self.submatches:
             pieces += raw[done : hit.start], raw_bytes(hit.match if hit.replacement is None else hit.replacement)
@@ -273,8 +273,9 @@ class CapturedMatch(Match, frozen=True):
     """Match with its groups, as `search(captures=True)` yields it.
 
     A group that matched empty text is `""`; a group that took no part in the match is `None`. rg's output is the same
-    for both, so ripwrap decides by the syntax of the pattern. If the group is in a part that can match empty text and
-    is optional by an alternation or a lazy operator, as in `b|(a*)`, ripwrap cannot decide; the group is then `None`.
+    for both, so ripwrap decides by the syntax of the pattern. This fails for a group in a part that can match empty
+    text, and that an alternation or a lazy operator makes optional, as in `b|(a*)`. An empty text of such a group is
+    reported as `None`.
 
     Attributes:
         captures: Groups of each submatch.
@@ -364,8 +365,9 @@ class End(Model, frozen=True):
     Attributes:
         path: Path of the file.
         binary_offset: Offset of the first NUL byte, if rg treats the file as binary. rg stops searching at this offset,
-            unless `paths` names the file or `binary` is set. In a memory map (`mmap`, or a few files in `paths`), rg
-            looks for NUL only at the start of the file and in matching lines (rg-facts 20).
+            unless `paths` names the file or `binary` is set. If rg reads the file as a memory map (with `mmap`, or if
+            `paths` names a few files), it looks for NUL only at the start of the file and in matching lines (rg-facts
+            20).
         stats: Statistics for this file.
         encoding: Encoding that ripwrap detected, with the option `encoding="detect"`; `None` if the file is UTF-8, or
             if rg decodes the file by its byte order mark.
@@ -401,11 +403,11 @@ class PathError(Model, frozen=True):
 
     @property
     def harmless(self) -> bool:
-        """True for a `broken_link`: the link leads to no file, so the answer is complete."""
+        """True for a `broken_link`: the link leads to no file, so no match was missed."""
         return self.kind == "broken_link"
 
     def as_exception(self) -> OSError:
-        """Return the matching `OSError` (`PermissionError`, `FileNotFoundError`, …), to raise or to group."""
+        """Return an `OSError` of the class for `kind` (`PermissionError`, `FileNotFoundError`, …), e.g. to raise."""
         number = _ERRNOS.get(self.kind)
         return OSError(str(self)) if number is None else OSError(number, self.message, self.path)
 
@@ -419,7 +421,7 @@ class Summary(Model, frozen=True):
 
     Attributes:
         stats: Statistics for all files.
-        elapsed_total: Duration of the run.
+        elapsed_total: Duration of the whole search.
         errors: Paths that rg could not read; empty if it read everything.
         dropped_records: Number of records that were left out because each is larger than 20 MiB.
     """

@@ -41,10 +41,10 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "ignore": ("exclude", "exclude_patterns"),
     "max_depth": ("depth",),
 }
-"""Arguments, each with its other names in the library, in rg and in other tools.
+"""Map the name of an argument to its other names in the library, in rg and in other programs.
 
-The agent tools accept every name of a row. For an unknown name, the library suggests the name in the same row that the
-called function has.
+The agent tools accept all of these names. If a call of the library has an unknown name, the error suggests the name
+that the called function has for the same argument.
 """
 
 
@@ -70,7 +70,7 @@ class Flag:
 
     Attributes:
         help: Noun phrase or imperative of at most 60 characters, without a full stop; other options are named as flags.
-        group: Group of options that lists it in help texts.
+        group: Group of options under which help texts list the option.
         short: Letter of the flag in rg; empty if it has no letter.
         value: Placeholder for the value in help texts, such as `NUM`; empty for `bool` and `Literal` options.
         default: True if ripwrap passes the flag when the caller does not set the option; for `bool` options only.
@@ -210,8 +210,8 @@ for _options in (FileOptions, SearchOptions):
     setattr(_options, "__pydantic_config__", {"extra": "forbid", "strict": True})  # noqa: B010 - unknown to type checkers
 
 VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
-"""Defaults of `rank()`, `Index` and the agent tools: hidden files may have secrets, and links may lead to other
-directories.
+"""Options that `rank()`, `Index` and the agent tools have by default: hidden files may have secrets, and links may lead
+to other directories.
 """
 
 

@@ -1,4 +1,4 @@
-"""Models of collected results, such as that of `grep()`. They are frozen; notebooks and terminals can display them."""
+"""Models of collected results, such as the page of `grep()`. They are frozen; notebooks and terminals can show them."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -90,8 +90,8 @@ class FileMatches(Model, frozen=True):
 
         Apply it in `GrepResult.root` with `git apply -p1` or `patch -p1`. Both programs need lines of context, which
         `grep()` has by default. Both refuse paths through symbolic links, so search with `follow=False`. For a file
-        that is not UTF-8, use `raw_diff()`. A diff may not apply to a file that rg transcoded or that has a byte order
-        mark.
+        that is not UTF-8, use `raw_diff()`. If rg has transcoded the file, or it has a byte order mark, both programs
+        may refuse the diff.
 
         Raises:
             ValueError: There are no line numbers, because of `no_line_number`, or lines end with NUL, because of
@@ -100,12 +100,12 @@ class FileMatches(Model, frozen=True):
         return text_of(self.raw_diff())
 
     def raw_diff(self) -> bytes:
-        """Return the exact bytes of `diff()`."""
+        """Return `diff()` as exact bytes, for files with bytes that are not UTF-8."""
         return diff.unified(self.path, self.lines())
 
 
 class Reason(Model, frozen=True):
-    """Answer of `why()`: the reason why a search reads a file, or does not.
+    """Answer of `why()`: the reason why a search reads a file, or does not read it.
 
     The object is true if the file is searched. `str()` is a sentence such as ``ignored by .gitignore:3 `build/`;
     no_ignore=True searches it``.
@@ -145,7 +145,7 @@ class Reason(Model, frozen=True):
 
     @property
     def message(self) -> HintedText:
-        """Text of `str()`, from which a front end can print the hints in its own syntax."""
+        """The text of `str()`, from which the command line and the agent tools print the hints in their own syntax."""
         if self.kind == "searched":
             return HintedText("searched")
         above = "" if self.matched == self.path else f"its directory {shown(self.matched)} is "
@@ -195,7 +195,7 @@ class SkippedFiles(Model, frozen=True):
 
 
 class Coverage(Model, frozen=True):
-    """Numbers of the files that a search read, and of the files that it did not read.
+    """Number of files that a search read, and numbers of files that it did not read, by reason.
 
     The counts add up to the number of files below the searched paths. Each entry that is not a directory counts as a
     file, even in hidden and ignored directories. With `follow`, files behind links also count. Files in a directory
@@ -218,7 +218,7 @@ class Coverage(Model, frozen=True):
         return sum(group.files for group in self.skipped)
 
     def files(self, kind: SkipKind) -> int:
-        """Return the number of files that were not searched for a kind of reason."""
+        """Return the number of files that were not searched because of one kind of reason."""
         return next((group.files for group in self.skipped if group.kind == kind), 0)
 
     def __str__(self) -> str:
@@ -308,11 +308,11 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         return "\n".join((*grep_lines((file.path, file.lines()) for file in self.files), self.message))
 
     def diff(self) -> str:
-        """Return the `diff()` of every file, one after another."""
+        """Return the unified diffs of all files on the page, one after another; see `FileMatches.diff()`."""
         return text_of(self.raw_diff())
 
     def raw_diff(self) -> bytes:
-        """Return the exact bytes of `diff()`."""
+        """Return `diff()` as exact bytes, for files with bytes that are not UTF-8."""
         return b"".join(file.raw_diff() for file in self.files)
 
     def _repr_html_(self) -> str:
@@ -325,7 +325,7 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
 
 
 class MatchChange(Model, frozen=True):
-    """Matches that came and went since the last change, as `watch()` yields them.
+    """Matches that were added and removed since the `MatchChange` before, as `watch()` yields it.
 
     Attributes:
         added: Matches that are new, in the order of their paths.

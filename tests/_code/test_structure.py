@@ -154,6 +154,7 @@ def test_matches_and_edits_are_those_of_ast_grep() -> None:
         ("javascript", "const $A = $B", "let $A = $B", "const a = 1; f()", "let a = 1; f()"),
         ("javascript", "if ($A) { $$$B }", "if (!$A) { $$$B }", "if (a) {} else { b }", "if (!a) {  } else { b }"),
         ("javascript", "f($A)", "f({\n  a: $A\n})", "  f([\n    2\n  ])", "  f({\n    a: [\n      2\n    ]\n  })"),
+        ("javascript", "f(`$A`)", "g(`$A`)", "  f(`    a\n    b`)", "  g(`  a\n    b`)"),  # as with ast-grep 0.51
         ("rust", "$A.unwrap()", "$A?", "let a = b.c()\n    .unwrap();", "let a = b.c()?;"),
         ("go", "$A := $B", "var $A = $B", "package a\nfunc f() { b := c() }", "package a\nfunc f() { var b = c() }"),
         ("bash", "echo $A", "printf $$A $lower", "echo x", "printf x $lower"),

@@ -319,7 +319,7 @@ apis = st.sampled_from(["blocking", "asyncio", "trio"])
 
 
 examples = settings(
-    max_examples=times(15, 500), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=times(8, 500), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 

@@ -76,7 +76,7 @@ def test_several_patterns_are_refused() -> None:
 @pytest.mark.parametrize("options", [{"replace": "x"}, {"invert_match": True}, {"inside": "zip"}])
 def test_options_that_have_no_groups_are_refused(options: dict[str, Any]) -> None:
     (name,) = options
-    with pytest.raises(ValueError, match=f"{name} cannot be combined with captures=True"):
+    with pytest.raises(ValueError, match=f"{name} cannot be combined with captures=True; leave one of them out"):
         sync.search("a", captures=True, **options)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ripwrap
-from ripwrap import PatternError, sync
+from ripwrap import Hint, PatternError, sync
 from ripwrap.binary import RgBinary
 from support.paths import native
 
@@ -72,8 +72,9 @@ def test_the_answer_is_that_of_single_searches(options: dict[str, Any], plant: P
 
 
 def test_no_pattern_is_an_error() -> None:
-    with pytest.raises(ValueError, match="pass all_of, any_of or none_of"):
+    with pytest.raises(ValueError, match=r"^no pattern given; pass all_of=, any_of= or none_of=$") as caught:
         sync.files_matching()
+    assert caught.value.args[0].hints == (Hint("all_of"), Hint("any_of"), Hint("none_of"))
 
 
 def test_a_pattern_that_does_not_compile_is_an_error(plant: Plant) -> None:

@@ -55,9 +55,18 @@ def rows(matches: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.rg_matrix
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_matches_are_those_of_the_tree_in_utf8(pattern: str, rg: RgBinary, mixed: Path, plain: Path) -> None:
+def test_matches_are_those_of_the_tree_in_utf8(pattern: str, newest: RgBinary, mixed: Path, plain: Path) -> None:
+    compare(pattern, newest, mixed, plain)
+
+
+@pytest.mark.slow
+@pytest.mark.rg_matrix
+def test_every_rg_finds_the_matches_of_the_tree_in_utf8(rg: RgBinary, mixed: Path, plain: Path) -> None:
+    compare("|".join(PATTERNS[:5]), rg, mixed, plain)
+
+
+def compare(pattern: str, rg: RgBinary, mixed: Path, plain: Path) -> None:
     found = rows(sync.search(pattern, cwd=mixed, rg=rg, encoding="detect"))
     assert found == rows(sync.search(pattern, cwd=plain, rg=rg))
     page = sync.grep(pattern, cwd=mixed, rg=rg, encoding="detect", limit=5, offset=2)

@@ -154,7 +154,7 @@ def bomb(name: str, content: bytes) -> bytes:
     """Return a document one member of which unpacks to far more."""
     out = io.BytesIO(content)
     with zipfile.ZipFile(out, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, bytes(100 << 20))
+        archive.writestr(name, bytes(65 << 20))  # from 64 MiB on, 200 times the packed size is too much
     return out.getvalue()
 
 
@@ -170,7 +170,7 @@ def lying(content: bytes) -> bytes:
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
 FAR = row(1, cell("A1", "x")) + row(1_048_576, cell("XFD1048576", "y"))
-LARGE = b"BT " + b"(needle) Tj " * 10_000_000
+LARGE = b"BT " + b"(needle) Tj " * (75_000_000 // 12)  # pypdf's limit is 75,000,000 bytes
 
 
 FAULTS: dict[str, tuple[Callable[[], bytes], str]] = {

@@ -225,7 +225,7 @@ def test_file_that_is_gone_or_a_pipe_raises_an_error_of_the_system(plant: Plant)
     [
         ({"no_line_number": True}, {}, "the match has no line number; search without no_line_number"),
         ({"null_data": True}, {}, "the lines of the match end with NUL; search without null_data"),
-        ({}, {"to": "file"}, "to must be 'definition' or 'block', got 'file'; lines=N shows N lines around the match"),
+        ({}, {"to": "file"}, "to= must be 'definition' or 'block', got 'file'; lines=N shows N lines around the match"),
         ({}, {"to": "block", "lines": 3}, "to='block' and lines=3 are two ways to expand a match; give one of them"),
         ({}, {"lines": -1}, "lines must be 0 or more"),
         ({}, {"max_lines": 0}, "max_lines must be 1 or more, or None for all; got 0"),

@@ -27,10 +27,11 @@ def listed(folder: Path, **options: Any) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.loops("asyncio")
-async def test_files_equal_rgs_list_of_the_standard_library(rg: RgBinary) -> None:
+async def test_files_equal_rgs_list_of_the_standard_library(newest: RgBinary) -> None:
+    """`test_against_rg.py` compares the same with older rgs."""
     folder = sysconfig.get_path("stdlib")
     raw = subprocess.run(
-        [rg.path, "--no-config", "--files", "-0", "--hidden", "--follow", "--no-require-git", "--glob=!.git", "."],
+        [newest.path, "--no-config", "--files", "-0", "--hidden", "--follow", "--no-require-git", "--glob=!.git", "."],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -38,8 +39,8 @@ async def test_files_equal_rgs_list_of_the_standard_library(rg: RgBinary) -> Non
     )
     expected = sorted(os.fsdecode(path)[2:] for path in raw.stdout.split(b"\0") if path)
     assert len(expected) > 1000
-    assert sorted([path async for path in ripwrap.files(cwd=folder, rg=rg)]) == expected
-    assert listed(Path(folder), rg=rg) == expected
+    assert sorted([path async for path in ripwrap.files(cwd=folder, rg=newest)]) == expected
+    assert listed(Path(folder), rg=newest) == expected
 
 
 @pytest.mark.posix

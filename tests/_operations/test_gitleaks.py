@@ -77,6 +77,29 @@ def test_rules_have_what_the_file_says(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("regex", "lines"),
+    [
+        ("^key", [1, 2, 3]),
+        ("(?m)^key", [1, 2, 3]),
+        (r"\Akey[\s\S]", [1]),
+        ("end$", [1, 2, 3]),
+        ("(?m)end$", [1, 2, 3]),
+        (r"end\z", [1, 2, 3]),
+        (r"end(?:\s|$)", [1, 2, 3]),  # as many rules of gitleaks end
+        (r"1 end[\s\S]^key", [1]),
+        (r"[\s\S]end\z", [3]),
+    ],
+)
+def test_ends_of_lines_match_as_the_page_on_scan_says(
+    tmp_path: Path, plant: Plant, regex: str, lines: list[int]
+) -> None:
+    r"""In gitleaks, which uses Go's regexp, `^`, `$` and `\z` match only at the ends of the whole text."""
+    folder = plant({"a": "key 1 end\nkey 2 end\nkey 3 end"})
+    rules = load_rules(write(tmp_path, f"[[rules]]\nid = 'a'\nregex = '''{regex}'''"))
+    assert [hit.line_number for hit in sync.scan(rules, cwd=folder)] == lines
+
+
 def test_rules_of_a_file_find_secrets(tmp_path: Path, plant: Plant) -> None:
     folder = plant(
         {
@@ -108,7 +131,8 @@ def test_rules_of_a_file_find_secrets(tmp_path: Path, plant: Plant) -> None:
         ("[[rules]]\nid = 'a'\nregex = 'b'\nkeywords = 'c'", "keywords must be a list of strings, got 'c'"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\nentropy = 'c'", r"rule 1 \(a\)[\s\S]*entropy"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\npath = '['", r"rule 1 \(a\)[\s\S]*path[\s\S]*'\['"),
-        ("[[rules]]\nid = 'a'\nregex = 'b'\npath = 'c(?i)d|e'", "flags before"),
+        ("[[rules]]\nid = 'a'\nregex = 'b'\npath = 'c(?i)d|e'", r"rule 1 \(a\): .* flags before"),
+        ("[[rules]]\nid = 'a'\nregex = 'b'\n[rules.allowlist]\npaths = ['[[:x:]]']", r"allowlist 1: .* \[:x:\]"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\n[[rules.allowlists]]\ncommits = ['c']", "not support 'commits'"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\n[[rules.allowlists]]\ndescription = 'c'", "allowlist 1 has no paths"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\n[rules.allowlist]\npaths = ['c']\ncondition = 'NOT'", "OR or AND"),

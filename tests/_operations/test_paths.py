@@ -2,8 +2,6 @@
 
 import logging
 import os
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 import ripwrap
 from ripwrap import Summary, sync
 from ripwrap.binary import RgBinary
+from support import forks
 from support.paths import native
 from support.waiting import TIMEOUTS
 
@@ -154,12 +153,13 @@ class TestBrokenLinks:
 
 
 @pytest.mark.slow
-def test_program_without_logging_prints_no_warning(rg: RgBinary, plant: Plant) -> None:
+@pytest.mark.usefixtures("fork_server")
+def test_program_without_logging_prints_no_warning(newest: RgBinary, plant: Plant) -> None:
     """Issue 19, line 6: a library has a `NullHandler`, without which Python prints its warnings on stderr."""
     folder = plant({"a": "needle\n"})
-    code = f"from ripwrap import sync; print(list(sync.files(paths=['a', 'gone'], rg={rg.path!r})))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("['a']\n", "")
+    code = f"from ripwrap import sync; print(list(sync.files(paths=['a', 'gone'], rg={newest.path!r})))"
+    done = forks.run(["-c"], code, cwd=folder, env=os.environ)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['a']\n", "")
 
 
 @pytest.mark.fact(22)
@@ -187,11 +187,16 @@ def long(name: str) -> str:
 
 
 @pytest.fixture
-def many(plant: Plant) -> Iterator[Path]:
-    """A directory of 150 files, two with a match; their long paths need three command lines of 256 KiB."""
+def many(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory of 40 files, two with a match; their long paths need three command lines.
+
+    These have 256 KiB, most of which the environment takes.
+    """
     import resource  # not on Windows
 
-    folder = plant({f"d/{name}": "needle\n" if name in ("f0000", "f0088") else "no\n" for name in names_of(150)})
+    for number in range(2):
+        monkeypatch.setenv(f"FILLER{number}", "x" * 95_000)  # a variable has at most 128 KiB
+    folder = plant({f"d/{name}": "needle\n" if name in ("f0000", "f0025") else "no\n" for name in names_of(40)})
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, hard))
     yield folder
@@ -208,55 +213,55 @@ def paths_in(answer: Any) -> list[str]:
 class TestPathsOfSeveralCommandLines:
     """Issue 19, line 23: the paths of a call may need several rg, which are as one."""
 
-    def test_stream_has_the_items_of_all_runs_in_order(self, rg: RgBinary, many: Path, backend: str) -> None:
-        paths = [long(name) for name in names_of(150)]
-        listed = paths_in(run(backend, "files", cwd=many, rg=rg, paths=iter(paths), sort="path"))
-        assert listed == [f"d/{name}" for name in names_of(150)]
-        found = paths_in(run(backend, "search", cwd=many, rg=rg, paths=reversed(paths), sort="path"))
-        assert found == ["d/f0088", "d/f0000"]  # rg goes through the paths in their order
-        assert len(run(backend, "files", cwd=many, rg=rg, paths=paths, limit=138)) == 138
-        fewer = paths[:90]
-        counts = run(backend, "count", cwd=many, rg=rg, paths=(path for path in fewer), include_zero=True)
-        assert (len(counts), sum(one.count for one in counts)) == (90, 2)
-        assert len(run(backend, "files_without_match", cwd=many, rg=rg, paths=fewer)) == 88
-        assert sorted(paths_in(run(backend, "files_with_matches", cwd=many, rg=rg, paths=paths))) == found[::-1]
+    def test_stream_has_the_items_of_all_runs_in_order(self, newest: RgBinary, many: Path, backend: str) -> None:
+        paths = [long(name) for name in names_of(40)]
+        listed = paths_in(run(backend, "files", cwd=many, rg=newest, paths=iter(paths), sort="path"))
+        assert listed == [f"d/{name}" for name in names_of(40)]
+        found = paths_in(run(backend, "search", cwd=many, rg=newest, paths=reversed(paths), sort="path"))
+        assert found == ["d/f0025", "d/f0000"]  # rg goes through the paths in their order
+        assert len(run(backend, "files", cwd=many, rg=newest, paths=paths, limit=38)) == 38
+        fewer = paths[:27]
+        counts = run(backend, "count", cwd=many, rg=newest, paths=(path for path in fewer), include_zero=True)
+        assert (len(counts), sum(one.count for one in counts)) == (27, 2)
+        assert len(run(backend, "files_without_match", cwd=many, rg=newest, paths=fewer)) == 25
+        assert sorted(paths_in(run(backend, "files_with_matches", cwd=many, rg=newest, paths=paths))) == found[::-1]
 
-    def test_messages_have_one_summary(self, rg: RgBinary, many: Path, backend: str) -> None:
-        paths = [*map(long, names_of(150)), "gone"]
-        messages = run(backend, "search_messages", cwd=many, rg=rg, paths=paths)
+    def test_messages_have_one_summary(self, newest: RgBinary, many: Path, backend: str) -> None:
+        paths = [*map(long, names_of(40)), "gone"]
+        messages = run(backend, "search_messages", cwd=many, rg=newest, paths=paths)
         assert [message.type for message in messages] == [*["begin", "match", "end"] * 2, "summary"]
         summary = messages[-1]
         assert (summary.stats.matches, summary.stats.searches_with_match) == (2, 2)
         assert summary.elapsed_total.human == f"{summary.elapsed_total.total_seconds():.6f}s"
         assert [(error.path, error.kind) for error in summary.errors] == [("gone", "missing")]
-        few = run(backend, "search_messages", cwd=many, rg=rg, paths=paths, limit=2)
+        few = run(backend, "search_messages", cwd=many, rg=newest, paths=paths, limit=2)
         assert [message.type for message in few] == ["begin", "match", "end", "begin", "match"]
 
-    def test_collected_answer_is_of_all_runs(self, rg: RgBinary, many: Path, backend: str) -> None:
-        paths = [*map(long, names_of(150)), "gone"]
-        result = run(backend, "grep", cwd=many, rg=rg, paths=iter(reversed(paths)), limit=1, timeout=None)
+    def test_collected_answer_is_of_all_runs(self, newest: RgBinary, many: Path, backend: str) -> None:
+        paths = [*map(long, names_of(40)), "gone"]
+        result = run(backend, "grep", cwd=many, rg=newest, paths=iter(reversed(paths)), limit=1, timeout=None)
         assert (paths_in(result), result.total_matches, result.next_offset) == (["d/f0000"], 2, 1)
-        rest = run(backend, "grep", cwd=many, rg=rg, paths=paths, offset=1, timeout=None)
-        assert (paths_in(rest), rest.total_matches, rest.stop_reason) == (["d/f0088"], 2, "end")
+        rest = run(backend, "grep", cwd=many, rg=newest, paths=paths, offset=1, timeout=None)
+        assert (paths_in(rest), rest.total_matches, rest.stop_reason) == (["d/f0025"], 2, "end")
         assert [(error.path, error.kind) for error in rest.errors] == [("gone", "missing")]
-        none = run(backend, "grep", cwd=many, rg=rg, paths=paths[5:75], timeout=None)
+        none = run(backend, "grep", cwd=many, rg=newest, paths=paths[5:25], timeout=None)
         assert (none.total_matches, none.exact) == (0, True)
-        chunks = run(backend, "rank", cwd=many, rg=rg, paths=paths)
-        assert sorted(paths_in(chunks)) == ["d/f0000", "d/f0088"]
+        chunks = run(backend, "rank", cwd=many, rg=newest, paths=paths)
+        assert sorted(paths_in(chunks)) == ["d/f0000", "d/f0025"]
 
-    def test_every_path_of_all_runs_must_be_missing(self, rg: RgBinary, many: Path, backend: str) -> None:
-        lost = [long(f"none{index}") for index in range(150)]
-        with pytest.raises(FileNotFoundError, match="none of the 150 paths exists"):
-            run(backend, "search", cwd=many, rg=rg, paths=lost)
-        with pytest.raises(FileNotFoundError, match="none of the 150 paths exists"):
-            run(backend, "grep", cwd=many, rg=rg, paths=lost)
-        assert paths_in(run(backend, "files", cwd=many, rg=rg, paths=[*lost, "d/f0003"])) == ["d/f0003"]
+    def test_every_path_of_all_runs_must_be_missing(self, newest: RgBinary, many: Path, backend: str) -> None:
+        lost = [long(f"none{index}") for index in range(40)]
+        with pytest.raises(FileNotFoundError, match="none of the 40 paths exists"):
+            run(backend, "search", cwd=many, rg=newest, paths=lost)
+        with pytest.raises(FileNotFoundError, match="none of the 40 paths exists"):
+            run(backend, "grep", cwd=many, rg=newest, paths=lost)
+        assert paths_in(run(backend, "files", cwd=many, rg=newest, paths=[*lost, "d/f0003"])) == ["d/f0003"]
 
     def test_timeout_holds_for_all_runs(self, stand_in: Callable[..., Path], many: Path, backend: str) -> None:
         """The second run waits for ever; the time limit ends it and keeps what was found."""
-        body = "say(BEGIN, MATCH); time.sleep(FOR_EVER) if sys.argv[-1].endswith('f0138') else say(SUMMARY)"
+        body = "say(BEGIN, MATCH); time.sleep(FOR_EVER) if sys.argv[-1].endswith('f0038') else say(SUMMARY)"
         rg = stand_in(body)
-        paths = [long(name) for name in names_of(139)]
+        paths = [long(name) for name in names_of(39)]
         for timeout in TIMEOUTS:
             result = run(backend, "grep", cwd=many, rg=rg, paths=paths, timeout=timeout)
             if result.total_matches > 1:
@@ -268,8 +273,8 @@ class TestPathsOfSeveralCommandLines:
 
     def test_failure_of_one_run_is_raised(self, stand_in: Callable[..., Path], many: Path, backend: str) -> None:
         """The output of an earlier run does not count for a later one."""
-        paths = [long(name) for name in names_of(139)]
-        last = f"sys.argv[-1].endswith('{names_of(139)[-1]}')"
+        paths = [long(name) for name in names_of(39)]
+        last = f"sys.argv[-1].endswith('{names_of(39)[-1]}')"
         for rg in (
             stand_in(f"sys.exit(2) if {last} else say(BEGIN, MATCH, SUMMARY)"),
             stand_in(f"os.kill(os.getpid(), 9) if {last} else say(BEGIN, MATCH, SUMMARY)"),
@@ -280,14 +285,14 @@ class TestPathsOfSeveralCommandLines:
         with pytest.raises(ripwrap.SearchError, match="exit code 1"):
             run(backend, "files", cwd=many, rg=stand_in(f"list_files(1); sys.exit({last})"), paths=paths)
 
-    def test_each_option_that_sorts_all_files_is_refused(self, rg: RgBinary, many: Path, backend: str) -> None:
+    def test_each_option_that_sorts_all_files_is_refused(self, newest: RgBinary, many: Path, backend: str) -> None:
         """rg sorts the files of all paths together, but for `sort="path"`; several rg cannot."""
-        paths = [long(name) for name in names_of(150)]
+        paths = [long(name) for name in names_of(40)]
         for options in ({"sortr": "path"}, {"sort": "modified"}, {"sort": "path", "sortr": "created"}):
-            with pytest.raises(ripwrap.SearchError, match=r"cannot sort the files of all 150 paths together"):
-                run(backend, "files", cwd=many, rg=rg, paths=paths, **options)
-        found = run(backend, "grep", cwd=many, rg=rg, paths=paths, sortr="path", timeout=None)
-        assert paths_in(found) == ["d/f0000", "d/f0088"]
+            with pytest.raises(ripwrap.SearchError, match=r"cannot sort the files of all 40 paths together"):
+                run(backend, "files", cwd=many, rg=newest, paths=paths, **options)
+        found = run(backend, "grep", cwd=many, rg=newest, paths=paths, sortr="path", timeout=None)
+        assert paths_in(found) == ["d/f0000", "d/f0025"]
 
 
 def test_paths_may_be_any_iterable(rg: RgBinary, plant: Plant) -> None:

@@ -224,6 +224,7 @@ FOREIGN: dict[str | bytes, str | bytes] = {
 
 
 @pytest.mark.slow
+@pytest.mark.loops("asyncio")
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("query", "found"),
@@ -258,17 +259,18 @@ async def test_accents_and_unspaced_scripts_match_with_and_without_an_index(
 async def test_ignored_query_words_are_reported(plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
     folder = plant({"a.py": "cookie\n"})
     page = "cookie " + "y" * 100_000 + "".join(f" word{number}(x)" for number in range(20_000))
-    said = "words and names of the query are not searched: the limits are 32 words"
+    one = "1 word or name of the query is not searched: the limits are 32 words"
+    several = "words and names of the query are not searched: the limits are 32 words"
     async with Index(folder, location=folder.parent / "kept", chunker="windows") as index:
         await index.refresh()
         for search in (index.search, partial(ripwrap.rank, cwd=folder)):
             caplog.clear()
             (place,) = await search("cookie " + "y" * 100_000)
-            assert any("1 " + said in reason for reason in place.reasons)
-            assert caplog.text.count("1 " + said) == 1
+            assert any(one in reason for reason in place.reasons)
+            assert caplog.text.count(one) == 1
             caplog.clear()
             assert await search(page) == []
-            assert said in caplog.text
+            assert several in caplog.text
 
 
 @pytest.mark.posix

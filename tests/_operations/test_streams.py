@@ -76,7 +76,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 @pytest.mark.slow
 @pytest.mark.rg_matrix
 @pytest.mark.timeout(1500)
-@settings(max_examples=times(30, 2000), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=times(10, 2000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns, st.dictionaries(names, contents, max_size=6), drawn(OPTIONS), st.sampled_from([1, 2, 64]))
 def test_answers_equal_those_about_files(
     rg: RgBinary,
@@ -182,8 +182,8 @@ class TestItemsThatFail:
     @pytest.mark.parametrize(
         ("item", "text"),
         [
-            (("a",), r"an item must be \(name, bytes or str\), got tuple"),
-            (7, r"an item must be \(name, bytes or str\), got int"),
+            (("a",), r"an item must be a pair \(name, bytes or str\), got tuple"),
+            (7, r"an item must be a pair \(name, bytes or str\), got int"),
             ((b"a", b"x"), "the name of an item must be a str, got bytes"),
             (("a", None), "the content of the item 'a' must be bytes or str, got NoneType"),
         ],
@@ -197,7 +197,7 @@ class TestItemsThatFail:
     @pytest.mark.parametrize("items", [None, 5, "text", b"bytes"])
     def test_call_refuses_what_is_no_iterable(self, items: Any) -> None:
         for call in (sync.search_in, ripwrap.search_in, sync.grep_in):
-            with pytest.raises(TypeError, match=r"items must be an iterable of \(name, bytes or str\)"):
+            with pytest.raises(TypeError, match=r"items must be an iterable of pairs \(name, bytes or str\)"):
                 call("x", items)
 
     def test_blocking_call_refuses_an_async_iterable(self) -> None:
@@ -388,7 +388,7 @@ def test_forked_process_does_not_delete_the_files_of_a_search(temporary: Path) -
 @pytest.mark.slow
 @pytest.mark.stress
 def test_many_items_are_searched_in_bounded_memory(temporary: Path) -> None:
-    count = times(20_000, 100_000)
+    count = times(14_000, 100_000)
 
     def many() -> Iterator[tuple[str, str]]:
         for number in range(count):

@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import aclosing, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -139,6 +139,17 @@ def test_a_file_that_takes_too_long_does_not_stop_the_others(plant: Plant) -> No
     assert hits[1].message == "the parser was stopped after 0.5 seconds"
 
 
+@pytest.mark.posix
+def test_parser_that_cannot_be_started_names_a_command_that_says_why(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(
+        RipwrapError, match=r"it ended with exit code 1; to see the reason, run /bin/false -c 'import ripwrap\._code"
+    ):
+        list(sync.search_code("f($A)", lang="python", cwd=plant({"a.py": "f(1)\n"})))
+
+
 def test_a_file_that_crashes_the_parser_does_not_stop_the_others(plant: Plant) -> None:
     folder = plant({"a.py": "f(1)", "b.py": SLOW, "c.py": "f(2)"})
     hits = []
@@ -153,11 +164,15 @@ def test_a_file_that_crashes_the_parser_does_not_stop_the_others(plant: Plant) -
 
 @pytest.mark.parametrize("how", ["break", "exception", "timeout", "limit"])
 def test_leaving_a_search_ends_its_processes(plant: Plant, how: str) -> None:
-    folder = plant({"a.py": "f(1)", **{f"b{number}.py": SLOW for number in range(40)}})
+    folder = plant({"a.py": "f(1)", "b0.py": SLOW})
+    for number in range(1, 40):
+        os.link(folder / "b0.py", folder / f"b{number}.py")
     seconds = 1.5 if how == "timeout" else None
     hits = sync.search_code("f($A)", lang="python", cwd=folder, timeout=seconds, limit=1 if how == "limit" else None)
     with closing(hits), suppress(KeyError):
         assert next(hits).path == "a.py"
+        for parser in parsers():
+            parser.suspend()  # so that it takes no processor until it is ended
         assert how == "limit" or parsers()
         if how == "exception":
             raise KeyError
@@ -193,6 +208,7 @@ async def test_cancelling_a_search_ends_its_processes(plant: Plant, how: str) ->
     assert parsers() == []
 
 
+@pytest.mark.loops("asyncio")  # cancellation is tested on trio, too
 @pytest.mark.anyio
 async def test_async_and_blocking_calls_find_the_same_with_several_processes(plant: Plant) -> None:
     folder = plant({f"{number}.py": f"def f{number}(a): pass\n" * (number % 3) for number in range(60)})
@@ -258,20 +274,26 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
         sync.search_code("a", lang="python")
 
 
-def everything(folder: Path, pattern: str) -> Iterator[tuple[str, int, int]]:
-    """Yield what ast-grep finds in all files, without a prefilter and without processes."""
-    for path in sorted(folder.rglob("*.py")):
-        for node in SgRoot(path.read_text("utf-8"), "python").root().find_all(pattern=pattern):
-            yield str(path.relative_to(folder)), node.range().start.line + 1, node.range().end.line + 1
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of a package of ripwrap, which no test may change."""
+    folder, package = tmp_path_factory.mktemp("sources") / "tree", Path(ripwrap.__file__).parent / "workspace"
+    return shutil.copytree(package, folder, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+@pytest.fixture(scope="module")
+def parsed(tree: Path) -> dict[str, SgRoot]:
+    """All files of the tree, parsed without a prefilter and without processes."""
+    files = sorted(tree.rglob("*.py"))
+    return {str(path.relative_to(tree)): SgRoot(path.read_text("utf-8"), "python") for path in files}
 
 
 @pytest.mark.parametrize(
     "pattern", ["isinstance($A, $B)", "raise $E from None", "self.$A = $A", "lambda: $A", '"utf-8"']
 )
-def test_matches_are_those_of_ast_grep_in_all_files(tmp_path: Path, pattern: str) -> None:
-    source = Path(ripwrap.__file__).parent
-    shutil.copytree(source, tmp_path / "tree", ignore=shutil.ignore_patterns("__pycache__"))
-    hits = found(tmp_path / "tree", pattern, no_ignore=True)
+def test_matches_are_those_of_ast_grep_in_all_files(tree: Path, parsed: dict[str, SgRoot], pattern: str) -> None:
+    hits = found(tree, pattern, no_ignore=True)
     told = [(hit.path or "", hit.ranges()[0][0], hit.ranges()[0][2]) for hit in hits]
-    assert sorted(told) == sorted(everything(tmp_path / "tree", pattern))
+    ranges = [(path, node.range()) for path, root in parsed.items() for node in root.root().find_all(pattern=pattern)]
+    assert sorted(told) == sorted((path, one.start.line + 1, one.end.line + 1) for path, one in ranges)
     assert told

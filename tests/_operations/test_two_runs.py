@@ -174,7 +174,7 @@ def test_timeout_of_a_later_run_keeps_the_matches_of_the_first(
 @pytest.mark.anyio
 @pytest.mark.slow
 async def test_dense_search_is_found_without_a_seam(rg: RgBinary, plant: Plant, anyio_backend: str) -> None:
-    folder = plant({f"{number}/f": "x\n" * 2000 for number in range(60)})
+    folder = plant({f"{number}/f": "x\n" * 1000 for number in range(30)})
     run = AsyncRunner(rg)
     request = grep_request("x", folder, (), 100, None, 0, None, {}, explain=False)
     expected = await run_grep(run, request, NEVER)
@@ -236,7 +236,7 @@ def test_two_runs_equal_one_run_for_any_options_and_edits(tmp_path: Path, rg: Rg
             else:
                 (root / name).write_bytes(content)
 
-    @settings(max_examples=times(25, 2000), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=times(9, 2000), deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data(), st.lists(samples(), min_size=1, max_size=2), FLAGS, OTHERS, PAGES)
     def compare(
         data: st.DataObject, found: list[Sample], flags: dict[str, Any], others: dict[str, Any], page: dict[str, Any]

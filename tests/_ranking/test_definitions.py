@@ -73,6 +73,7 @@ HOSTILE = ("static ", "sub (", "a.a.a.", "f (a) (b)", "x = (", "  static a:b", "
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_long_line_takes_time_in_proportion_to_its_length(piece: str) -> None:
-    defined_names(piece * 20_000)  # quadratic time would exceed the timeout of a test
+    defined_names(piece * 10_000)  # quadratic time would exceed the timeout

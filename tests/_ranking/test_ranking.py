@@ -113,6 +113,8 @@ def test_too_long_query_words_are_left_out_and_counted() -> None:
     query = parse_query("cookie " + "x" * 100_000 + "Y()")
     assert (query.words, query.symbols, query.left_out) == (("cookie",), (), 2)
     assert len(query.match) < 100
+    assert query.remark.startswith("2 words and names of the query are not searched: ")
+    assert parse_query("cookie " + "x" * 201).remark.startswith("1 word or name of the query is not searched: ")
     assert parse_query("x" * MAX_WORD_CHARS).words == ("x" * MAX_WORD_CHARS,)
     with pytest.raises(
         ValueError, match=r"^each word of the query 'x{100}…' has more than 200 characters; use shorter"

@@ -2,7 +2,6 @@
 
 import json
 import math
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -23,7 +22,7 @@ from retrieval.queries import (
     _parse_query,
     docstrings,
 )
-from retrieval.run import measure_method, table
+from retrieval.run import main, measure_method, table
 
 ROOT = Path(__file__).parents[2]
 NO_TIME = Timing(0, 0)
@@ -131,14 +130,19 @@ def test_every_method_ranks_the_relevant_file_first(method: str, plant: Callable
 
 
 @pytest.mark.slow
-def test_benchmark_reports_missing_packages_and_files(tmp_path: Path) -> None:
+def test_benchmark_reports_missing_packages_and_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "repos.json").write_text(json.dumps([{"name": "none", "benchmark_root": "x"}]))
     (tmp_path / "cpython.tsv").write_text("parse arguments\tnone.py\n")
-    run = [sys.executable, str(ROOT / "benchmarks/retrieval/run.py"), str(tmp_path)]
-    done = subprocess.run(run, capture_output=True, text=True, check=False, env={"XDG_CACHE_HOME": str(tmp_path)})
-    assert done.returncode == 2
-    assert "SKIPPED: none: its package is not known" in done.stderr
-    assert "cpython has no none.py" in done.stderr
+    monkeypatch.setattr("retrieval.queries.CACHE", tmp_path / "cache")
+    monkeypatch.setattr(sys, "argv", ["run.py", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "SKIPPED: none: its package is not known" in said
+    assert "cpython has no none.py" in said
 
 
 def test_docstring_queries_search_modules_without_docstrings(tmp_path: Path) -> None:

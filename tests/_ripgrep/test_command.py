@@ -207,7 +207,7 @@ def test_unknown_option_error_suggests_the_right_one(name: str, meant: str) -> N
     with pytest.raises(ValidationError) as caught:
         search_command("x", ".", (), {name: "y", "zzz": 1})  # type: ignore[misc]
     assert f"unknown option {name}; did you mean {meant}?" in str(caught.value)
-    assert "unknown option zzz [" in str(caught.value)
+    assert "unknown option zzz; see ripwrap.SearchOptions [" in str(caught.value)
     assert [(error["type"], error["loc"]) for error in caught.value.errors()] == [
         ("extra_forbidden", (name,)),
         ("extra_forbidden", ("zzz",)),
@@ -225,7 +225,7 @@ def test_unknown_option_error_of_files_suggests_only_its_own_arguments() -> None
         ripwrap.files(path="x")  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match=r"did you mean cwd\?"):
         sync.tree_text(path="x")  # type: ignore[call-arg]
-    with pytest.raises(ValidationError, match=r"unknown option ignore_case \["):
+    with pytest.raises(ValidationError, match=r"unknown option ignore_case; see ripwrap\.FileOptions \["):
         ripwrap.files(ignore_case=True)  # type: ignore[call-arg]
 
 
@@ -303,7 +303,7 @@ def test_problems_beside_an_unknown_option_are_reported_too() -> None:
         search_command("x", ".", (), options)
     assert [(error["loc"], error["msg"]) for error in caught.value.errors()] == [
         *((error["loc"], error["msg"]) for error in alone.value.errors()),
-        (("zzz",), "unknown option zzz"),
+        (("zzz",), "unknown option zzz; see ripwrap.SearchOptions"),
     ]
 
 

@@ -145,9 +145,19 @@ def test_patterns_that_name_line_terminators_are_recognised(pattern: str, multil
     assert groups_of(pattern).multiline is multiline
 
 
-def test_a_separator_in_the_text_of_a_group_is_an_error() -> None:
-    with pytest.raises(DecodeError, match="groups"):
-        split("(a)(b)", "x\ny", "")
+@pytest.mark.parametrize(
+    ("replacement", "message"),
+    [
+        (b"x\ny\n\n", "rg wrote 3 groups, expected 2 groups"),  # a separator in the text of a group
+        (b"x\n", "rg wrote 1 group, expected 2 groups"),
+        (b"x\ny", "rg wrote 1 group and text after the last separator (b'y'), expected 2 groups"),
+        (b"x\ny\nz", "rg wrote 2 groups and text after the last separator (b'z'), expected 2 groups"),
+    ],
+)
+def test_wrong_number_of_groups_is_an_error_that_counts_them(replacement: bytes, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        groups_of("(a)(b)").split(replacement)
+    assert str(caught.value) == message
 
 
 def test_separators_of_several_lines_are_random() -> None:

@@ -19,6 +19,10 @@ import trustme
 import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, ChecksumMismatchError, DownloadFailedError, binary, sync
 from ripwrap.binary import cache, releases
+from ripwrap.binary.resolver import find
+from ripwrap.cli.flags import spell_as_flag
+from ripwrap.errors import spell_error
+from ripwrap.workspace.arguments import spell_as_argument
 from support.cli import output, run
 from support.effort import times
 from support.mirror import ASSET, FOLDER, VERSION, Mirror, downloading, packed, say, sha256, targz, write
@@ -366,10 +370,20 @@ def test_install_times_out_if_another_process_holds_the_lock(
     with subprocess.Popen([sys.executable, "-c", holder, str(store / "lock")], stdout=-1) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        with pytest.raises(BinaryError, match=r"timed out waiting for .*another process is installing"):
+        with pytest.raises(BinaryError, match=r"timed out waiting for .*another process is installing") as caught:
             sync.install(timeout=0.2)
+        assert str(caught.value).endswith("; allow more time with timeout=")
         process.kill()
     assert sync.install().source == "download"
+
+
+def test_timeout_of_the_first_use_names_a_call_that_can_take_longer(mirror: Mirror, store: Path) -> None:
+    mirror.next(lambda _: time.sleep(1))
+    with pytest.raises(DownloadFailedError, match="timed out waiting for") as caught:
+        find(timeout=0.2)
+    assert str(caught.value).endswith("; install rg first, for example with ripwrap.binary.install(timeout=600)")
+    assert spell_error(caught.value, spell_as_flag).endswith("for example with `ripwrap install --timeout=600`")
+    assert spell_error(caught.value, spell_as_argument).endswith("; install rg first")
 
 
 @pytest.mark.slow
@@ -377,7 +391,7 @@ def test_install_command_installs_rg(mirror: Mirror, tmp_path: Path, store: Path
     done = run("install", cwd=tmp_path)
     assert done.stdout.decode() == f"rg 15.2.0 installed: {store / FOLDER / cache.NAME}\n"
     assert done.stderr.startswith(b"downloading rg (")
-    assert output("install", "15.2.0", cwd=tmp_path).startswith("rg 15.2.0 is there already")
+    assert output("install", "15.2.0", cwd=tmp_path).startswith("rg 15.2.0 is already installed")
     installed = output("install", "--dest", "bin", cwd=tmp_path)
     assert installed == f"rg 15.2.0 installed: {tmp_path / 'bin' / cache.NAME}\n"
     refused = run("install", "99.9.9", "--dest", "bin", "--sha256", "0" * 64, cwd=tmp_path, code=2)

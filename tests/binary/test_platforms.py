@@ -72,6 +72,7 @@ def test_unknown_platform_error_lists_supported_ones_and_a_hint(platform: Platfo
         targets(platform, version)
     for words in (version, platform.system or "unknown", platform.machine or "unknown", "macOS on", "RIPWRAP_RG"):
         assert words in str(caught.value)
+    assert f"{platform.bits}-bit{platform.libc and ' '}{platform.libc}). Releases" in str(caught.value)
 
 
 def test_this_platform_is_known() -> None:

@@ -12,7 +12,7 @@ from ripwrap import binary, sync
 from ripwrap.binary import RgBinary, cache, resolver
 from ripwrap.binary.candidates import add_extension, why_not_runnable
 from ripwrap.cli import run
-from ripwrap.errors import BinaryError, BinaryNotFoundError
+from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint
 from support import wheel
 from support.mirror import FOLDER
 
@@ -125,12 +125,18 @@ def test_unusable_argument_or_variable_raises_without_a_fallback(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(script("bin/rg").parent))
-    with pytest.raises(BinaryError, match=r"argument: .*/none/rg: no such file"):
+    with pytest.raises(
+        BinaryError,
+        match=r"argument: .*/none/rg: no such file\nPass the path of another rg as rg=\. Without that argument",
+    ) as caught:
         sync.resolve(tmp_path / "none" / "rg")
+    assert caught.value.hints == (Hint("rg"),)
     with pytest.raises(BinaryError, match="an empty name"):
         sync.resolve("")
     monkeypatch.setenv("RIPWRAP_RG", str(tmp_path))
-    with pytest.raises(BinaryError, match=r"RIPWRAP_RG: .*not a file"):
+    with pytest.raises(
+        BinaryError, match=r"RIPWRAP_RG: .*not a file\nSet RIPWRAP_RG to the path of another rg, or unset it"
+    ):
         sync.resolve()
 
 
@@ -282,7 +288,9 @@ def test_too_old_rg_and_other_programs_are_rejected_with_the_reason(
     with pytest.raises(BinaryError, match="too old"):
         sync.resolve(old)
     monkeypatch.setenv("RIPWRAP_RG", "/bin/true")
-    with pytest.raises(BinaryError, match="is not ripgrep"):
+    with pytest.raises(
+        BinaryError, match=r"is not ripgrep: `--version` gave exit code 0 ''\nSet RIPWRAP_RG to the path of another"
+    ):
         sync.resolve()
 
 

@@ -95,7 +95,7 @@ def test_search_prints_lines_near_others(plant: Plant) -> None:
     assert json.loads(line)["total_matches"] == 2
     for arguments, message in {
         ("--within", "2"): "--within needs --near; add --near",
-        ("--near", "x", "-c"): "--count does not apply to --near",
+        ("--near", "x", "-c"): "--count and --near cannot be combined",
         ("--near", "x", "-U"): "--multiline does not apply to --near: a match must be on one line",
     }.items():
         assert message in run("search", "retry", *arguments, cwd=folder, code=2).stderr.decode()
@@ -180,6 +180,7 @@ def test_repeated_flags_are_no_error_and_the_last_value_wins(plant: Plant) -> No
     assert output("search", "ab", "-iNi", "-sl", "a.py", cwd=folder) == "a.py\n"
     assert output("search", "ab", "-l", "-g*.py", "-g", "*.c", "--sort=path", cwd=folder) == "a.py\nb.c\n"
     assert output("search", "-is", "--", "-i", cwd=plant({"f": "-i\n-I\n"})) == "f:1:-i\n"
+    assert output("search", "", "-c", "a.py", cwd=folder) == "a.py:3\n"  # an empty pattern is no flag without a letter
     assert output("index", "status", "--json", "--json", cwd=folder, code=1).startswith("{")
 
 
@@ -489,11 +490,13 @@ def test_index_status_prints_a_location_that_is_not_utf8_as_raw_bytes(plant: Pla
         (Hint("threads", 1), "--threads=1"),
         (Hint("location"), "--location"),
         (Hint("paths"), "PATHS"),
+        (Hint("roots"), "--root DIR"),
         (Hint("limit", kind="correct"), "--limit"),
         (Hint("replace", kind="omit"), "--replace"),
         (Hint("rebuild", True, "call", "refresh"), "`ripwrap index build --rebuild`"),
         (Hint(kind="call", target="prune"), "`ripwrap index prune`"),
         (Hint(kind="call", target="file_types"), "`ripwrap types`"),
+        (Hint("timeout", 600, "call", "ripwrap.binary.install"), "`ripwrap install --timeout=600`"),
         (Hint(kind="install", target="ripwrap[bin]"), 'pip install "ripwrap[bin]"'),
     ],
 )

@@ -83,4 +83,4 @@ def test_wrong_arguments_are_named(roots: Path, arguments: list[str], text: str)
 def test_missing_package_of_dask_is_named(roots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     error = run("search", "x", "--repositories", "src/*", "--dask", "tcp://localhost:1", cwd=roots, code=2).stderr
-    assert error.decode() == 'ripwrap: --dask needs distributed: pip install "ripwrap[cluster]"\n'
+    assert error.decode() == 'ripwrap: --dask needs the package distributed: pip install "ripwrap[cluster]"\n'

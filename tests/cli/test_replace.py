@@ -90,7 +90,7 @@ def test_diff_is_colored_on_a_terminal(plant: Plant) -> None:
     ("arguments", "says"),
     [
         ("a b --apply --interactive", "--apply and --interactive cannot be combined"),
-        ("a --undo", "--undo takes no pattern"),
+        ("a --undo", "--undo takes no PATTERN"),
         ("a", "PATTERN and REPLACEMENT are needed"),
         ("a b --journal x", "add --undo, or leave --journal out"),
         ("a $1", "the replacement refers to ${1}, but the pattern has no such group (it has no groups)"),

@@ -39,7 +39,7 @@ def test_standard_input_that_is_too_long_is_an_error(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\n\n")))
     done = run("search", "needle", "-", cwd=tmp_path, code=2)
     assert done.stdout == b""
-    assert done.stderr == b"ripwrap: standard input has more than 7 bytes; write it to a file\n"
+    assert done.stderr == b"ripwrap: standard input has more than 7 bytes; write it to a file, then search that\n"
 
 
 def test_rev_searches_a_revision(repository: Path) -> None:
@@ -63,10 +63,10 @@ def test_history_names_the_commit_of_each_match(repository: Path) -> None:
     [
         (["--rev", "nope"], "--rev is not a revision of the repository"),
         (["--rev=-x"], "--rev must be a revision of git"),
-        (["--rev", "HEAD", "-c"], "--count does not apply to --rev"),
-        (["--history", "--coverage"], "--coverage does not apply to --history"),
-        (["-", "a.py"], "- is standard input, which is searched alone"),
-        (["--since", "2024-01-01"], "--since limits --history"),
+        (["--rev", "HEAD", "-c"], "--count and --rev cannot be combined"),
+        (["--history", "--coverage"], "--coverage and --history cannot be combined"),
+        (["-", "a.py"], "- (standard input) cannot be combined with other paths"),
+        (["--since", "2024-01-01"], "--since needs --history"),
         (["--rev", "HEAD", "--sort=path"], "--sort does not apply to items"),
     ],
 )
@@ -106,10 +106,10 @@ class TestInside:
         ("arguments", "text"),
         [
             (["--inside=rar"], "--inside must be 'zip'"),
-            (["--inside=zip", "-c"], "--count does not apply to --inside"),
-            (["--inside=zip", "--rev=HEAD"], "--inside does not apply to --rev"),
-            (["--inside=zip", "--on=ssh:box"], "--on does not apply to --inside"),
-            (["--inside=zip", "-"], "--inside does not apply to -"),
+            (["--inside=zip", "-c"], "--count and --inside cannot be combined"),
+            (["--inside=zip", "--rev=HEAD"], "--inside and --rev cannot be combined"),
+            (["--inside=zip", "--on=ssh:box"], "--on and --inside cannot be combined"),
+            (["--inside=zip", "-"], "--inside and - cannot be combined"),
         ],
     )
     def test_flags_that_do_not_go_together_are_errors(self, folder: Path, arguments: list[str], text: str) -> None:

@@ -16,7 +16,7 @@ PROGRAMS = sorted(path.name for path in EXAMPLES.glob("*.py") if not path.name.s
 
 def test_every_example_has_a_test() -> None:
     for example in EXAMPLES.iterdir():
-        if example.name == "__pycache__":
+        if example.name in ("__pycache__", "pyrightconfig.json"):
             continue
         agents = example.name.startswith("agents_")
         folder = TESTS.parent / "frameworks" if agents else TESTS

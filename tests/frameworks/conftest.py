@@ -1,6 +1,7 @@
 """Shared fixtures of the frameworks' tests: a folder, a workspace over it, and no network or telemetry."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,16 +33,23 @@ def blocking_ws(shop: Path) -> sync.Workspace:
     return sync.Workspace(shop)
 
 
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@contextmanager
+def without_network() -> Iterator[None]:
     """Block the network here and, by a proxy that does not exist, in child processes; fail on any attempt."""
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.setenv(name, f"http://127.0.0.1:{offline.DISCARD}")
-    for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"):
-        monkeypatch.setenv(name, "false")
-    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
-    for name in ("OPENAI_AGENTS_DISABLE_TRACING", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE", "RIPWRAP_OFFLINE"):
-        monkeypatch.setenv(name, "1")
-    monkeypatch.setattr(offline, "on", True)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+            patch.setenv(name, f"http://127.0.0.1:{offline.DISCARD}")
+        for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"):
+            patch.setenv(name, "false")
+        patch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
+        for name in ("OPENAI_AGENTS_DISABLE_TRACING", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE", "RIPWRAP_OFFLINE"):
+            patch.setenv(name, "1")
+        patch.setattr(offline, "on", True)
+        yield
     assert offline.attempts == []
+
+
+@pytest.fixture(autouse=True)
+def no_network() -> Iterator[None]:
+    with without_network():
+        yield

@@ -61,6 +61,7 @@ def paths(found: list[Any] | None) -> list[str]:
 @example(tree=[("a,b.py",), ("b.py",)], glob="a,b.py", start="/")
 @example(tree=[("!x.py",), ("b.py",)], glob="!x.py", start="/")
 @example(tree=[("{y}.py",), ("y.py",)], glob=r"\{y\}.py", start="/")
+@example(tree=[("a.py", "a.py"), ("b.py",)], glob="*//*", start="/")
 @settings(max_examples=40)
 def test_deepagents_glob_finds_what_deepagents_own_backend_finds(
     tmp_path_factory: pytest.TempPathFactory, tree: list[tuple[str, ...]], glob: str, start: str
@@ -262,7 +263,9 @@ def test_deepagents_backend_refuses_to_write(shop: Path, backend: RipwrapBackend
 def test_deepagents_backend_can_use_the_paths_of_the_system(plant: Plant) -> None:
     root = plant({"one/a.py": "TODO", "two/b.py": "TODO"})
     ws = sync.Workspace(root / "one", root / "two")
-    with pytest.raises(ValueError, match="a workspace with 2 roots has no single /; pass virtual=False"):
+    with pytest.raises(
+        ValueError, match="the workspace has 2 roots, but / can be the path of only one; pass virtual=False"
+    ):
         RipwrapBackend(ws)
     backend = RipwrapBackend(ws, virtual=False)
     both = [str(root / "one" / "a.py"), str(root / "two" / "b.py")]

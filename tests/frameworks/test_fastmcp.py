@@ -12,18 +12,16 @@ pytest.importorskip("fastmcp")
 
 import anyio
 import fastmcp
-import psutil
 from fastmcp.client.transports import StdioTransport
 from mcp import MCPError, types
 
-from support.mcp_server import RIPWRAP_MCP, patient, rgs_of_servers, serve_http, stuck_rg
+from support.mcp_server import RIPWRAP_MCP, serve_http, stuck_rg, waiting_for
 from support.waiting import until
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio, pytest.mark.loops("asyncio")]  # as the client
 
 Plant = Callable[..., Path]
 StandIn = Callable[..., Path]
-Children = Callable[[], list[psutil.Process]]
 GREP: tuple[str, dict[str, Any]] = ("grep_content", {"pattern": "TODO"})
 
 
@@ -71,7 +69,7 @@ async def test_fastmcp_client_gets_tools_prompts_and_files(
                 await client.read_resource(uri)
 
 
-async def test_fastmcp_client_is_told_of_progress(
+async def test_fastmcp_client_cancels_a_call_and_is_told_of_the_progress_of_the_next(
     connection: tuple[str, str], shop: Path, stand_in: StandIn, tmp_path: Path
 ) -> None:
     told_of = tmp_path / "told of"
@@ -82,23 +80,16 @@ async def test_fastmcp_client_is_told_of_progress(
         if progress >= 1:
             told_of.touch()
 
-    flags = ("--root", str(shop), "--rg", str(patient(stand_in, told_of)))
-    async with connected(connection, tmp_path, *flags) as client:
-        await client.call_tool(*GREP, progress_handler=note)
-    assert told == sorted(set(told))
-    assert told[-1] == (1, None, "1 found so far")
-
-
-async def test_fastmcp_client_cancels_a_call(
-    connection: tuple[str, str], shop: Path, stand_in: StandIn, tmp_path: Path, children: Children
-) -> None:
-    bad = stuck_rg(stand_in, tmp_path, "silent")
+    bad = stuck_rg(stand_in, tmp_path, "silent", then=waiting_for(told_of))
     async with connected(connection, tmp_path, "--root", str(shop), "--rg", str(bad.rg)) as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, *GREP)
-            await until(bad.searching.exists)
-            assert rgs_of_servers(children)
+            await until(bad.started)
+            assert bad.running()
             group.cancel_scope.cancel()
-        await until(lambda: not rgs_of_servers(children))
+        await until(lambda: not bad.running())
         with anyio.fail_after(20):
-            assert (await client.call_tool(*GREP)).content[0].text
+            found = await client.call_tool(*GREP, progress_handler=note)
+    assert found.content[0].text
+    assert told == sorted(set(told))
+    assert told[-1] == (1, None, "1 found so far")

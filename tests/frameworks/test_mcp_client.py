@@ -3,8 +3,8 @@
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -12,8 +12,10 @@ pytest.importorskip("mcp")
 
 from mcp import Client, StdioServerParameters, types
 
+from frameworks.conftest import SHOP, without_network
 from ripwrap import Workspace
-from support.offers import CALLS, MISTAKES, Call, Offer, check, check_answers, check_example, each_tool
+from ripwrap.testing import write_tree
+from support.offers import CALLS, MISTAKES, Offer, check, check_answers, check_example, each_tool
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -25,41 +27,47 @@ def started(folder: Path) -> StdioServerParameters:
     return StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], str(folder)], env=dict(os.environ))
 
 
-def results(folder: Path, calls: Sequence[Call]) -> list[types.CallToolResult]:
-    """Make these calls at once and return the server's results."""
+class Told(NamedTuple):
+    """What a client has been told by a server."""
 
-    async def run() -> list[types.CallToolResult]:
+    ws: Workspace
+    tools: dict[str, types.Tool]
+    answers: list[types.CallToolResult]
+    mistakes: list[types.CallToolResult]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Start a server, list its tools and make all calls at once; a server takes a second to start."""
+    folder = write_tree(tmp_path_factory.mktemp("shop"), SHOP) / "shop"
+
+    async def run() -> Told:
         async with Client(started(folder), read_timeout_seconds=30) as client:
-            return await asyncio.gather(*(client.call_tool(name, arguments) for name, arguments in calls))
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            made = (client.call_tool(name, arguments) for name, arguments in (*CALLS, *MISTAKES))
+            answers = await asyncio.gather(*made)
+            return Told(Workspace(folder), tools, answers[: len(CALLS)], answers[len(CALLS) :])
 
-    return asyncio.run(run())
+    with without_network():
+        return asyncio.run(run())
 
 
 def text(result: types.CallToolResult) -> str:
     return "".join(part.text for part in result.content if isinstance(part, types.TextContent))
 
 
-@pytest.fixture(scope="module")
-def offered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, types.Tool]:
-    async def run() -> dict[str, types.Tool]:
-        async with Client(started(tmp_path_factory.mktemp("empty")), read_timeout_seconds=30) as client:
-            return {tool.name: tool for tool in (await client.list_tools()).tools}
-
-    return asyncio.run(run())
-
-
 @each_tool
-def test_mcp_tool_schema_equals_the_signature(ws: Workspace, offered: dict[str, types.Tool], name: str) -> None:
-    told = offered[name]
-    check(getattr(ws, name), Offer(told.name, told.description or "", told.input_schema))
+def test_mcp_tool_schema_equals_the_signature(told: Told, name: str) -> None:
+    tool = told.tools[name]
+    check(getattr(told.ws, name), Offer(tool.name, tool.description or "", tool.input_schema))
 
 
-def test_mcp_tools_return_the_methods_answers(ws: Workspace, shop: Path) -> None:
-    check_answers(ws, [text(result) for result in results(shop, CALLS)])
+def test_mcp_tools_return_the_methods_answers(told: Told) -> None:
+    check_answers(told.ws, [text(result) for result in told.answers])
 
 
-def test_mcp_tools_answer_mistakes_with_error_results(shop: Path) -> None:
-    for mistake, result in zip(MISTAKES, results(shop, MISTAKES), strict=True):
+def test_mcp_tools_answer_mistakes_with_error_results(told: Told) -> None:
+    for mistake, result in zip(MISTAKES, told.mistakes, strict=True):
         assert result.is_error and text(result), mistake
 
 

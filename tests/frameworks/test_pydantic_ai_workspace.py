@@ -164,5 +164,5 @@ def test_pydantic_ai_search_refuses_a_workspace_on_another_machine(shop: Path) -
             return WorkspaceRef(provider="cloud", id="42")
 
     agent = Agent(FunctionModel(finds), capabilities=[WorkspaceSearch()])
-    with pytest.raises(UserError, match="the workspace is in cloud:42"):
+    with pytest.raises(UserError, match="the run's workspace is in cloud:42"):
         asyncio.run(agent.run("find it", workspace=Elsewhere(shop)))

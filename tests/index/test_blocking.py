@@ -2,10 +2,8 @@
 
 import inspect
 import os
-import signal
 import sqlite3
 import subprocess
-import sys
 import textwrap
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +19,7 @@ from filelock import FileLock
 from ripwrap import RipwrapError, sync
 from ripwrap.index import Index, Progress, RefreshResult, maintenance
 from ripwrap.index.storage.files import NAME
+from support import forks
 from support.shop import SHOP, held
 
 Plant = Callable[..., Path]
@@ -260,10 +259,11 @@ def test_closed_blocking_index_is_reopened_on_use(index: sync.Index) -> None:
 
 
 def ran(program: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-W", "error", "-X", "dev", "-c", textwrap.dedent(program), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    argv, cwd = ["-c", *map(str, arguments)], Path(__file__).parent
+    return forks.run(argv, textwrap.dedent(program), cwd=cwd, env=os.environ)
 
 
+@pytest.mark.posix
 def test_unclosed_blocking_index_is_collected_without_a_warning(plant: Plant, home: Path) -> None:
     program = """
         import gc, sys
@@ -280,13 +280,14 @@ def test_unclosed_blocking_index_is_collected_without_a_warning(plant: Plant, ho
 
 
 INTERRUPTED = """
-    import sys, time
+    import os, signal, sys, time
     import psutil
     from ripwrap import sync
+    os.setsid()
     index = sync.Index(sys.argv[1], location=sys.argv[2])
     def tell(progress):
         if progress.files:
-            print("at it", flush=True)
+            os.killpg(0, signal.SIGINT)  # as a terminal does
             time.sleep(3_600)
     try:
         index.refresh(tell)
@@ -301,14 +302,8 @@ def test_ctrl_c_during_a_refresh_keeps_the_old_state_and_leaves_no_process(
 ) -> None:
     index.refresh()
     root = plant({f"more/{number}.py": f"def f{number}():\n    return {number}\n" for number in range(200)})
-    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(INTERRUPTED), str(root), str(home)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as running:
-        assert running.stdout is not None and running.stdout.readline() == "at it\n"
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
-        stdout, stderr = running.communicate(timeout=50)
-    assert (stdout, stderr) == ("interrupted [] True\n", "")
+    done = ran(INTERRUPTED, root, home)
+    assert (done.stdout, done.stderr) == ("interrupted [] True\n", "")
     assert paths(index, "f70", refresh=False) == []
     assert paths(index, "f70")[0] == "more/70.py"
 
@@ -329,6 +324,7 @@ ENDED = """
 """
 
 
+@pytest.mark.posix
 def test_ctrl_c_during_a_statement_raises_keyboard_interrupt(plant: Plant, home: Path) -> None:
     done = ran(ENDED, plant(SHOP), home)
     assert (done.stdout.split(), done.stderr) == (["interrupted"] * 2, "")

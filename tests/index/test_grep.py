@@ -257,7 +257,7 @@ async def test_async_index_grep_has_the_same_answer_as_grep(tree: Path, tmp_path
 @pytest.mark.parametrize("name", ["paths", "path", "cwd"])
 def test_unknown_option_error_suggests_no_argument_that_index_grep_lacks(unchanged: sync.Index, name: str) -> None:
     options: dict[str, Any] = {name: "sub"}
-    with pytest.raises(ValidationError, match=rf"unknown option {name}(?! *;)"):
+    with pytest.raises(ValidationError, match=f"unknown option {name}; see ripwrap.SearchOptions"):
         unchanged.grep("needle", **options)
 
 

@@ -18,6 +18,7 @@ import pytest
 import ripwrap
 from ripwrap import RipwrapError
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
+from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap.index import Index, Progress, RefreshResult
 from ripwrap.index.refresh import refresh
 from ripwrap.index.splitting import Chunker
@@ -25,6 +26,7 @@ from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View
 from ripwrap.index.workers import Splitter
+from support.effort import times
 from support.opening import refused
 from support.shop import SHOP, held
 
@@ -51,12 +53,16 @@ async def everything(index: Index, query: str) -> list[str]:
     return [place.model_dump_json() for place in await index.search(query, limit=None)]
 
 
-async def rebuilt_answer(root: Path, home: Path, query: str) -> list[str]:
+async def all_answers(index: Index) -> list[list[str]]:
+    return [await everything(index, query) for query in ("cookies", "Basket", "shop")]
+
+
+async def rebuilt_answers(root: Path, home: Path) -> list[list[str]]:
     """Return the results of a newly built index."""
     async with Index(root, location=home / "new") as index:
-        answer = await everything(index, query)
+        answers = await all_answers(index)
     shutil.rmtree(home / "new")
-    return answer
+    return answers
 
 
 @pytest.mark.loops("asyncio", "trio")
@@ -110,12 +116,8 @@ async def test_refresh_reports_added_changed_removed_and_unchanged_files(index: 
     assert done.chunks == 2 and done.seconds > 0
 
 
-@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
-@pytest.mark.parametrize("query", ["cookies", "Basket", "shop"])
-async def test_search_after_any_change_equals_a_rebuilt_index(
-    index: Index, plant: Plant, home: Path, query: str
-) -> None:
+async def test_search_after_any_change_equals_a_rebuilt_index(index: Index, plant: Plant, home: Path) -> None:
     await index.refresh()
     changes: list[Callable[[], object]] = [
         lambda: plant({"src/cart.py": "class Basket:\n    '''Of cookies.'''\n"}),
@@ -131,7 +133,7 @@ async def test_search_after_any_change_equals_a_rebuilt_index(
     ]
     for change in changes:
         change()
-        assert await everything(index, query) == await rebuilt_answer(index.root, home, query)
+        assert await all_answers(index) == await rebuilt_answers(index.root, home)
     assert (await index.check()).ok
 
 
@@ -209,7 +211,7 @@ async def test_changed_content_with_the_same_size_and_time_is_seen(index: Index,
 
 @pytest.mark.anyio
 async def test_rapid_rewrites_are_always_seen(index: Index, plant: Plant) -> None:
-    for number in range(100, 140):
+    for number in range(100, 100 + times(12, 40)):
         plant({"a.py": f"word{number} = 1\n"})
         assert await paths(index, f"word{number}") == ["a.py"]
         assert await paths(index, f"word{number - 1}") == []
@@ -296,7 +298,7 @@ async def test_binary_files_are_reported_as_skipped(index: Index, plant: Plant) 
 
 @pytest.mark.anyio
 async def test_only_the_first_million_bytes_of_a_large_file_are_indexed(index: Index, plant: Plant) -> None:
-    plant({"generated.txt": "needle\n" + "filler words here\n" * 3_000_000 + "haystack\n"})
+    plant({"generated.txt": "needle\n" + "filler words here\n" * (MAX_FILE_BYTES // 10) + "haystack\n"})
     done = await index.refresh()
     assert done.cut == 1
     assert await paths(index, "needle") == ["generated.txt"]
@@ -626,7 +628,7 @@ async def test_prune_removes_views_and_content_of_deleted_branches(index: Index,
 
 @pytest.mark.anyio
 async def test_prune_frees_disk_space(index: Index, plant: Plant) -> None:
-    plant({f"many/{number}.txt": f"word{number} = 1\n" * 10_000 for number in range(40)})
+    plant({f"many/{number}.txt": f"word{number} = 1\n" * 2_000 for number in range(40)})
     await index.refresh()
     shutil.rmtree(index.root / "many")
     await index.refresh()
@@ -753,7 +755,7 @@ async def test_another_chunker_rebuilds_the_index_and_keeps_vectors(
     assert [(model.name, model.vectors) for model in status.models] == [("model", 1)]
     assert (status.views, status.models) == (health.views, health.models)
     assert counts(await index.refresh()) == (3, 0, 0, 0)
-    assert "made by another chunker" in caplog.text
+    assert "another chunker or version of ripwrap made it" in caplog.text
     assert (await index.check()).ok
     assert index._store.run(lambda database: database.execute("SELECT count(*) FROM vec").fetchone()) == (1,)
     assert (await index.prune()).vectors == 1

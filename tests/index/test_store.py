@@ -9,9 +9,7 @@ import signal
 import sqlite3
 import struct
 import subprocess
-import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import nullcontext
 from functools import partial
@@ -30,6 +28,7 @@ from ripwrap.index import Index, Progress, PruneResult, RefreshResult
 from ripwrap.index.storage.database import read_transaction, write_transaction
 from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.schema import SCHEMA_VERSION
+from support import forks
 from support.effort import times
 from support.shop import held
 from support.waiting import until
@@ -41,13 +40,38 @@ pytestmark = [pytest.mark.slow, pytest.mark.loops("asyncio")]  # about SQLite an
 REFRESH = """
 import sys, anyio
 from ripwrap.index import Index
-async def main():
+async def main(times=1):
     async with Index(sys.argv[1], location=sys.argv[2]) as index:
-        print("begun", flush=True)
-        for _ in range(int(sys.argv[3])):
-            done = await index.refresh()
-            print(done.added + done.changed + done.removed, done.chunks, flush=True)
+        for _ in range(times):
+            print((await index.refresh()).chunks, flush=True)
+"""
+
+END_AFTER = """
+import signal, time
+begun = time.monotonic()
+signal.setitimer(signal.ITIMER_REAL, float(sys.argv[3]))  # the signal ends the process at any moment
 anyio.run(main)
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(time.monotonic() - begun)
+"""
+
+END_AT_CREATION = """
+import os, signal, time
+writer = os.getpid()
+if not os.fork():
+    while not (os.path.exists(sys.argv[3]) and os.path.getsize(sys.argv[3])) and os.getppid() == writer:
+        time.sleep(0.001)
+    os.kill(writer, signal.SIGKILL)
+    os._exit(0)
+anyio.run(main)
+"""
+
+TWO_AT_ONCE = """
+import os
+other = os.fork()
+anyio.run(main, 2)
+if other:
+    assert os.waitpid(other, 0)[1] == 0
 """
 
 QUERIES = ("cookies of number 7", "Shop7", "where is shop_3 defined")
@@ -75,14 +99,9 @@ def many(number: int, version: int = 0) -> dict[str, str]:
     }
 
 
-def child(*arguments: object) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-c", REFRESH, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+def refresh_elsewhere(code: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    """Refresh in another process."""
+    return forks.run(["-c", *map(str, arguments)], REFRESH + code, cwd=Path(__file__).parent, env=os.environ)
 
 
 async def answers(root: Path, home: Path) -> list[list[str]]:
@@ -107,24 +126,16 @@ async def paths(index: Index, query: str = "cookies", *, refresh: bool = True) -
 def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_path: Path) -> None:
     chance = random.Random(9)
     home = tmp_path / "home"
-    took = 1.0
+    took = 0.5
     attempt = killed = 0
     while killed < times(3, 100):
         attempt += 1
-        root = plant(many(60, attempt))
-        running = child(root, home, 1)
-        assert running.stdout is not None and running.stderr is not None
-        with running, running.stdout, running.stderr:
-            assert running.stdout.readline() == "begun\n"
-            begun = time.monotonic()
-            timer = threading.Timer(chance.uniform(0, took), os.killpg, (running.pid, signal.SIGKILL))
-            timer.start()
-            said = running.stdout.readline()
-            timer.cancel()
-            timer.join()
-            if said:
-                took = min(took, time.monotonic() - begun)
-            killed += not said
+        root = plant(many(30, attempt))
+        done = refresh_elsewhere(END_AFTER, root, home, max(0.001, chance.uniform(0, took)))
+        assert done.returncode in (0, -signal.SIGALRM) and done.stderr == ""
+        if done.returncode == 0:
+            took = min(took, float(done.stdout.split()[-1]))
+        killed += done.returncode != 0
 
         async def sound(root: Path = root) -> None:
             async with Index(root, location=home) as index:
@@ -137,13 +148,13 @@ def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_pa
         assert anyio.run(answers, root, home) == anyio.run(answers, root, tmp_path / f"new-{attempt}")
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_concurrent_processes_chunk_each_file_once(plant: Plant, home: Path) -> None:
     root = plant(many(400))
-    both = [child(root, home, 2) for _ in range(2)]
-    said = [one.communicate(timeout=50) for one in both]
-    assert [stderr for _, stderr in said] == ["", ""]
-    chunks = [int(line.split()[1]) for stdout, _ in said for line in stdout.splitlines()[1:]]
+    done = refresh_elsewhere(TWO_AT_ONCE, root, home)
+    assert (done.returncode, done.stderr) == (0, "")
+    chunks = [int(line) for line in done.stdout.splitlines()]
     assert sorted(chunks)[:-1] == [0, 0, 0] and max(chunks) > 400
 
 
@@ -612,12 +623,8 @@ async def test_truncated_database_at_a_named_location_is_rebuilt(index: Index) -
 
 @pytest.mark.posix
 def test_database_of_a_writer_killed_at_its_creation_is_recognised(plant: Plant, home: Path) -> None:
-    running = child(plant(many(60)), home, 1)
-    with running:
-        while not ((home / NAME).exists() and (home / NAME).stat().st_size):
-            assert running.poll() is None
-            time.sleep(0.001)
-        os.killpg(running.pid, signal.SIGKILL)
+    done = refresh_elsewhere(END_AT_CREATION, plant(many(60)), home, home / NAME)
+    assert done.returncode == -signal.SIGKILL
     assert anyio.run(answers, plant({}), home)
 
 
@@ -730,7 +737,7 @@ async def test_index_shipped_in_a_repository_is_rebuilt(
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache))
     assert await search_project(root) == (False, "cookies", True)
     assert not (root / ".ripwrap/vectors-1-00112233445566aa.usearch").exists()
-    assert "is rebuilt: its ownership mark is not in this user's cache" in caplog.text
+    assert "is rebuilt: this user's cache has no proof (ownership mark) that this user made it" in caplog.text
     caplog.clear()
     change(root, LIE)  # a change by this user is allowed
     assert await search_project(root) == (True, "a lie", True)
@@ -766,7 +773,7 @@ async def test_index_with_a_foreign_schema_is_rebuilt(
     change(root, LIE, *statements)
     with anyio.fail_after(20):
         assert await search_project(root) == (False, "cookies", True)
-    assert "is rebuilt: its tables are not those of an index, or it has triggers or views" in caplog.text
+    assert "is rebuilt: its tables differ from the tables of an index, or it has triggers or views" in caplog.text
 
 
 @pytest.mark.anyio
@@ -779,6 +786,7 @@ async def test_rebuild_for_another_chunker_keeps_the_owner(plant: Plant, own_cac
     assert await search_project(root) == (True, "a lie", True)
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_each_process_rebuilds_a_project_index_without_a_cache(
     plant: Plant, own_cache: Path, caplog: pytest.LogCaptureFixture
@@ -795,8 +803,8 @@ from ripwrap import sync
 index = sync.Index(sys.argv[1], location="project")
 print(index.status().built, (found := index.search("cookies")[0]).symbol or found.text, end="")
 """
-    done = subprocess.run([sys.executable, "-c", code, root], capture_output=True, text=True, timeout=50, check=True)
-    assert done.stdout == "False cookies\n"
+    done = forks.run(["-c", str(root)], code, cwd=root, env=os.environ)
+    assert (done.returncode, done.stdout) == (0, "False cookies\n")
 
 
 @pytest.mark.loops("asyncio", "trio")
@@ -830,14 +838,13 @@ anyio.run(main)
 
 def unprivileged(*arguments: object) -> list[str]:
     """Return the output of searches with and without a refresh, run without root's right to write anywhere."""
-    rights = "-dac_override,-dac_read_search"
-    drop = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"] if os.geteuid() == 0 else []
-    command = [*drop, sys.executable, "-c", UNPRIVILEGED, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    argv, cwd = ["-c", *map(str, arguments)], Path(__file__).parent
+    done = forks.run(argv, UNPRIVILEGED, cwd=cwd, env=os.environ, launcher=forks.UNPRIVILEGED)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("mode", "of_file", "change"),
     [
@@ -881,6 +888,7 @@ def test_read_only_index_is_searched_while_nothing_has_changed(
     assert "refresh=False" in refused and old == ("['a.py']" if unchanged else "[]")
 
 
+@pytest.mark.posix
 def test_unwritable_location_raises_with_a_hint(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "cookies\n"})
     rg = ripwrap.sync.resolve().path
@@ -1114,6 +1122,7 @@ async def test_transaction_reported_as_timed_out_is_not_committed(home: Path, pl
             assert (await index.status()).built is (call is not write)
 
 
+@pytest.mark.posix
 def test_index_can_be_used_in_a_forked_process(plant: Plant, home: Path) -> None:
     code = """
 import os, sys, anyio
@@ -1127,9 +1136,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
 assert len(anyio.run(index.search, "cookies")) == 1
 """
     root = plant({"a.py": "cookies\n"})
-    done = subprocess.run(
-        [sys.executable, "-c", code, root, home], capture_output=True, text=True, timeout=50, check=False
-    )
+    done = forks.run(["-c", str(root), str(home)], code, cwd=root, env=os.environ)
     assert done.returncode == 0, done.stderr
 
 

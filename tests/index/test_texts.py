@@ -1,5 +1,6 @@
 """Text of results: it is read from the files during a search, and never belongs to other content."""
 
+import itertools
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -143,8 +144,10 @@ ENCODED = {
 }
 
 
-@pytest.mark.parametrize("lines", [3, 200, 9_000, 60_000])
-@pytest.mark.parametrize("encoding", ENCODED)
+SIZES = [*itertools.product([3, 9_000], ENCODED), *itertools.product([60_000], ["utf-8", "utf-16", "latin-1"])]
+
+
+@pytest.mark.parametrize(("lines", "encoding"), SIZES)
 def test_text_of_a_result_has_the_lines_of_the_file_in_any_encoding(
     index: sync.Index, plant: Plant, encoding: str, lines: int
 ) -> None:

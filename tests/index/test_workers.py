@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -25,7 +26,7 @@ from ripwrap.index.splitting import Chunker, Request, split_file
 from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View
-from ripwrap.index.workers import MIN_BYTES, Splitter
+from ripwrap.index.workers import _BATCH_BYTES, MIN_BYTES, Splitter
 from support.parsers import running
 from support.waiting import until_blocking
 
@@ -147,7 +148,7 @@ def test_known_content_is_read_and_not_split(odd: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_files_of_a_killed_process_are_split_by_this_one(odd: Path, tmp_path: Path) -> None:
-    many = {f"m{number}.py": f"{CODE * 180}# {number}\n" for number in range(260)}
+    many = {f"m{number}.py": f"{CODE * 60}# {number}\n" for number in range(260)}
     for name, text in many.items():
         (odd / name).write_text(text)
     time.sleep(0.1)
@@ -191,7 +192,7 @@ def test_system_without_processes_builds_the_same_index(
 def test_process_of_another_version_is_not_used() -> None:
     """The package may have been upgraded since this process started."""
     worker = WorkerProcess("from ripwrap.index.workers import serve; serve(['0', '0', 'windows 2'])", 60, 60)
-    with pytest.raises(StartError, match=r"it ended with 1"):
+    with pytest.raises(StartError, match=r"it ended with exit code 1"):
         worker.request([b"[]"])
 
 
@@ -204,15 +205,25 @@ def test_number_of_processes_is_checked(plant: Plant) -> None:
             Index(plant({}), workers=one)  # type: ignore[arg-type]
 
 
+def of_size(size: int) -> dict[str, str]:
+    text = CODE * 100
+    return {f"m{number}.py": f"# {number}\n{text}" for number in range(size // len(text) + 1)}
+
+
+LEAST = MIN_BYTES // 4
+"""Size from which the tests below start processes: more than a batch for each of two."""
+
+
 @pytest.fixture
 def large(plant: Plant) -> Path:
     """Make a folder with enough text for processes."""
-    text = CODE * 400
-    return plant({f"m{number}.py": f"# {number}\n{text}" for number in range(MIN_BYTES // len(text) + 1)})
+    assert LEAST > 2 * _BATCH_BYTES
+    return plant(of_size(LEAST))
 
 
 @pytest.mark.slow
-def test_small_refresh_starts_no_process(large: Path, tmp_path: Path) -> None:
+def test_small_refresh_starts_no_process(plant: Plant, tmp_path: Path) -> None:
+    large = plant(of_size(MIN_BYTES))
     seen: list[int] = []
     with sync.Index(large, location=tmp_path / "index", chunker="windows", workers=2) as index:
         index.refresh(on_progress=lambda _: seen.append(len(workers())))
@@ -229,6 +240,7 @@ def test_small_refresh_starts_no_process(large: Path, tmp_path: Path) -> None:
 async def test_cancelled_refresh_leaves_no_process(large: Path, tmp_path: Path) -> None:
     seen = anyio.Event()
     async with Index(large, location=tmp_path / "index", chunker="windows", workers=2) as index:
+        index._splitter = replace(index._splitter, least=LEAST)
 
         def report(_: Progress) -> None:
             if workers():
@@ -239,6 +251,7 @@ async def test_cancelled_refresh_leaves_no_process(large: Path, tmp_path: Path) 
             await seen.wait()
             group.cancel_scope.cancel()
         assert workers() == []
+        index._splitter = replace(index._splitter, processes=0)  # which are slow to start
         done = await index.refresh()
         assert done.added == len(os.listdir(large))
         assert (await index.check()).ok
@@ -246,6 +259,7 @@ async def test_cancelled_refresh_leaves_no_process(large: Path, tmp_path: Path) 
 
 SCRIPT = """
 import os, signal, sys
+from dataclasses import replace
 import psutil
 from ripwrap import sync
 
@@ -257,6 +271,7 @@ def report(progress):
 
 print("once", flush=True)
 with sync.Index(sys.argv[1], location=sys.argv[2], chunker="windows", workers=2) as index:
+    index._splitter = replace(index._splitter, least=int(sys.argv[4]))
     try:
         index.refresh(on_progress=report)
     except KeyboardInterrupt:
@@ -273,7 +288,7 @@ def test_stopped_script_leaves_no_process(stop: str, large: Path, tmp_path: Path
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
     ran = subprocess.run(
-        [sys.executable, script, large, tmp_path / "index", stop],
+        [sys.executable, script, large, tmp_path / "index", stop, str(LEAST)],
         capture_output=True,
         text=True,
         check=False,
@@ -287,6 +302,6 @@ def test_stopped_script_leaves_no_process(stop: str, large: Path, tmp_path: Path
     else:
         assert (rest, ran.returncode) == ([], -signal.SIGKILL)
     until_blocking(lambda: not any(psutil.pid_exists(int(pid)) for pid in pids.split()))
-    with sync.Index(large, location=tmp_path / "index", chunker="windows", workers=2) as index:
+    with sync.Index(large, location=tmp_path / "index", chunker="windows", workers=0) as index:
         assert index.refresh().added == len(os.listdir(large))
         assert index.check().ok

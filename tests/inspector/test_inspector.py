@@ -97,7 +97,7 @@ def test_inspector_that_is_killed_ends_the_server_and_its_rg(
     server = [*RIPWRAP_MCP, "--root", str(shop), "--rg", str(bad.rg)]
     call = ["--method", "tools/call", "--tool-name", "grep_content", "--tool-arg", "pattern=TODO"]
     with subprocess.Popen([*inspector, *server, *call], stdout=subprocess.PIPE, start_new_session=True) as process:
-        until_blocking(bad.searching.exists)
+        until_blocking(bad.started)
         started = psutil.Process(process.pid).children(recursive=True)
         assert any(str(bad.rg) in one.cmdline() for one in started)
         for one in (process.pid, *(child.pid for child in started if "node" in child.name())):

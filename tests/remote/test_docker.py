@@ -409,7 +409,7 @@ class TestCommandLine:
             (["files", "--on", "docker:gone"], ("docker:gone: docker ended with exit code 1, without a result from rg: "
              "Error response from daemon: No such container: gone")),
             (["files", "--on", "docker:box:~/x"], ("--on docker:box:~/x: cwd '~/x' begins with ~, which is not "
-             "expanded; leave out '~/', or write './~' for a file name")),
+             "expanded; pass an absolute path, or write './~' for the name ~")),
             (["files", "--on", "docker:box:/gone"], "--cwd does not exist on docker:box: '/gone'"),
         ],
     )  # fmt: skip
@@ -431,7 +431,7 @@ class TestCommandLine:
         digest = mirror.write(tmp_path / "mirror", mirror.VERSION, mirror.ASSET, archive)
         options = ("--on", "docker:box", "--sha256", digest, "--mirror", f"file://{tmp_path / 'mirror'}")
         assert "installed: docker:box: /" in output("install", *options, cwd=folder)
-        assert "is there already: docker:box: /" in output("install", *options, cwd=folder)
+        assert "is already installed: docker:box: /" in output("install", *options, cwd=folder)
         [installed] = (docker.parent / "home").rglob("rg")
         assert installed.read_bytes() == program
 
@@ -439,8 +439,17 @@ class TestCommandLine:
 @pytest.mark.slow
 def test_answer_of_another_script_is_an_error(container: Container, docker: Path) -> None:
     docker.write_text("#!/bin/sh\nprintf '\\000ripwrap\\nx\\000'\nexit 160\n")
-    with pytest.raises(RemoteError, match="docker:box gave an answer that ripwrap does not understand"):
+    with pytest.raises(RemoteError, match="docker:box gave an answer that ripwrap does not understand") as caught:
         list(sync.files(on=container))
+    assert str(caught.value).endswith(": ['x']; check that docker and the shell on the host print no other text")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("timeout", [None, 20])
+def test_host_that_prints_too_much_is_an_error(container: Container, docker: Path, timeout: float | None) -> None:
+    docker.write_text("#!/bin/sh\nwhile :; do echo welcome; done\n")
+    with pytest.raises(RemoteError, match="docker:box did not answer: the program wrote more than 64 KiB; check what"):
+        list(sync.files(on=container, timeout=timeout))
 
 
 @pytest.mark.slow

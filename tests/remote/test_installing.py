@@ -135,7 +135,7 @@ def test_program_that_does_not_run_there_is_not_published(
         bare.install_blocking(source=broken)
     assert os.listdir(cache) == ["rg"]
     assert (cache / "rg").read_bytes() == Path(there).read_bytes()
-    with pytest.raises(BinaryError, match="cannot be read: No such file or directory; pass a program"):
+    with pytest.raises(BinaryError, match="cannot be read: No such file or directory; pass the path of a program file"):
         bare.install_blocking(source=tmp_path / "gone")
 
 
@@ -147,7 +147,7 @@ def test_without_a_program_for_hashes_the_version_is_compared(
     assert bare.install_blocking(source=there).version == (15, 2, 0)
     other = tmp_path / "other"
     other.write_text("#!/bin/sh\necho something else\n")
-    with pytest.raises(RemoteError, match="because it is not ripgrep"):
+    with pytest.raises(RemoteError, match="because its --version does not name ripgrep"):
         bare.install_blocking(source=other)
     assert (cache / "rg").read_bytes() == Path(there).read_bytes()
 

@@ -56,14 +56,14 @@ def test_only_and_exclude_match_names_and_paths(tree: Path) -> None:
     assert names(f"{tree}/*/*", only="a/*", exclude=str(tree / "b" / "*")) == [native("a/x")]
     assert names(f"{tree}/a/*", exclude=["y"]) == ["x"]
     assert names(f"{tree}/a/*", only=[f"{tree}/a/y"]) == ["y"]
-    with pytest.raises(ValueError, match=r"no root of 2 is left after only=\['z'\] and exclude=\[\]; change"):
+    with pytest.raises(ValueError, match=r"only=\['z'\] and exclude=\[\] leave out all roots \(2\); change"):
         Repositories(f"{tree}/a/*", only="z")
 
 
 def test_given_root_keeps_its_name(tree: Path) -> None:
     mine = Root(name="x", path=str(tree / "c"))
     assert names(mine, tree / "a/x") == ["x", native("a/x")]
-    with pytest.raises(ValueError, match="two roots have the name 'x'; give each root another name"):
+    with pytest.raises(ValueError, match="two roots have the name 'x'; give each root a different name"):
         Repositories(mine, Root(name="x", path=str(tree / "b")))
 
 
@@ -71,7 +71,7 @@ def test_given_root_keeps_its_name(tree: Path) -> None:
     ("roots", "error", "text"),
     [
         ((), ValueError, "no roots given; pass directories, or globs"),
-        (("",), ValueError, "a root is empty"),
+        (("",), ValueError, "the path of a root is empty"),
         (("a\0b",), ValueError, "NUL"),
         ((b"a",), TypeError, "a root must be a str or os.PathLike"),
         (("/none/*",), FileNotFoundError, r"no directory matches '/none/\*'"),
@@ -102,7 +102,7 @@ def test_file_has_paths_and_globs_relative_to_its_folder(tree: Path, monkeypatch
     found = Repositories.from_file(tree / "list.txt", exclude="y").roots
     assert [root.path for root in found] == [str(tree / name) for name in ("b", "c", "a/x")]
     (tree / "empty").write_text("# none\n")
-    with pytest.raises(ValueError, match="empty has no root; write the path of a directory on each line"):
+    with pytest.raises(ValueError, match="empty names no root; write the path of a directory on each line"):
         Repositories.from_file(tree / "empty")
     with pytest.raises(FileNotFoundError):
         Repositories.from_file(tree / "gone")

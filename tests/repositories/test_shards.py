@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ripwrap import Repositories, sync
 from ripwrap.repositories.collectors import split_files
 from support import rgs
+from support.effort import times
 
 Plant = Callable[..., Path]
 rg15 = rgs.provide("15.2.0")
@@ -119,7 +120,7 @@ choices = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@settings(max_examples=times(25, 300))
 @given(
     files=st.dictionaries(paths, contents, max_size=12),
     ignores=st.dictionaries(st.sampled_from(["", "a", "b", "a/b"]), rules, max_size=3),

@@ -7,11 +7,16 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
+
+import anyio.to_thread
+
+from ripwrap.index.embeddings.protocol import Limits
 
 DIMENSION = 8
 
@@ -121,6 +126,26 @@ class Provider:
             except OSError:
                 self.gone.set()
                 return
+
+
+class Plain:
+    """Embedder that posts to a provider with the standard library, so that a process with it starts quickly."""
+
+    name = "test:plain"
+    dimension: int | None = None
+    limits = Limits(concurrency=2, delay=0, batch=2)
+
+    def __init__(self, url: str) -> None:
+        self._url = f"{url}/v1/embeddings"
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> list[list[float]]:
+        """Return the vectors of the provider."""
+        return await anyio.to_thread.run_sync(self._post, texts)
+
+    def _post(self, texts: Sequence[str]) -> list[list[float]]:
+        request = Request(self._url, json.dumps({"input": texts}).encode())
+        with build_opener(ProxyHandler({})).open(request) as answer:
+            return [one["embedding"] for one in json.load(answer)["data"]]
 
 
 def vectors(rows: list[Any], packed: bool = False) -> Behaviour:

@@ -102,7 +102,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def walk(root: str, rg: str) -> int:
-    """Send every second call, or all of them in `nox -s stress`, and return the number of answers."""
+    """Send every eleventh call, or all of them in `nox -s stress`, and return the number of answers."""
     workspaces = (sync.Workspace(root, rg=rg, anchors=True), sync.Workspace(root, rg="/no/such/rg"))
     for workspace in workspaces:  # import what is imported on first use
         workspace.grep_content("(")
@@ -111,9 +111,10 @@ def walk(root: str, rg: str) -> int:
         workspace.ls(ignore=["x"])
         workspace.find_files("x", entry_type="any")
         workspace.read_file("a/b/file.py")
+        workspace.resolve("a/b/file.py#1·k7q")
     answers = 0
     os.path.lexists(BEGIN)
-    for name, arguments in islice(calls(), 0, None, times(5, 1)):
+    for name, arguments in islice(calls(), 0, None, times(11, 1)):
         for workspace in workspaces if name == "ls" else workspaces[:1]:
             text = workspace.call(name, arguments)
             assert isinstance(text, str)

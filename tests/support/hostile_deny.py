@@ -172,7 +172,7 @@ def check(name: str, arguments: dict[str, Any], text: str, *, named: bool) -> No
 
 
 def walk(root: str, rg: str, index: str) -> int:
-    """Send every third call to one workspace, or in `nox -s stress` all to each; return the number of answers."""
+    """Send every 17th call to one workspace, or in `nox -s stress` all to each; return the number of answers."""
     plain = sync.Workspace(root, rg=rg, deny=GLOBS)
     named = sync.Workspace(root, rg=rg, deny=GLOBS, show_denied="name")
     counted = sync.Workspace(root, os.path.join(root, os.pardir, "beside"), rg=rg, deny=GLOBS, show_denied="count")
@@ -188,14 +188,16 @@ def walk(root: str, rg: str, index: str) -> int:
     }
     for workspace in offers:  # import what is imported on first use
         workspace.ls()
+        workspace.find_files("x")
+        workspace.read_file("ok.py")
         workspace.grep_content("(", sections=True)
         workspace.codebase_search("ok")
     answers = 0
     mark(BEGIN)
     indexed.index_codebase()
-    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(7, 1)):
+    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(17, 1)):
         able = [workspace for workspace, tools in offers.items() if name in tools]
-        for workspace in able if STRESS else [able[number // 7 % len(able)]]:
+        for workspace in able if STRESS else [able[number // 17 % len(able)]]:
             check(name, arguments, workspace.call(name, arguments), named=workspace is named)
             answers += 1
     mark(END)
@@ -224,7 +226,7 @@ def addresses(root: str, path: str) -> Iterator[str]:
 
 
 async def walk_resources(root: str, rg: str) -> int:
-    """Read every second path as a resource and complete it, or all in `nox -s stress`; return the number of answers."""
+    """Read every tenth path as a resource and complete it, or all in `nox -s stress`; return the number of answers."""
     import mcp
     from mcp import types
 
@@ -236,7 +238,7 @@ async def walk_resources(root: str, rg: str) -> int:
         await client.read_resource(f"file://{root}/README.md")
         await client.complete(prompt, {"name": "path", "value": ""})
         mark(BEGIN)
-        for number, path in islice(enumerate(PATHS), 0, None, times(5, 1)):
+        for number, path in islice(enumerate(PATHS), 0, None, times(10, 1)):
             every = list(addresses(root, path))
             for address in every if STRESS else every[number % 3 :: 3]:
                 try:

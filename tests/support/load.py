@@ -438,9 +438,9 @@ def threads(number: int, api: str) -> Row:
 
 # Each scenario with its size in the tests, its size in the stress test, and its APIs.
 SCENARIOS: list[tuple[Callable[[int, str], Row], int, int, tuple[str, ...]]] = [
-    (concurrent_greps, 40, 500, ("asyncio", "trio")),
-    (suspended_streams, 40, 500, ("asyncio", "trio")),
-    (many_searches, 60, 10_000, ("asyncio", "trio", "sync")),
+    (concurrent_greps, 30, 500, ("asyncio", "trio")),
+    (suspended_streams, 20, 500, ("asyncio", "trio")),
+    (many_searches, 40, 10_000, ("asyncio", "trio", "sync")),
     (long_stream, 30_000, 2_000_000, ("asyncio", "trio", "sync")),
     (leaving, 15, 500, ("asyncio", "trio", "sync")),
     (faults, 6, 120, ("asyncio", "trio", "sync")),

@@ -5,11 +5,13 @@ import inspect
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
+from unittest.mock import patch
 
 import pytest
 
@@ -148,29 +150,31 @@ def _check_found(answers: list[str], own: list[str]) -> None:
         assert not answer.startswith("Error: ")
 
 
-def run_example(name: str, folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
-    """Run an example on a folder without network; by default, `options` of Python turn warnings into errors."""
+def run_example(name: str, folder: Path, *options: str) -> str:
+    """Return what an example prints, without network; by default, `options` of Python turn warnings into errors.
+
+    Check that it fails on a missing folder, in this process, which has imported the framework.
+    """
     script = [str(Path(offline.__file__)), str(EXAMPLES / name), str(folder)]
     command = [sys.executable, *(options or ("-W", "error")), *script]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    with patch.object(sys, "argv", [name, str(folder / "no-such-folder")]), pytest.raises((OSError, ExceptionGroup)):
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return done.stdout
 
 
 def check_example(name: str, folder: Path, *options: str) -> None:
     """Check that an example finds the files of a folder and fails on a missing one."""
-    done = run_example(name, folder, *options)
-    assert (done.returncode, done.stderr) == (0, "")
+    printed = run_example(name, folder, *options)
     for found in ("# grep_content\n", "# ls\n", "cart.py", "till.py", "TODO: taxes", "That is all of it."):
-        assert found in done.stdout
-    assert run_example(name, folder / "no-such-folder", *options).returncode != 0
+        assert found in printed
 
 
 def check_question(name: str, folder: Path, *options: str) -> None:
     """Check that the agent of an example searches for a question, reads what it found, and answers from that."""
     (folder / "cart.py").write_text("\n\ndef total(items):\n    return 0\n")
-    done = run_example(name, folder, *options)
-    assert (done.returncode, done.stderr) == (0, "")
-    searched, _, read = done.stdout.partition("# read_file\n")
+    searched, _, read = run_example(name, folder, *options).partition("# read_file\n")
     assert "# codebase_search\ncart.py:" in searched
     assert "def total(items)" in read
     assert read.splitlines()[-1] == "total() in cart.py, line 3."
-    assert run_example(name, folder / "no-such-folder", *options).returncode != 0

@@ -72,7 +72,7 @@ def test_codebase_search_names_what_could_not_be_read(api: str, shop: Path, plan
         for path in closed:
             path.chmod(0o700)
     assert found.endswith(f"(The 3 best results, ranked without an index. 2 paths {denied.format('secret')})")
-    assert nothing.startswith("No result found, ranked without an index.")
+    assert nothing.startswith("No result found. Ask with other words")
     assert nothing.endswith(f" 1 path {denied.format('secret')}")
 
 
@@ -340,7 +340,7 @@ def test_index_tools_accept_aliases(shop: Path, home: Path) -> None:
 
 def test_message_without_results_says_what_to_do(shop: Path) -> None:
     text = sync.Workspace(shop).codebase_search("zebra")
-    assert text == "No result found, ranked without an index. Ask with other words, or use grep_content."
+    assert text == "No result found. Ask with other words, or use grep_content."
 
 
 def test_index_tools_exist_only_with_index(shop: Path, home: Path) -> None:

@@ -69,7 +69,7 @@ def test_globs_have_the_rules_of_gitignore_and_ignore_case(glob: str, denied: li
         ("", "'' in deny is empty; leave it out"),
         ("  ", "'  ' in deny is empty"),
         ("/", "'/' in deny is empty"),
-        ("!x", "'!x' begins with !, but deny cannot allow files again"),
+        ("!x", "'!x' in deny begins with !, but deny cannot allow files again"),
         ("~/.ssh", r"write it as \*\*/.ssh"),
         ("a/../b", "'a/../b' in deny leads out of the roots"),
         ("[a", r"'\[a' in deny does not parse: unclosed character class"),

@@ -49,36 +49,40 @@ def searches(spy: Path) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"pattern": "needle"},
-        {"pattern": "needle", "path": "sub"},
-        {"pattern": "needle", "path": "ignored"},
-        {"pattern": "needle", "path": ".hidden"},
-        {"pattern": "needle", "path": "a.py"},
-        {"pattern": "needle", "file_pattern": "*.py"},
-        {"pattern": "needle", "file_type": "txt"},
-        {"pattern": "needle", "include_hidden": True},
-        {"pattern": "needle", "include_ignored": True},
-        {"pattern": "needle", "case_insensitive": True, "context_lines": 1},
-        {"pattern": "needle", "output_mode": "files_with_matches"},
-        {"pattern": "needle", "output_mode": "count"},
-        {"pattern": "needle|that", "max_matches": 2, "offset": 1},
-        {"pattern": "needle(?=\\()"},
-        {"pattern": "nowhere to be found"},
-        {"pattern": "OTHER"},
-        {"pattern": "n"},
-    ],
-    ids=str,
-)
-def test_grep_content_answers_the_same_with_an_index(tree: Path, tmp_path: Path, arguments: dict[str, Any]) -> None:
+SEARCHES: list[dict[str, Any]] = [
+    {"pattern": "needle"},
+    {"pattern": "needle", "path": "sub"},
+    {"pattern": "needle", "path": "ignored"},
+    {"pattern": "needle", "path": ".hidden"},
+    {"pattern": "needle", "path": "a.py"},
+    {"pattern": "needle", "file_pattern": "*.py"},
+    {"pattern": "needle", "file_type": "txt"},
+    {"pattern": "needle", "include_hidden": True},
+    {"pattern": "needle", "include_ignored": True},
+    {"pattern": "needle", "case_insensitive": True, "context_lines": 1},
+    {"pattern": "needle", "output_mode": "files_with_matches"},
+    {"pattern": "needle", "output_mode": "count"},
+    {"pattern": "needle|that", "max_matches": 2, "offset": 1},
+    {"pattern": "needle(?=\\()"},
+    {"pattern": "nowhere to be found"},
+    {"pattern": "OTHER"},
+    {"pattern": "n"},
+]
+
+
+def test_grep_content_answers_the_same_with_an_index(tree: Path, tmp_path: Path) -> None:
     plain, indexed = sync.Workspace(tree), sync.Workspace(tree, index=tmp_path / "index")
     indexed.index_codebase()
-    assert indexed.grep_content_result(**arguments) == plain.grep_content_result(**arguments)
-    (tree / "b.py").write_text("now with a needle\n")
-    (tree / "a.py").unlink() if arguments.get("path") != "a.py" else None
-    assert indexed.grep_content_result(**arguments) == plain.grep_content_result(**arguments)
+    first = (tree / "a.py").read_text()
+    for arguments in SEARCHES:
+        assert indexed.grep_content_result(**arguments) == plain.grep_content_result(**arguments), arguments
+    for number, arguments in enumerate(SEARCHES):
+        (tree / "b.py").write_text(f"now with a needle {number}\n")
+        if (tree / "a.py").exists() and arguments.get("path") != "a.py":
+            (tree / "a.py").unlink()
+        else:
+            (tree / "a.py").write_text(first)
+        assert indexed.grep_content_result(**arguments) == plain.grep_content_result(**arguments), arguments
     indexed.close()
 
 

@@ -25,7 +25,7 @@ def test_there_are_three_hundred_hostile_calls() -> None:
 @pytest.mark.stress
 @pytest.mark.timeout(600)
 def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
-    assert answers_without_opening_a_denied_file(tmp_path, "tools", str(tmp_path / "index")) > times(180, 3_000)
+    assert answers_without_opening_a_denied_file(tmp_path, "tools", str(tmp_path / "index")) > times(75, 3_000)
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
 @pytest.mark.timeout(600)
 def test_no_denied_file_is_opened_or_shown_as_a_resource(tmp_path: Path) -> None:
     pytest.importorskip("mcp")
-    assert answers_without_opening_a_denied_file(tmp_path, "resources") > times(200, 3_000)
+    assert answers_without_opening_a_denied_file(tmp_path, "resources") > times(150, 3_000)
 
 
 def answers_without_opening_a_denied_file(tmp_path: Path, what: str, *arguments: str) -> int:

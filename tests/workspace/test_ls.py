@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 
 from ripwrap import sync
 from ripwrap.binary import RgBinary
-from support import rgs
+from support import forks, rgs
 from support.paths import native
 
 Plant = Callable[..., Path]
@@ -237,16 +235,15 @@ def test_timeout_ends_an_ls_without_rg(plant: Plant) -> None:
 UNPRIVILEGED = """
 import json, sys
 from ripwrap import sync
-calls = json.load(sys.stdin)
+calls = json.loads(sys.argv[1])
 print(json.dumps([sync.Workspace(*roots, rg=rg).call(tool, {"path": path}) for roots, rg, tool, path in calls]))
 """
 
 
 def unprivileged(calls: list[tuple[list[str], str, str, str]]) -> list[str]:
     """Return the text of each call (roots, rg, tool, path), in a process without root's right to read any file."""
-    drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"] if os.geteuid() == 0 else []
-    command = [*drop, sys.executable, "-c", UNPRIVILEGED]
-    done = subprocess.run(command, input=json.dumps(calls), capture_output=True, text=True, timeout=60, check=False)
+    argv, cwd = ["-c", json.dumps(calls)], Path(__file__).parent
+    done = forks.run(argv, UNPRIVILEGED, cwd=cwd, env=os.environ, launcher=forks.UNPRIVILEGED)
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout))
 

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripwrap import AccessDeniedError, sync
+from ripwrap._concurrency import CANCELLED, Cancellation
 from ripwrap.workspace import ReadFileResult
+from ripwrap.workspace.read_file import Deadline
 from support.opening import before_opening
 from support.paths import slashed
 from support.tools import APIS, Asked
@@ -110,7 +112,7 @@ def test_utf16_big_endian_has_its_mark(plant: Plant) -> None:
         (
             "src/a.py",
             {"ranges": "1", "end_line": 3},
-            "ranges cannot be combined with start_line or end_line; pass ranges or the other two",
+            "ranges cannot be combined with start_line or end_line; leave out ranges or the other two",
         ),
         (
             "src/a.py",
@@ -184,10 +186,21 @@ def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
         file.truncate(1 << 40)  # a hole of a tebibyte: one line, without an end
     with (tmp_path / "a").open("r+b") as file:
         file.write(b"x" * 8_192 + b"\n")
-    found = sync.Workspace(tmp_path, timeout=0.5, max_chars=1_000).read_file_result("a", end_line=1)
+    found = sync.Workspace(tmp_path, timeout=0.2, max_chars=1_000).read_file_result("a", end_line=1)
     assert (found.total_lines, found.message) == (None, "Line 1 of many.")
-    said = sync.Workspace(tmp_path, timeout=0.5).read_file("a", start_line=3)
-    assert said == "Error: the first line was not read within 0.5 seconds; search the file with grep_content"
+    said = sync.Workspace(tmp_path, timeout=0.2).read_file("a", start_line=3)
+    assert said == "Error: the first line to read was not reached within 0.2 seconds; search the file with grep_content"
+
+
+def test_error_of_a_cancelled_call_fits_reading_and_masking() -> None:
+    cancelled = Cancellation()
+    cancelled.set()
+    token = CANCELLED.set(cancelled)
+    try:
+        with pytest.raises(TimeoutError, match=r"^the call was cancelled$"):
+            Deadline(None, "the secrets in the lines were not masked").check()
+    finally:
+        CANCELLED.reset(token)
 
 
 @pytest.mark.slow

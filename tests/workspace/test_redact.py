@@ -176,7 +176,7 @@ def test_span_in_a_secret_becomes_its_mask() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # quadratic time would take far longer, and linear time takes a fraction of a second
+@pytest.mark.timeout(30)  # quadratic time would take far longer, and linear time takes a tenth of a second
 @pytest.mark.parametrize(
     "piece",
     [
@@ -207,7 +207,7 @@ def test_span_in_a_secret_becomes_its_mask() -> None:
     ],
 )
 def test_rules_take_linear_time(piece: str) -> None:
-    line = piece * (200_000 // len(piece))
+    line = piece * (100_000 // len(piece))
     for text in (line, f'{line}"', f"{BEGIN} PRIVATE KEY-----\n{line}!"):
         assert redact(text).text.count("\n") == text.count("\n")
 

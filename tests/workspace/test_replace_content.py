@@ -89,6 +89,14 @@ def test_secrets_are_masked_in_the_diff(plant: Plant) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("pattern", ["two$", r"two\r$", r"two\r?$"])
+def test_pattern_with_dollar_finds_what_grep_content_finds_in_files_with_crlf(plant: Plant, pattern: str) -> None:
+    asked = sync.Workspace(plant({"a": "one\r\ntwo\r\n"}), write=True)
+    assert asked.grep_content_result(pattern).total_matches == 1
+    assert asked.replace_content_result(pattern, "2").total_replacements == 1
+
+
+@pytest.mark.slow
 def test_long_diff_is_cut(plant: Plant) -> None:
     asked = sync.Workspace(plant({f"{n}": "foo\n" * 50 for n in range(50)}), write=True, max_chars=1000)
     result = asked.replace_content_result("foo", "bar")
@@ -96,6 +104,16 @@ def test_long_diff_is_cut(plant: Plant) -> None:
     said = str(result)
     assert len(said) <= 1000
     assert "The diff was cut, because it is too long for one answer." in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [100, 101])
+def test_list_of_files_says_that_it_is_not_complete(plant: Plant, number: int) -> None:
+    asked = sync.Workspace(plant({f"{n:03}": "foo\n" for n in range(number)}), write=True)
+    result = asked.replace_content_result("foo", "bar")
+    note = "The list of files has only the first 100 of 101 files."
+    assert (len(result.files), result.truncated, note in result.notes) == (100, number > 100, number > 100)
+    assert str(result).count("+bar") == number
 
 
 @pytest.mark.slow

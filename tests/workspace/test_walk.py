@@ -22,6 +22,7 @@ from ripwrap._ignore.rules import outer_rules
 from ripwrap.binary import RgBinary
 from ripwrap.workspace.walk import walk
 from support import rgs
+from support.effort import times
 from support.paths import native, needs_posix, slashed
 from support.trees import ODD, PIECES, grown, known_to, lines, trees
 
@@ -353,7 +354,7 @@ def test_one_file_system_does_not_enter_another(rg: RgBinary) -> None:
         assert name in walked(shared.parent, "shm", one_file_system=True)
 
 
-thorough = settings(max_examples=30, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=times(12, 300), suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow

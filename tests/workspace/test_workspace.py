@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ripwrap import AccessDeniedError, PatternError, Workspace, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace import GrepContentResult
+from support.effort import times
 from support.opening import before_opening
 from support.paths import native, slashed
 from support.tools import APIS, Asked
@@ -455,7 +456,7 @@ def test_ten_thousand_matches_fit_the_budget_with_every_file_named(rg: RgBinary,
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@settings(max_examples=times(6, 100))
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z]{1,40}(/[a-z]{1,20})?", fullmatch=True), st.integers(1, 40), min_size=1, max_size=12

@@ -89,7 +89,9 @@ def report(folders_measured: Sequence[Folder], coverage: Coverage, tokens: str) 
         [
             "## Relevant lines",
             fill(
-                f"rg {version}. Directories, with numbers of relevant lines: {sizes}.",
+                f"rg {version}. Directories, with numbers of relevant lines: {sizes}. Each figure is a mean over the "
+                "questions of a directory: the share of their relevant lines that were in the first "
+                f"{BUDGETS[0]:,} or {BUDGETS[1]:,} tokens, the tokens read, and the calls made.",
                 _WIDTH,
                 break_on_hyphens=False,
             ),
@@ -107,10 +109,6 @@ def report(folders_measured: Sequence[Folder], coverage: Coverage, tokens: str) 
             sources,
         ]
     )
-
-
-def _lower(source: tuple[str, str]) -> str:
-    return source[0].lower()
 
 
 def main() -> int:

@@ -143,7 +143,7 @@ def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
 
     The matching lines (`place`) are chosen first; one of them is returned even if `max_lines` is 0. Then lines are
     chosen around the match, at the start of the span, and at the end of the span. The start gets half as many lines as
-    each side of the match. The end gets a quarter as many.
+    each side of the match, and the end gets a quarter as many as each side.
     """
     count = span.last - span.first + 1
     if count <= max_lines:
@@ -178,12 +178,12 @@ def gaps_between(span: LineSpan, kept: Sequence[int]) -> list[LineSpan]:
 def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list[LineSpan]:
     """Return the lines to show with each match, so that no line is shown twice.
 
-    Windows that overlap or touch are joined. In a joined window, the lines between two matches are shown with the first
-    match.
+    The windows (lines to show) of two matches are joined if they overlap or touch. In a joined window, the lines
+    between two matches are shown with the first match.
 
     Args:
         places: Spans of matching lines, in order; they do not overlap.
-        windows: Lines to show for each match, with the match itself; in the same order.
+        windows: Window of each match, which also has the matching lines; in the same order.
     """
     # Windows are joined first, because the window of one match may include the matches before and after it.
     runs: list[LineSpan] = []
@@ -249,7 +249,7 @@ class _Blocks:
         return None
 
     def _above(self, index: int, indent: int) -> int:
-        """Return the index of the nearest line of code above that is less indented, or -1 if there is none."""
+        """Return the index of the nearest line of code above a line with less indentation than `indent`; -1 if none."""
         above = range(index - 1, -1, -1)
         return next((at for at in above if self._is_code(at) and self._indent(at) < indent), -1)
 
@@ -293,7 +293,7 @@ class _Blocks:
     def _with_header(self, index: int) -> int:
         """Return the first line of the block that a bracket in line `index` opens.
 
-        If the bracket is alone in its line, the block begins in the line above, if that is code.
+        If the bracket is alone in its line, and the line above is code, the block begins in the line above.
         """
         above = index - 1
         if index and _OPENER_ONLY.match(self._code[index]) and self._is_code(above):

@@ -1,8 +1,9 @@
 """Table of languages: it maps a file name, an extension or a `#!` line to the name of a language.
 
-Both backends use these names as keys: `patterns/languages.py` maps them to regular expressions,
-`treesitter/languages.py` to the node types of a grammar. Two languages have two names even if one of the backends
-treats them as the same language. For example, Cython uses the patterns of Python, but not its grammar.
+Two backends find definitions, and use these names as keys: `patterns/languages.py` maps the names to regular
+expressions, `treesitter/languages.py` maps them to the node types of a grammar. Two languages have two names even if
+one of the backends treats them as the same language. For example, Cython uses the patterns of Python, but not its
+grammar.
 """
 
 import re

@@ -33,7 +33,7 @@ class Section(Model, frozen=True):
 
 
 class Outline(Protocol):
-    """Definitions of one file."""
+    """Interface to ask for the definitions of one file."""
 
     def enclosing(self, line: int) -> Section | None:
         """Return the innermost section around a line, or None at the top level.

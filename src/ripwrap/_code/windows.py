@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 WINDOW_VERSION = "windows 2"
-"""Name and version of this chunker; a new version may split the same text into other chunks."""
+"""Name and version of the rules by which `window_chunks()` splits; other rules may split the same text differently."""
 
 MAX_CHUNK_CHARS = 800
 """Maximum number of characters of a chunk; a longer line is a chunk by itself.
@@ -47,8 +47,8 @@ class Chunk(NamedTuple):
 def window_chunks(text: str) -> Iterator[Chunk]:
     """Split text into chunks, so that each line is in one chunk; empty text has no chunks.
 
-    Each chunk takes as many lines as fit. The chunk is then cut after a blank line, if at least 300 characters remain:
-    after the last blank line that is followed by a definition, or else after the last blank line.
+    Each chunk takes as many lines as fit. The chunk is then cut after a blank line, if at least 300 characters remain
+    in it: after the last blank line that is followed by a definition, or else after the last blank line.
     """
     newline = "\n\r\n" if "\n\r\n" in text[:MAX_CHUNK_CHARS] else "\n\n"
     start, line, size = 0, 1, len(text)

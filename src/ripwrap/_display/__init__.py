@@ -1,1 +1,1 @@
-"""Show models in a notebook (HTML), on a console (rich), as plain text, and as a unified diff."""
+"""Show results in a notebook (HTML), on a console (rich), as plain text, and as a unified diff."""

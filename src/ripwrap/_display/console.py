@@ -1,4 +1,4 @@
-"""Render models for a rich console, with headings, line numbers and matches in rg's colors."""
+"""Render matches, diffs and trees for a rich console, with headings, line numbers and matches in rg's colors."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,7 +11,7 @@ from ripwrap.models import Context, Match, TreeEntry
 
 
 def heading(path: str) -> Text:
-    """Return the heading of a file."""
+    """Return the path of a file as a heading, in rg's color for paths."""
     return Text(shown(path), "magenta")
 
 

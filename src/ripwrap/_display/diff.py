@@ -16,7 +16,7 @@ def unified(path: str, lines: Iterable[Match | Context], sep: str = os.sep, *, n
         path: Path of the file.
         lines: Lines with changes and their context.
         sep: Separator in `path`; the diff has slashes, as git writes and reads them on every system.
-        nul_ends: True if a line may end in NUL: all lines were split at newlines.
+        nul_ends: True if all lines were split at newlines, so that a line may also end in NUL.
 
     Raises:
         ValueError: The lines have no numbers, or end in NUL.

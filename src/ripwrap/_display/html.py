@@ -1,4 +1,4 @@
-"""Render models as HTML of limited length, and find gaps between lines; no I/O."""
+"""Render matches and trees as HTML of limited length, and find gaps between lines; no I/O."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -68,7 +68,7 @@ def _html_lines(lines: Iterable[Match | Context]) -> Iterator[str]:
 
 
 def _marked_up(line: Match | Context) -> str:
-    """Return the text of a message as HTML, with its matches marked, each followed by its replacement."""
+    """Return the text of a match or context as HTML, with the matches marked, each followed by its replacement."""
     spans = line.spans()
     start, end = _clip(line.lines, spans)
     pieces, done = ["…" if start else ""], start

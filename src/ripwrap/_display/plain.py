@@ -1,4 +1,4 @@
-"""Convert models to plain text, in the form of `grep -n`."""
+"""Convert matches and their context to plain text, in the form of `grep -n`."""
 
 from collections.abc import Iterable, Iterator
 

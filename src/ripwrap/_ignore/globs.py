@@ -22,7 +22,7 @@ from typing import TypeAlias
 from pathspec import Pattern, RegexPattern
 
 Tokens: TypeAlias = "list[str | tuple[Tokens, ...]]"
-"""Sequence of regexes and alternatives. Only the four regexes below can match a given text in more than one way."""
+"""Parsed glob: regexes and alternatives in order. Only the four regexes below can match a text in several ways."""
 
 _STAR = r"[^/]*"
 _PREFIX = r"(?:.*/|/?)"
@@ -32,7 +32,10 @@ _REPEATS = frozenset((_STAR, _PREFIX, _BETWEEN, _SUFFIX))
 
 _SEPARATORS = ("/",) if os.sep == "/" else ("/", os.sep)
 MAX_REGEX_CHOICES = 3
-"""Maximum number of tokens of a regex that can match in more than one way; `SteppingPattern` matches other globs."""
+"""Maximum number of tokens that can match in several ways, in a glob that becomes a regex.
+
+`SteppingPattern` matches globs with more of these tokens.
+"""
 MAX_NESTED_GROUPS = 50
 """Maximum depth of nested `{…}` groups."""
 
@@ -55,7 +58,7 @@ class SteppingPattern(Pattern):
 def glob_pattern(
     glob: str, *, include: bool, allow_unclosed: bool, ignore_case: bool = False
 ) -> RegexPattern | SteppingPattern:
-    """Return the pattern of a glob for whole paths.
+    """Return a pattern that matches a path if the glob matches the whole path.
 
     Args:
         glob: Glob, without `!`, `/` and other marks of an ignore file.
@@ -64,7 +67,7 @@ def glob_pattern(
         ignore_case: True to ignore the case of ASCII letters; globset never ignores the case of other letters.
 
     Raises:
-        ValueError: The glob does not parse; the text is rg's.
+        ValueError: The glob does not parse; the message is the same as in rg.
     """
     tokens = parse_glob(f"{glob}/*" if glob.endswith("/**") else glob, allow_unclosed=allow_unclosed)
     if _count_choices(tokens) > MAX_REGEX_CHOICES:
@@ -185,7 +188,7 @@ def _fail(message: str) -> str:
 
 
 def _ranges(body: str) -> Iterator[str]:
-    """Yield the ranges of a class, with each byte of a character separate, because rg matches bytes."""
+    """Yield a regex for each range of a character class. Each byte is separate, because rg matches bytes."""
     ranges: list[tuple[str, str]] = []
     pending = False
     for char in body:
@@ -228,7 +231,10 @@ def _ends(tokens: Tokens, path: str, starts: set[int], flags: int) -> set[int]:
 
 
 def _reached(token: str, path: str, starts: set[int]) -> Iterator[int]:
-    """Yield the positions that one of `_REPEATS` reaches from any of `starts`, in one pass over the path."""
+    """Yield the positions where a match of `token`, one of `_REPEATS`, can end if it starts at one of `starts`.
+
+    The path is read only once.
+    """
     may_be_empty = token in (_STAR, _PREFIX)
     running = False
     for position in range(min(starts, default=len(path)), len(path) + 1):

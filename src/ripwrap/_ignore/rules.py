@@ -38,15 +38,15 @@ _WHITESPACE = (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rule on a line of an ignore file.
+    """Rule on a line of an ignore file, or in an option such as `glob`.
 
     Attributes:
         glob: Glob for paths relative to the directory of the file.
         pattern: Pattern of the glob; its `include` is True for a rule that ignores paths, False for a rule with `!`.
         only_folders: True if the rule applies to directories only.
         text: Line of the file, without spaces at its end.
-        file: Path of the file; empty for a glob of the command line.
-        number: Number of the line, from 1.
+        file: Path of the file, or name of the option; empty if the rule comes from neither.
+        number: Number of the line, from 1; 0 if the rule does not come from a file.
     """
 
     glob: str
@@ -66,11 +66,11 @@ class Rule:
             line: Line of an ignore file, or glob of `--glob`.
             allow_unclosed: See `glob_pattern()`.
             ignore_case: See `glob_pattern()`.
-            file: Path of the file.
-            number: Number of the line in it.
+            file: Path of the file, or name of the option.
+            number: Number of the line in the file.
 
         Raises:
-            ValueError: The line does not parse; the text is rg's.
+            ValueError: The line does not parse; the message is the same as in rg.
         """
         if line.startswith("#"):
             return None
@@ -133,7 +133,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreStack:
-    """Ignore files from a root down to a directory.
+    """Rules of the ignore files in the directories from a root down to a directory.
 
     Attributes:
         levels: Rules of the files of each kind, in the order of `KINDS`. The deepest file comes first. With each file
@@ -152,7 +152,7 @@ class IgnoreStack:
 
     @classmethod
     def above(cls, root: str, sub: str) -> "IgnoreStack":
-        """Return the ignore files in the directories from the root to `sub`, without `sub`."""
+        """Return a stack with the ignore files in the directories from the root down to `sub`, but not in `sub`."""
         stack = cls()
         for folder in _folders_above(sub):
             stack = stack.entered(root, folder)
@@ -215,7 +215,7 @@ def _exists(root: str, folder: str, name: str) -> bool:
 
 
 def _exclude_file(folder: str) -> str:
-    """Return the path of a repository's exclude file. In a worktree, the file `.git` has the path to its directory.
+    """Return the path of the exclude file of a repository. In a worktree, `.git` is a file that names git's directory.
 
     rg follows the file `.git` only with `--require-git` (`resolve_git_commondir()` in ripgrep's
     `crates/ignore/src/dir.rs`).
@@ -239,7 +239,7 @@ def _first_line(path: str) -> str:
 
 
 def outer_rules(root: str, sub: str) -> str:
-    """Return the text of one ignore file with all rules from a root down to `sub`, without those in `sub` itself.
+    """Return the text of one ignore file with all rules of the directories from a root down to `sub`, but not in `sub`.
 
     Pass the file to rg as `--ignore-file`, with `--no-ignore-parent`, the root as working directory and the relative
     path `sub`. Then rg lists the same files in `sub` as in a listing of the root, with three differences:
@@ -264,7 +264,7 @@ def outer_rules(root: str, sub: str) -> str:
 
 
 def match_text(path: str) -> str:
-    """Return a path in the form that patterns match."""
+    """Return a path as a text that patterns can match: with slashes, and with a character for each byte."""
     return byte_text(os.fsencode(path.replace(os.sep, "/")))
 
 

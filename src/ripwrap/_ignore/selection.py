@@ -1,4 +1,4 @@
-"""Decide, as rg does, which entries of a directory are searched; for other entries, name the rule that excludes them.
+"""Decide, as rg does, which entries of a directory are searched; for each other entry, name the rule that excludes it.
 
 The order of the checks is that of rg 15.2 (`generate_work()` in `crates/ignore/src/walk.rs`, `matched()` in `dir.rs`):
 links, globs, ignore files, types, hidden files, size, kind of file. A file or directory in `paths` itself is not
@@ -33,11 +33,11 @@ _MAX_FOLDERS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Reason why rg leaves out an entry.
+    """Reason why rg leaves out a file or directory.
 
     Attributes:
         kind: Kind of reason.
-        hint: Option that the caller can change to search the entry; `None` if no option helps.
+        hint: Option that the caller can change to search the file or directory; `None` if no option helps.
         rule: Rule that matches, of an ignore file or a glob.
         detail: More about the reason, such as a size or the error of the system.
     """
@@ -57,10 +57,11 @@ class Folder:
 
     Attributes:
         path: Path as rg prints it; empty for the working directory of rg.
-        real: Absolute path, with links above the searched path resolved; ignore rules are matched against it.
-        depth: Number of directories between it and the searched path.
+        real: Absolute path, with the links in the searched path resolved, but not the links below it. Ignore rules are
+            matched against this path.
+        depth: Number of levels below the searched path; 0 for the searched path itself.
         stack: Ignore files that apply in the directory, including its own.
-        device: Device of the searched path, if rg must not leave it.
+        device: Device of the searched path, if rg must not leave that device; otherwise `None`.
         above: If links are followed, device and inode of this directory and of each directory above it, up to the
             searched path.
     """
@@ -87,7 +88,7 @@ class Selection:
 
         Args:
             cwd: Absolute path of the directory that rg runs in.
-            options: Checked `FileOptions`.
+            options: `FileOptions` that were validated before.
             types: Globs of each file type that rg knows; needed only with the options `type` and `type_not`.
             inside: Real path of a directory. An ignore file that is a link to a path outside of it is not read. If
                 empty, all ignore files are read, as by rg.
@@ -244,7 +245,7 @@ class Selection:
         *,
         is_folder: bool,
     ) -> Cause | None:
-        """Return the cause if a glob, an ignore file or a type excludes an entry, or if it is hidden.
+        """Return the cause if a glob, an ignore file or a type excludes an entry, or if it is hidden; otherwise `None`.
 
         Args:
             name: Name of the entry.
@@ -404,7 +405,7 @@ def walk_left_out(
     Unreadable directories are skipped. With `follow`, links are followed everywhere.
 
     Args:
-        selection: Rules.
+        selection: Rules by which rg selects files.
         paths: Searched paths.
         is_searched: Function that returns True for the path of a file that rg searched.
         stop: Function that is called for each directory; the walk ends when it returns True.

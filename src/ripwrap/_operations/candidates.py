@@ -1,6 +1,6 @@
 """Build commands that search only the candidates of an index: the files that may have a match.
 
-The result is the same as that of a search of all files. This module does no I/O.
+The result is the same as if rg searched all files. This module does no I/O.
 """
 
 import os
@@ -28,14 +28,14 @@ class Candidates:
     """Files of an index that may have a match.
 
     rg treats NUL bytes in two ways (rg-facts 20). It searches a file to the end if the command line names the file. It
-    stops at the NUL byte if it finds the file in a directory. So only files without a NUL byte are named.
+    stops at the NUL byte if it finds the file in a directory. So the command line names only files without a NUL byte.
 
     Attributes:
         total: Number of files of the index.
         named: Candidates without a NUL byte, which the command line names; `None` if rg searches all files of the
             directory.
-        unsure: Candidates that rg may take for binary, and files without trigrams in the index. The command line names
-            the directories of these files.
+        unsure: Candidates that rg may take for binary, and files whose trigrams are not in the index, so that they may
+            have a match. The command line names the directories of these files.
         errors: Paths that could not be read when the files were listed.
         own: Regular expression that matches the paths of the index's own files; `None` if the searched directory
             has no such files.
@@ -93,7 +93,7 @@ class Candidates:
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a directory; `None` if it has none, for example if it is outside of the index."""
+        """Return the candidates in a directory; `None` if there are none, e.g. because it is outside of the index."""
         if self.named is None or folder == os.curdir:
             return self
         start = os.path.join(folder, "")
@@ -106,7 +106,7 @@ class Candidates:
         return replace(self, named=named, unsure=tuple(filter(allowed, self.unsure)))
 
     def commands(self, command: Command, options: SearchOptions, mode: Mode = "json") -> Iterator[Command]:
-        """Yield the commands that search the candidates, given the command and options for all files."""
+        """Yield the commands that search the candidates, given the command and options of a search of all files."""
         if self.named is None:
             yield command
             return

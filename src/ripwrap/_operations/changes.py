@@ -1,7 +1,7 @@
 """Wait for changes of the files in a directory; needs the extra `watch` (watchfiles).
 
-A worker thread waits for changes, but only while the caller waits for the next item. Between two items, watchfiles
-keeps a handle of the operating system open, and a thread that reads the handle. `ChangeWaiter.close()` ends both.
+A worker thread waits for changes, but only during `ChangeWaiter.wait_async()`. Between two calls, watchfiles keeps a
+handle of the operating system open, and a thread that reads the handle. `ChangeWaiter.close()` ends both.
 """
 
 import math
@@ -32,7 +32,7 @@ _NO_CHANGES: set[Any] = set()
 class ChangeWaiter:
     """Object that waits for changes in a directory; one thread at a time can wait.
 
-    If the directory is replaced by a new directory, the next `wait()` watches the new one.
+    If the watched directory is replaced by another directory with the same path, `wait()` watches the new directory.
 
     Attributes:
         root: Directory that is watched; its last part may be a symbolic link.
@@ -41,7 +41,7 @@ class ChangeWaiter:
         outside: Further directories to watch.
         quiet: Seconds without a further change after which `wait()` reports the changes.
         stop: Event that ends `wait()`.
-        clock: Function that returns the time in seconds.
+        clock: Function that returns the current time in seconds.
     """
 
     root: Path
@@ -92,10 +92,10 @@ class ChangeWaiter:
         self._next()
 
     def wait(self, until: float = math.inf) -> bool:
-        """Wait for changes; return `True` after changes, `False` if `stop` is set or the deadline passes first.
+        """Wait for changes. Return `True` after changes, `False` if `stop` is set or the deadline passes first.
 
         Args:
-            until: Deadline, as a time of `clock`.
+            until: Deadline, as `clock()` gives it.
         """
         with self._lock:
             first = last = 0.0

@@ -184,7 +184,7 @@ class ColumnsAnswer:
         yield from self._add(self._decoder.feed(chunk))
 
     def end_run(self, end: Exit) -> Iterator[Columns]:
-        """Decode a last record without a newline; raise an error if rg gave no results, not even partial ones."""
+        """Decode a last record without a newline, and raise an error if rg wrote no summary."""
         if end.ended:
             yield from self._add(self._decoder.close())
         end.check(summary=self.ended)
@@ -215,7 +215,7 @@ class ColumnsAnswer:
                     return
 
     def _take(self, rows: int) -> Columns:
-        """Remove the first rows, and return them."""
+        """Remove the first rows that are not in a batch yet, and return them as a batch."""
         self._rows -= rows
         taken: list[Columns] = []
         while rows:

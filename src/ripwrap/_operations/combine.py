@@ -15,6 +15,7 @@ from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import Hint, HintedText
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 
 _ARGUMENTS = ("all_of", "any_of", "none_of", "cwd", "paths", "rg")
@@ -113,7 +114,8 @@ def matching_request(
     """Check the arguments, and return the request of `files_matching()`."""
     every, some, none = ((one,) if isinstance(one, str) else tuple(one) for one in (all_of, any_of, none_of))
     if not (every or some or none):
-        raise ValueError("no pattern given; pass all_of, any_of or none_of")
+        names = (Hint("all_of"), ", ", Hint("any_of"), " or ", Hint("none_of"))
+        raise ValueError(HintedText("no pattern given; pass ", *names))
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
     kept = cast("SearchOptions", {key: value for key, value in options.items() if key not in ("sort", "sortr")})
     command = search_command((*every, *some, *none), cwd, several, options, arguments=_ARGUMENTS)
@@ -124,7 +126,7 @@ def matching_request(
 
 
 def _commonness(options: SearchOptions, pattern: str) -> int:
-    """Return a sort key that is lower for a pattern with longer literals; 0 if the pattern has none."""
+    """Return a sort key that is lower for a pattern with longer literals; 0 for a pattern without literals."""
     required = required_literals([pattern], options)
     return 0 if required is None else -_length(required)
 
@@ -137,7 +139,7 @@ def _length(required: Required) -> int:
 
 
 async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
-    """Search once for each condition, each time only in the files that meet all conditions so far."""
+    """Search once for each condition, in the files that meet all earlier conditions; return the files that are left."""
     within = DeadlineRunner(run, request.timeout)
     first, *others = request.conditions
     listing = await within.collect(_first_step(request, first))

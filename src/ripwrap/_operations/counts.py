@@ -33,7 +33,8 @@ def files_with_matches(
     Options for context have no effect. Unreadable paths are logged as warnings. With `invert_match` or `multiline`, rg
     buffers its output, so the first paths come late (rg-facts 51).
 
-    The arguments and errors are those of `search()`, but `limit` is the maximum number of files.
+    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    the maximum number of files.
     """
     return run_stream(paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg)
 
@@ -50,7 +51,8 @@ def files_without_match(
 ) -> AsyncGenerator[str]:
     """Yield the path of each file without a match (`rg --files-without-match`).
 
-    The arguments and errors are those of `search()`, but `limit` is the maximum number of files.
+    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    the maximum number of files.
     """
     return run_stream(paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg)
 
@@ -70,8 +72,8 @@ def count(
 
     With `multiline`, and a pattern that can span lines, rg counts matches instead of lines.
 
-    The arguments and errors are those of `search()`, but `limit` is the maximum number of files. With `include_zero`,
-    files without a match are yielded, too, with the number 0.
+    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
     return run_stream(counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg)
 
@@ -89,8 +91,8 @@ def count_matches(
 ) -> AsyncGenerator[FileCount]:
     """Yield the number of matches of each file with a match (`rg --count-matches`); a line may have several.
 
-    The arguments and errors are those of `search()`, but `limit` is the maximum number of files. With `include_zero`,
-    files without a match are yielded, too, with the number 0.
+    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
     return run_stream(
         counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero), rg
@@ -98,7 +100,7 @@ def count_matches(
 
 
 async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
-    """Return the file types that `type=` and `type_not=` take, each with its globs (`rg --type-list`).
+    """Return the file types that `type=` and `type_not=` accept, each with its globs (`rg --type-list`).
 
     The types depend on the version of rg (rg-facts 44); `type_add=` adds further types.
 

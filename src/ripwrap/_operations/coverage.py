@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 COVERAGE_TIMEOUT = 10.0
 MAX_EXAMPLES = 3
-"""Maximum number of examples for each kind of reason."""
+"""Maximum number of example files for each reason why files are not searched."""
 
 _NUL = r"\x00"
 _FILE_NAMES = frozenset(FileOptions.__annotations__) - {"sort", "sortr"}
@@ -72,12 +72,12 @@ async def why(
     its directory shop is too deep; searched without max_depth, type
     ```
 
-    The rules are those of rg 15.2. Other versions differ. rg 13 and 14 treat ignore files above the searched path and
-    in nested repositories differently, and do not recognize repositories of Jujutsu. Versions before 15.2 do not read
-    `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
+    ripwrap applies the rules of rg 15.2. Another version of rg may choose other files: rg 13 and 14 treat ignore files
+    above the searched path and in nested repositories differently, and do not recognize repositories of Jujutsu.
+    Versions before 15.2 do not read `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
 
-    Several of `paths` may contain the file. If rg searches the file because of any of them, the answer is `searched`;
-    otherwise the answer is the reason for the first of these paths.
+    If several of `paths` contain the file, and the search of any of them reads it, the answer is `searched`. If none
+    reads it, the answer is the reason why the search of the first of them does not.
 
     Args:
         path: A file or directory, relative to `cwd` or absolute.
@@ -85,7 +85,8 @@ async def why(
         paths: Files or directories of the search; empty is all of `cwd`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. It lists the file types, and finds
             NUL bytes.
-        **options: The options of the search; see `SearchOptions`. Options that do not choose files have no effect.
+        **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
+            binary files (such as `text`), have an effect.
 
     Raises:
         FileNotFoundError: There is no such file, or `cwd` does not exist.
@@ -126,7 +127,8 @@ async def coverage(
         timeout: Seconds for the whole call; `None` is no limit. When the time is up, the counts so far are returned
             as lower bounds.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: The options of the search; see `SearchOptions`. Options that do not choose files have no effect.
+        **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
+            binary files (such as `text`), have an effect.
 
     Raises what `files()` raises.
     """
@@ -142,10 +144,10 @@ class CoverageRequest:
         options: Options of the search.
         timeout: Seconds for the whole call; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
-        inside: Real path of the directory that ignore files must be in, with links resolved; empty allows any
-            directory.
-        read: True to let rg read the files, and to walk through excluded directories, too. If False, an excluded
-            directory is not opened and is counted as one entry, and examples have no hints.
+        inside: Real path of a directory. An ignore file that is a link to a path outside of this directory is not
+            read. If empty, all ignore files are read, as by rg.
+        read: True to let rg read the files, and to walk through excluded directories, too. If False, rg only lists the
+            files, an excluded directory is not opened and is counted as one entry, and examples have no hints.
     """
 
     command: Command
@@ -157,7 +159,7 @@ class CoverageRequest:
 
     @property
     def may_be_binary(self) -> bool:
-        """True if rg stops in a file at its first NUL byte."""
+        """True if rg, with these options, stops searching a file at its first NUL byte."""
         return not any(self.options.get(name) for name in _NOT_BINARY)
 
 
@@ -201,7 +203,7 @@ def why_request(
 
 
 def _file_options(options: Mapping[str, Any]) -> FileOptions:
-    """Return the options that choose files."""
+    """Return only the options that choose files, such as `glob`."""
     return cast("FileOptions", {name: value for name, value in options.items() if name in _FILE_NAMES})
 
 
@@ -214,7 +216,7 @@ def _nul_command(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: Sear
 
 
 class _SearchedCollector(BaseListingCollector[FileCount | str]):
-    """Collector of the files that rg read, or listed.
+    """Collector of the paths in rg's output: the files that rg read or, with `--files`, only listed.
 
     Attributes:
         searched: Map from the `key()` of each file to True if the file has a NUL byte.
@@ -296,11 +298,11 @@ def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector
 
 
 class _Tally:
-    """Counts of files, with the first paths of each kind.
+    """Counts of the files that rg searched and, by reason, of the files that it excluded, with examples.
 
     Attributes:
-        searched: Number of files that were searched to their end.
-        counts: Number of other files by kind of reason.
+        searched: Number of files that rg searched to their end.
+        counts: Map from each reason to the number of files that rg excluded for this reason.
     """
 
     def __init__(self) -> None:
@@ -309,19 +311,19 @@ class _Tally:
         self._first: dict[SkipKind, list[tuple[bytes, str]]] = {}
 
     def add(self, path: str, kind: SkipKind) -> None:
-        """Count a file that was not searched, by its reason."""
+        """Count a file that rg excluded for the reason `kind`."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         first = self._first.setdefault(kind, [])
         insort(first, (path_order(os.fsencode(path)), path))
         del first[MAX_EXAMPLES:]
 
     def first(self, kind: SkipKind) -> list[str]:
-        """Return the first paths of a kind."""
+        """Return the first paths, in path order, that rg excluded for the reason `kind`; at most `MAX_EXAMPLES`."""
         return [path for _, path in self._first[kind]]
 
 
 def _outermost(command: Command) -> list[str]:
-    """Return the searched paths, without those that are inside another searched path."""
+    """Return the searched paths, without paths that are inside another searched path."""
     absolute = {path: os.path.normpath(os.path.join(command.cwd, path)) for path in command.paths}
     first = {real: path for path, real in reversed(absolute.items())}
     return [path for real, path in first.items() if not any(parent in first for parent in _folders_above(real))]
@@ -352,14 +354,15 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
     """Return the reason why a file was excluded; `error` is rg's message if it could not read the file."""
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
-    # Before a hint is given, its option is tried. That may follow links, so there are no hints if `read` is False.
+    # A hint is given only after a check that rg would read the file with its option. This check may follow links, so
+    # there are no hints if `read` is False.
     if kind == "other" or (kind == "unreadable" and error) or not request.read:
         return Reason(path=path, kind=kind, matched=path, detail=error)
     return _reason(request, types, path)
 
 
 async def run_why(run: Runner, request: CoverageRequest) -> Reason:
-    """Check the rules for one path. If rg would read the file, run rg to look for a NUL byte."""
+    """Return the answer of `why()`: check the rules for the path, and run rg to look for a NUL byte in the file."""
     run, cwd, path = DeadlineRunner(run, request.timeout), request.command.cwd, request.path
     # This run lists no files; rg only checks the directory, the globs and the types.
     checked = files_command(cwd, (), {**_file_options(request.options), "max_depth": 0})
@@ -383,7 +386,7 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
 
 
 def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason, bool]:
-    """Return the reason for the path of `why()`, and True if only a NUL byte can still exclude the file.
+    """Return the reason that the rules give for the path of `why()`, and True if a NUL byte may be a further reason.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -420,7 +423,10 @@ def _nul_offset(request: CoverageRequest, path: str) -> int | None:
 
 
 def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
-    """Return the reason for a path, with hints: options with which rg would search it. NUL bytes are not checked."""
+    """Return the reason why rg searches or excludes a path, with hints: the options with which rg would search it.
+
+    NUL bytes are not checked.
+    """
     reason, hint = _find_reason(request, types, path)
     hints: list[Hint] = []
     options = dict(request.options)
@@ -437,7 +443,11 @@ def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
 
 
 def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple[Reason, Hint | None]:
-    """Return the reason for a path, and the next option to change so that rg searches it; `None` if none helps."""
+    """Return the reason why rg searches or excludes a path, and a hint: an option to change so that rg searches it.
+
+    More than one option may have to change; the hint is the first of them. It is `None` if rg searches the path, or if
+    no option helps.
+    """
     from ripwrap._ignore.selection import Cause, Selection
 
     selection = Selection(request.command.cwd, request.options, types, inside=request.inside)
@@ -478,7 +488,10 @@ def _relative(cwd: str, file: str) -> str:
 
 
 def _parts_below(request: CoverageRequest, searched: str, path: str | None = None) -> list[str] | None:
-    """Return the parts of a path relative to a searched path; `None` if the path is not below it."""
+    """Return the parts of a path below a searched path: `["b", "c.py"]` for `a/b/c.py` below `a`.
+
+    The list is empty if both paths are the same. `None` means that the path is not below the searched path.
+    """
     cwd = request.command.cwd
     target = os.path.normpath(os.path.join(cwd, request.path if path is None else path))
     root = os.path.normpath(os.path.join(cwd, searched))

@@ -52,7 +52,7 @@ _NOT_UTF8 = "^.*$"  # `.` matches only valid UTF-8, so a line that does not matc
 _FILE_NAMES = frozenset(FileOptions.__annotations__) | {"binary", "text"}
 _UTF8_RATIO = 3
 """Minimum number of valid non-ASCII characters for each invalid byte in a text that counts as UTF-8 with a few errors.
-A text in another encoding has fewer than one: its bytes of letters are rarely followed by the bytes that UTF-8 needs.
+A text in another encoding has less than one such character, because its non-ASCII bytes are rarely valid UTF-8.
 """
 _INVALID = frozenset(map(chr, range(0xDC80, 0xDD00)))  # `surrogateescape` decodes invalid bytes to these
 _LOGGER = logging.getLogger("ripwrap")
@@ -79,7 +79,7 @@ _LABELS = {
 
 
 def detects(options: Mapping[str, Any]) -> bool:
-    """Return True if the encodings of files are to be detected."""
+    """Return True if the options ask to detect the encodings of files."""
     return options.get("encoding") == DETECT
 
 
@@ -90,8 +90,9 @@ class DetectRequest(Generic[T]):
     Attributes:
         cwd: Directory of the search.
         listing: Request that lists the files that are not UTF-8.
-        main: Search of all files, as usual.
-        again: Function that takes paths, an encoding and a limit of matches, and returns the search of these paths.
+        main: Request that searches all files without the option `encoding`.
+        again: Function that takes paths, an encoding and a limit of matches, and returns the request that searches
+            these paths in this encoding.
         limit: Maximum number of matches; `None` is no limit.
     """
 
@@ -397,7 +398,7 @@ class Detected:
     def step(
         self, request: "GrepRequest", options: SearchOptions, page: PageRequest, timeout: float | None
     ) -> Step[MatchCollector]:
-        """Return the step that searches all files with some options, and then these files in their encodings."""
+        """Return the step (several runs of rg) that searches all files, and then `files` in their encodings."""
         command = request.command_for(request.query, options)
         commands = tuple(
             request.command_for(request.query, cast("SearchOptions", {**options, "encoding": label}), paths)

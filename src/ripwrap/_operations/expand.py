@@ -24,7 +24,8 @@ EXPAND_LINES = 100
 """Default maximum number of lines of an expansion."""
 
 MAX_SOURCE_BYTES = 2_000_000
-"""Maximum size in bytes of a file in which definitions are found. A file of this size takes a quarter of a second."""
+"""Maximum size in bytes of a file in which definitions are looked for, which takes a quarter of a second at this size.
+"""
 
 _NEAR_LINES = 10_000
 """Number of lines to read before and after the match if the file is larger than `MAX_SOURCE_BYTES`."""
@@ -46,7 +47,7 @@ async def expand(
     may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
     Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line with the
     lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing lines.
-    Outside of blocks, the lines between the blank lines before and after the match are shown.
+    Outside of blocks, the paragraph is shown: the lines between the nearest blank lines before and after the match.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The file must still have
     the lines of the match, with the same text.
@@ -74,13 +75,13 @@ async def expand(
 
     Args:
         match: A match or line of context from `search()`, `grep()` or `search_messages()`, or a result of `rank()` or
-            `Index.search()`. For a result, the definition that the result names is shown.
+            `Index.search()`. For a result, the definition that its `symbol` names is shown; without `symbol`, a block.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
         max_lines: Maximum number of lines. If a definition or block is longer, some of its lines are left out. Most
             of the shown lines are around the match, fewer are at the start, and fewest at the end. `None` shows all
             lines.
-        cwd: Directory that was searched; the path of the match is relative to it (`GrepResult.root`).
+        cwd: Directory that was searched, such as `GrepResult.root`; the path of the match is relative to it.
 
     Raises:
         RipwrapError: The file does not have the lines of the match any more.
@@ -100,9 +101,9 @@ class ExpandRequest:
     Attributes:
         cwd: Directory that the path is relative to.
         path: Path of the file.
-        place: First and last line of the match.
+        place: Numbers of the first and last line of the match, from 1.
         texts: Bytes of these lines in UTF-8, without line terminators.
-        definition: True to show the definition, False to show the block.
+        definition: True to show the definition that encloses the match, False to show the block.
         symbol: Name of the definition to prefer if several enclose the match; `None` prefers the innermost.
         around: Number of lines before and after the match to show, in place of a definition or block.
         max_lines: Maximum number of lines; `None` is no limit.
@@ -133,7 +134,7 @@ def expand_request(
     if to is not None and lines is not None:
         raise ValueError(f"to={to!r} and lines={lines} are two ways to expand a match; give one of them")
     if to not in (None, "definition", "block"):
-        raise ValueError(f"to must be 'definition' or 'block', got {to!r}; lines=N shows N lines around the match")
+        raise ValueError(f"to= must be 'definition' or 'block', got {to!r}; lines=N shows N lines around the match")
     around, max_lines = check_limit(lines, "lines"), check_limit(max_lines, "max_lines")
     if max_lines == 0:
         raise ValueError(HintedText(Hint("max_lines", kind="correct"), " must be 1 or more, or None for all; got 0"))
@@ -170,7 +171,7 @@ def _line_of(match: Match | Context) -> int:
 
 
 async def run_expand(run: Runner, request: ExpandRequest) -> Expansion:
-    """Read the file and choose its lines."""
+    """Read the file, and return the lines around the match."""
     return await run.call(partial(_expand, request), seconds=request.timeout)
 
 
@@ -213,12 +214,12 @@ def _expand(request: ExpandRequest) -> Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Lines of a file.
+    """All lines of a file, or only the lines near a match.
 
     Attributes:
         lines: Texts of consecutive lines without terminators, as `text_of()` returns them.
         start: Number of the first of these lines, from 1.
-        complete: True if these are all lines of the file, and the file is small enough to look for definitions.
+        complete: True if `lines` are all lines of the file, so that definitions can be found in them.
     """
 
     lines: Sequence[str]
@@ -227,7 +228,7 @@ class Source:
 
 
 def _read_source(request: ExpandRequest) -> Source:
-    """Read a file; if it is large, read only the lines near the match."""
+    """Read the whole file; if it is large, or `request.around` is set, read only the lines near the match."""
     place, near = request.place, request.around
     with _open_text(request.cwd, request.path) as (text, size):
         if near is None and size <= MAX_SOURCE_BYTES:
@@ -243,8 +244,8 @@ def read_lines(folder: str, path: str, *, follow: bool, roots: Sequence[str]) ->
     Args:
         folder: Directory that the path is relative to.
         path: Path of the file.
-        follow: True if links are followed; see `open_regular_file()`.
-        roots: See `open_regular_file()`.
+        follow: True to follow links in `path`.
+        roots: Paths that rg was asked to search. Links in these paths are always followed.
 
     Raises:
         FileNotFoundError: The file is gone, or is not a regular file.
@@ -291,8 +292,8 @@ def _changed_error(request: ExpandRequest, source: Source, now: Sequence[str]) -
     pairs = zip(now, map(text_of, request.texts), strict=True)
     at, old, new = next((at, old, new) for at, (new, old) in enumerate(pairs) if new != old)
     return RipwrapError(
-        f"{name} changed since the search, or is in another encoding: line {place.first + at} is {_quoted(new)} now, "
-        f"and was {_quoted(old)}; search again"
+        f"{name} changed since the search (or was searched with encoding=, which expand() does not support): "
+        f"line {place.first + at} is {_quoted(new)} now, and was {_quoted(old)}; search again"
     )
 
 

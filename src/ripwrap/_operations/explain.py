@@ -16,14 +16,14 @@ _BOUNDS = ("word_regexp", "line_regexp")
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Further search to try, with other options.
+    """Further search to try with other options, after a search that found nothing or too little.
 
     Attributes:
         says: Difference from the search that found nothing, as the end of a sentence: 'if case is ignored'.
         hints: Options to pass for this search, or options to leave out, but not both.
         options: Options of the search.
-        narrower: Searches that change fewer options; they are tried if this search finds something. Those that also
-            find something are reported instead of this search.
+        narrower: Searches that change fewer options, to try if this search finds something. The answer then names the
+            narrower searches that also find something, in place of this search.
     """
 
     says: str
@@ -38,7 +38,7 @@ class Probe:
 
 
 def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
-    """Yield the searches to try, the most likely reason first."""
+    """Yield the further searches to try; the search for the most likely reason comes first."""
     if options.get("max_count") == 0:
         limit = Hint("max_count", 0, "omit")
         yield Probe("if the limit per file is not 0", (limit,), _without(options, ("max_count",)))

@@ -2,13 +2,15 @@ r"""Read rules from a TOML file in the format of gitleaks (https://github.com/gi
 
 The patterns in the file have the syntax of Go (https://pkg.go.dev/regexp/syntax). They are translated to the syntax of
 rg and of Python's `re`. For example, `\w`, `\d`, `\s` and `\b` match only ASCII in Go, but all of Unicode in rg. One
-difference remains: `^` and `$` match at the ends of the whole text in Go, but at the ends of each line in rg.
+difference remains: without `(?m)`, `^`, `$` and `\z` match only at the ends of the whole text in Go, but at the ends of
+each line in rg. They are not translated, because rg searches line by line: many rules end in `(?:\s|$)`, and in rg only
+the `$` can match before a newline.
 """
 
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -70,7 +72,7 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
 
     Raises:
         ValueError: The file is not TOML, a value is invalid, or the file has a key of gitleaks that ripwrap does not
-            support, such as `extend` or `commits`. The message names the rule and the key.
+            support, such as `extend` or `commits`. The message names the rule and the key, or the pattern.
         OSError: The file cannot be read.
     """
     name = os.fspath(path)
@@ -109,9 +111,9 @@ def _rule(entry: Mapping[str, Any], place: str, everywhere: Sequence[tuple[Allow
     try:
         return Rule(
             id=known,
-            pattern=to_rust(regex),
+            pattern=_translated(to_rust, regex, place),
             description=entry.get("description", ""),
-            path=to_python(entry.get("path", "")),
+            path=_translated(to_python, entry.get("path", ""), place),
             keywords=tuple(_list(entry, "keywords", str, place)),
             entropy=entry.get("entropy", 0.0),
             secret_group=entry.get("secretGroup", 0),
@@ -140,8 +142,8 @@ def _allowlists(
         if not any(one.get(key) for key in ("paths", "regexes", "stopwords")):
             raise ValueError(f"{where} has no paths, regexes or stopwords; add one of them, or remove the allowlist")
         known: dict[str, Any] = {
-            "paths": tuple(map(to_python, _list(one, "paths", str, where))),
-            "regexes": tuple(map(to_python, _list(one, "regexes", str, where))),
+            "paths": tuple(_translated(to_python, path, where) for path in _list(one, "paths", str, where)),
+            "regexes": tuple(_translated(to_python, regex, where) for regex in _list(one, "regexes", str, where)),
             "stopwords": tuple(_list(one, "stopwords", str, where)),
             "target": one.get("regexTarget", "secret"),
             "condition": _CONDITIONS[condition],
@@ -164,6 +166,14 @@ def _list(table: Mapping[str, Any], key: str, kind: type, place: str) -> list[An
     if not all(isinstance(one, kind) for one in several):
         raise ValueError(f"{place}: {key} must be a list of {'tables' if kind is dict else 'strings'}, got {found!r}")
     return several
+
+
+def _translated(translate: Callable[[str], str], regex: str, place: str) -> str:
+    """Translate a regular expression; an error names the place of the expression in the file."""
+    try:
+        return translate(regex)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
 
 
 def to_rust(regex: str) -> str:

@@ -16,7 +16,7 @@ from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condi
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
 from ripwrap._operations.two_runs import Density, collect_page
 from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
-from ripwrap._ripgrep.decoder import too_long_errors
+from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
@@ -35,7 +35,7 @@ GREP_LIMIT = 100
 GREP_TIMEOUT = 10.0
 _DEFAULT_CONTEXT = 2
 _EXPLAIN_TIMEOUT = 5.0
-"""Seconds for all further searches that find out why nothing was found."""
+"""Seconds for all further searches together that find out why nothing was found."""
 
 _FIRST_MATCH = PageRequest(offset=0, max_matches=1, max_files=1, before=0, after=0, max_count=None)
 
@@ -102,25 +102,26 @@ async def grep(
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
             as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
         rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
-            its files below `cwd` are searched; ignore files have no effect. `errors` names submodules, and objects that
-            are missing in a partial clone.
+            files of the revision below `cwd` are searched; ignore files have no effect. `GrepResult.errors` names what
+            cannot be searched: submodules, and objects that are missing in a partial clone.
         inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. The matches inside
-            of these files come after all other matches. `errors` names the files and members that cannot be read.
+            of these files come after all other matches. `GrepResult.errors` names files and members that cannot be
+            read.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
-            that count. Each pattern is one more search, with the same `timeout`. Cannot be combined with
+            that count. Each further pattern is one more search, with the same `timeout`. `near` cannot be combined with
             `rev` or `inside`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
-            call. Cannot be combined with `rev` or `inside`.
+            call. `on_progress` cannot be combined with `rev` or `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
-            `explain` runs rg there once more.
+            `explain` is one more run of rg on the host.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
-    Raises what `search()` raises. It also raises `ValueError` for a negative number and for a `rev` that names no
+    Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, or if `rev` names no
     revision, and `SearchError` if git fails.
     """
     detecting = options.get("encoding") == "detect"
@@ -178,7 +179,7 @@ class GrepRequest:
         candidates: Files of an index that may have a match; `None` if all files are searched.
         coverage: Argument of `grep()`.
         near: Patterns that must match near a match; `None` if there are none.
-        detected: Files that are not UTF-8, with `encoding="detect"`; `None` if there are none.
+        detected: Files that are not UTF-8, with their encodings, if `encoding="detect"` found any; otherwise `None`.
     """
 
     command: Command
@@ -220,7 +221,7 @@ class GrepRequest:
         return Step(command, lambda: MatchCollector(self.page, candidates.path_filter()), self.timeout, tuple(then))
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
-        """Return the step that searches all files with other options, or for another page."""
+        """Return the step (one or more runs of rg) that searches all files with `options` and collects `page`."""
         if self.detected is not None:
             return self.detected.step(self, options, page, timeout)
         return Step(self.command_for(self.query, options), partial(MatchCollector, page), timeout)
@@ -228,7 +229,7 @@ class GrepRequest:
     def command_for(
         self, query: str | tuple[str, ...], options: SearchOptions, paths: Sequence[str] | None = None
     ) -> Command:
-        """Return the command that searches for other patterns, with other options, or in other paths."""
+        """Return the command that searches `paths` for `query` with `options`; `None` is the paths of this request."""
         known = self.paths if paths is None else paths
         command = search_command(query, os.curdir, known, options, on=self.command.on)
         return replace(command, cwd=self.command.cwd)
@@ -250,7 +251,9 @@ def grep_request(
     arguments: Collection[str] = ARGUMENTS,
     on: RgHost | None = None,
 ) -> GrepRequest:
-    """Check the arguments, and return the request of `grep()`, or of another caller with its own `arguments`.
+    """Check the arguments, and return the request of `grep()` or of a function that searches in the same way.
+
+    `arguments` are the names of the function's other arguments, for the errors about unknown options.
 
     Raises what `search_command()` raises, and `ValueError` if `coverage` and `on` are given.
     """
@@ -301,13 +304,13 @@ async def run_grep(
     density: Density = Density(),  # noqa: B008 - frozen
     ended: Callable[[int, int], object] | None = None,
 ) -> GrepResult:
-    """Search, and return the page of matches. With `explain`, if nothing was found, search with other options, too.
+    """Search, and return the page of matches. With `explain`, if nothing was found, try further options.
 
     Args:
         run: Runner of the searches.
-        request: Arguments of `grep()`.
-        density: Number and rate of matches from which the page is collected in several runs of rg. The answer is the
-            same with one run.
+        request: Checked arguments of `grep()`.
+        density: Condition (many matches in a short time) under which several runs of rg collect the page, because that
+            is faster. The result is the same as with a single run.
         ended: Function that is called with the number of files and of matches when the search has ended.
     """
     query = request.query
@@ -347,7 +350,7 @@ async def run_grep(
 async def _search(
     run: Runner, request: GrepRequest, options: SearchOptions, page: PageRequest, seconds: float | None
 ) -> MatchCollector:
-    """Search with other options, or for another page."""
+    """Search all files with `options`, apply the condition `near` of the request, and collect `page`."""
     if request.near is None:
         return await run.collect(request.step(options, page, seconds))
     return await run_near(run, request.near, request.command_for, request.query, options, page, seconds)
@@ -368,9 +371,9 @@ def result_of(
     """Return the result of a search.
 
     Args:
-        request: Arguments of `grep()`.
-        found: Collector of the search.
-        files: Files on the page.
+        request: Checked arguments of `grep()`.
+        found: Collector of the search, with the counts.
+        files: Files on the page, with their matches.
         errors: Paths that could not be read.
         root: Directory that was searched; `None` is the directory of the request.
     """
@@ -414,8 +417,8 @@ def in_hidden_files(found: MatchCollector, matches: int, way: str) -> str:
     """Return a sentence about further matches in hidden files; empty if there are none.
 
     Args:
-        found: Search of hidden files.
-        matches: Number of further matches.
+        found: Collector of the search that includes hidden files; its counts may be incomplete.
+        matches: Number of further matches, in hidden files.
         way: Text that names the argument with which the caller gets these matches.
     """
     least = "" if found.exact else "at least "
@@ -432,16 +435,18 @@ async def explanation(
     name: Callable[[str], str] = _text.shown,
     seconds: float = _EXPLAIN_TIMEOUT,
 ) -> str:
-    """Run further searches, and return a sentence that names options that find something, or the options that do not.
+    """Search with other options, and return a sentence that names the options with which there are matches.
+
+    If no options help, the sentence names the options that were tried.
 
     Args:
         run: Runner of the searches.
         patterns: Patterns that found nothing.
         options: Options of the search that found nothing.
-        search: Function that makes a search with other options.
+        search: Function that returns the step (one or more runs of rg) for a search with other options.
         how: Function that names the argument with which the caller can run a probe (a further search). It returns
             `None` if there is no such argument.
-        name: Function that takes a path and returns it as the answer of the caller shows it.
+        name: Function that takes a path of rg, and returns the path as it appears in the sentence.
         seconds: Time limit for all searches.
     """
     deadline = time.monotonic() + seconds
@@ -450,7 +455,7 @@ async def explanation(
     late = ""
 
     async def found_by(probe: Probe) -> F | None:
-        """Run a probe and return its result; `None` if it could not be run."""
+        """Run a further search (probe), and return its collector; `None` if the search could not be run."""
         nonlocal late
         left = deadline - time.monotonic()
         if how(probe) is None:
@@ -479,7 +484,7 @@ async def explanation(
 
 
 def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[[str], str]) -> str:
-    """Return the part of a sentence that counts the matches of a probe and names the first file."""
+    """Return the part of a sentence that counts the matches of a further search and names its first file."""
     first = name(os.fsdecode(found.blocks()[0].path))
     return f"{counts_text(found, None if found.exact else 0)} {says} ({way}), first in {first}"
 
@@ -491,7 +496,7 @@ def result_message(
 
     Args:
         found: Collector, with its counts.
-        page: Page that the caller asks for.
+        page: Request of the page: its offset and limits.
         shown: Number of matches on the page.
         next_offset: Offset of the next page; `None` if there is no next page.
         ended_after: Timeout in seconds, if rg was stopped because of the timeout; otherwise `None`.
@@ -511,8 +516,8 @@ def result_message(
         sentences.append(f"{stopped or 'Narrow the search'}, or allow more time")
     if found.dropped_records:
         names = list(map(_text.shown, filter(None, found.dropped)))
-        where = f", {'first ' if len(names) > 1 else ''}in {names[0]}" if names else ""
-        sentences.append(f"{plural(found.dropped_records, 'line')} left out{where} (over 20 MiB in rg's JSON output)")
+        where = f" ({'first ' if len(names) > 1 else ''}in {names[0]})" if names else ""
+        sentences.append(f"{too_long_text(found.dropped_records)}{where}")
     if found.binary:
         sentences.append(
             f"{plural(found.binary, 'file')} taken for binary, so searched only up to the first NUL byte; matches "

@@ -39,8 +39,8 @@ def search_history(
         cwd: A directory of a repository. Files outside of `cwd` are not searched, and paths are relative to `cwd`.
         paths: Files or directories whose history is searched, including deleted ones; empty is all of `cwd`.
         rev: The newest commit, such as a branch or tag; its ancestors are searched, too.
-        since: Search only versions that a commit after this date introduced. Dates are those of `git log --since`, such
-            as `2024-01-31`.
+        since: Search only versions that a commit after this date introduced. The date is in a form that
+            `git log --since` accepts, such as `2024-01-31`.
         limit: Maximum number of matches.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`. Globs and types choose versions by their paths, and ignore files
@@ -50,7 +50,8 @@ def search_history(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `cwd` is not in a repository, `rev` is not a revision of the repository, or a path is outside of
             `cwd`. `search_in()` lists further causes.
-        FileNotFoundError: `cwd` does not exist, or, without `since`, no path in `paths` ever existed.
+        FileNotFoundError: `cwd` does not exist, or none of `paths` ever existed. (With `since`, a missing path is no
+            error.)
         SearchError: git cannot be started, or git or rg fails.
     """
     return run_items(history_request(pattern, cwd, paths, rev, since, limit, options), rg)
@@ -74,7 +75,7 @@ def history_request(
 
 
 class _HistoryAnswer(NamingAnswer):
-    """Converter of rg's output that yields the matches in blobs, each with the commits and paths of its blob."""
+    """Decoder of rg's output that yields the matches, each with the commits and paths of its version of the file."""
 
     kinds = ("match",)
 

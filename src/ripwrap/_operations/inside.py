@@ -42,7 +42,7 @@ _OF_MEMBERS = ("glob", "iglob", "glob_case_insensitive", "type", "type_not", "ty
 """Options that choose the members of archives, and documents; they do not choose the archives themselves."""
 
 _OF_FILES = ("sort", "sortr", "threads", "ignore_file", "max_depth")
-"""Options that choose or sort files on the disk."""
+"""Options that choose or sort files on the disk; the search inside of files leaves them out."""
 
 _NO_LIMIT = 2**62
 
@@ -70,7 +70,7 @@ class InsidePart:
 
         Args:
             listed: Paths of the files that the command `listing` found.
-            until: Time of `time.monotonic()` after which no more documents are read; `None` is no limit.
+            until: Time, as `time.monotonic()` gives it, after which no more documents are read; `None` is no limit.
         """
         paths = sorted((path for path in listed if format_of(path, self.formats)), key=lambda path: path.split(os.sep))
         reader = DocumentReader(document_cache(), until=until)
@@ -87,7 +87,7 @@ class InsideRequest(Generic[T]):
     """Checked arguments of `search(inside=…)` or `search_messages(inside=…)`.
 
     Attributes:
-        files: Search of the files.
+        files: Request of the search of the files.
         part: Search inside of the files.
         answer: Function that takes a limit and a source, and returns the converter of rg's output for the items.
         limit: Maximum number of matches; `None` is no limit.
@@ -181,7 +181,7 @@ def document_cache() -> TextCache | None:
 
 
 async def run_inside(request: InsideRequest[T], rg: Rg) -> AsyncGenerator[T]:
-    """Search files and then inside of them; raise what `stream()` and `stream_items()` raise."""
+    """Search files, then inside of them, and yield the results. Raise what `stream()` and `stream_items()` raise."""
     left, before = request.limit, _Before()
     if left == 0:
         return
@@ -292,7 +292,7 @@ def grep_inside_request(request: GrepRequest, inside: str | Iterable[str]) -> Gr
 
 
 async def run_grep_inside(run: Runner, request: GrepInsideRequest) -> GrepResult:
-    """Search files and then inside of them, and return a page of the matches of both."""
+    """Search files and then inside of them, and return a page of the matches of both searches."""
     grep, part = request.grep, request.part
     page, until = grep.page, None if grep.timeout is None else time.monotonic() + grep.timeout
 
@@ -353,9 +353,9 @@ async def run_items(
     Args:
         run: Runner of the search.
         part: Search inside of files.
-        answer: Consumer of rg's output.
-        until: Time of `time.monotonic()` at which the search stops; `None` is no limit.
-        allowed: Function that returns True for a file that may be opened.
+        answer: Converter of rg's output, which collects the matches.
+        until: Time, as `time.monotonic()` gives it, at which the search stops; `None` is no limit.
+        allowed: Function that returns True for a file that may be opened; `None` allows all.
         wrap: Function that takes the source and returns another source to search instead.
     """
     seconds = None if until is None else max(0.0, until - time.monotonic())

@@ -1,8 +1,8 @@
 """Write changed files all or none, with a journal on disk that says how to complete or undo an interrupted change.
 
 A change gives each of its files a new content. The journal stores the hashes of the old and the new content, and the
-edits between them. So ripwrap can tell if a file is old, new, or was changed by another program. `Turn` writes the new
-contents of all files, or the old contents of all files:
+edits between them. So ripwrap can tell if a file is old (has the old content), is new (has the new content), or was
+changed by another program. `Turn` makes all files new, or all files old:
 
 1. With the lock held, read each file. If a file needs its other content, write this content to a temporary file in the
    same directory. If any file is neither old nor new, remove the temporary files and raise; no file was changed.
@@ -63,7 +63,7 @@ def apply_edits(
     journal = Journal.of(root, files)
     # Check the real paths, because these are written. Links in them are not followed later.
     if holds and (led := [one.path for one, file in zip(files, journal.files, strict=True) if not holds(file.path)]):
-        raise _changed_error(led)
+        raise _changed_error(led, forward=True)
     folder = store.folder(journal.id)
     with _locked(store):
         _check_unfinished(store, folder, {file.path for file in journal.files}, disk)
@@ -92,8 +92,8 @@ def undo_edits(
 
     Raises:
         FileNotFoundError: There is no such journal.
-        ConflictError: A file has changed since the edits were applied; nothing was written.
-        OSError: A file cannot be written; all files have their new contents.
+        ConflictError: A file has changed since the edits were applied, or has several hard links; nothing was written.
+        OSError: A file cannot be written; all files keep their new contents.
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not Folder(Path(journal)).exists:
@@ -135,7 +135,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
     The caller holds the lock, so the processes that wrote the unfinished journals have ended.
 
     Raises:
-        ConflictError: Another change was interrupted later, and may have changed some of `paths`.
+        ConflictError: Another change was interrupted after its first rename, and may have changed some of `paths`.
     """
     for folder in store.all():
         state = folder.state
@@ -152,7 +152,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
         elif both := sorted(paths & {file.path for file in journal.files}):
             raise ConflictError(
                 HintedText(
-                    f"an interrupted replacement has changed some of these files: {_names(both)}; undo it first",
+                    f"an interrupted replacement may have changed some of these files: {_names(both)}; undo it first",
                     (": ", Hint("journal", str(folder.path), kind="call", target="undo")),
                 ),
                 paths=both,
@@ -181,7 +181,7 @@ class Turn:
     """One run that writes the new or the old contents of all files of a journal. On an error, no file changes.
 
     Attributes:
-        journal: Journal. The run adds the hashes of the new contents.
+        journal: Journal of the change; `run()` adds the hashes of the new contents to it.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Turn:
 
         Args:
             folder: Directory of the journal.
-            journal: Journal.
+            journal: Journal of the change.
             disk: Operations on files.
             forward: True to write the new contents, False to write the old contents.
             break_hard_links: True to also change files that have several hard links.
@@ -230,7 +230,7 @@ class Turn:
         except BaseException as error:
             self._roll_back(error)
             if isinstance(error, InterruptedError):
-                raise _changed_error([str(error.filename)]) from error
+                raise _changed_error([str(error.filename)], forward=self._forward) from error
             raise
 
     def _side(self, *, forward: bool) -> Progress:
@@ -251,7 +251,8 @@ class Turn:
             if reason is not None:
                 refused.setdefault(reason, []).append(file.path)
         for reason, paths in sorted(refused.items()):  # 'changed' sorts first, so it is raised first
-            raise _changed_error(paths) if reason == "changed" else _linked_error(paths)
+            refuse = _changed_error if reason == "changed" else _linked_error
+            raise refuse(paths, forward=self._forward)
         self.journal = self.journal.model_copy(update={"files": tuple(self._files)})
         self._disk.sync_files(
             os.path.join(os.path.dirname(self._files[number].path), self._folder.temporary(number))
@@ -338,19 +339,25 @@ def _hashes(file: JournalFile, *, forward: bool) -> tuple[str, str]:
     return (file.old, file.new) if forward else (file.new, file.old)
 
 
-def _changed_error(paths: Sequence[str]) -> ConflictError:
-    return ConflictError(
-        f"nothing was written, because these files have changed in the meantime: {_names(paths)}; search again",
-        paths=paths,
+def _changed_error(paths: Sequence[str], *, forward: bool) -> ConflictError:
+    if forward:
+        message = f"these files have changed in the meantime: {_names(paths)}; search again"
+    else:
+        message = (
+            f"these files have changed since the replacement: {_names(paths)}; revert these changes and undo again, or "
+            "restore the files from version control or a backup"
+        )
+    return ConflictError(f"nothing was written, because {message}", paths=paths)
+
+
+def _linked_error(paths: Sequence[str], *, forward: bool) -> ConflictError:
+    advice = (
+        ("; ", Hint("break_hard_links", value=True), " changes these paths and makes each a separate file")
+        if forward
+        else "; delete the other links and undo again"
     )
-
-
-def _linked_error(paths: Sequence[str]) -> ConflictError:
     return ConflictError(
-        HintedText(
-            f"nothing was written, because these files have several hard links: {_names(paths)}",
-            ("; ", Hint("break_hard_links", value=True), " changes these paths and makes each a separate file"),
-        ),
+        HintedText(f"nothing was written, because these files have several hard links: {_names(paths)}", advice),
         paths=paths,
         reason="hard_links",
     )

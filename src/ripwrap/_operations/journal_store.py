@@ -24,8 +24,8 @@ from ripwrap.models import Model
 from ripwrap.options import StrPath
 
 Progress: TypeAlias = Literal["preparing", "turning", "applied", "undone"]
-"""State of a journal: `preparing` (no file is renamed yet), `turning` (some files may be new and others old), `applied`
-(all files are new) or `undone` (all files are old)."""
+"""State of a journal: `preparing` (no file has changed yet), `turning` (some files may have the new content, and other
+files the old content), `applied` (all files have the new content) or `undone` (all files have the old content)."""
 
 KEPT_JOURNALS = 50
 KEPT_SECONDS = 30 * 24 * 3600.0
@@ -69,7 +69,7 @@ class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="b
 
 
 class Journal(Model, frozen=True):
-    """Journal of a change.
+    """Journal of a change of several files, from which the change can be completed or undone.
 
     Attributes:
         version: Version of the format.
@@ -119,7 +119,7 @@ class Folder:
     path: Path
 
     def temporary(self, number: int) -> str:
-        """Return the name of the temporary file for a file of the journal."""
+        """Return the name of the temporary file for the file with this number in the journal."""
         return f".ripwrap-{self.path.name[:12]}-{number}.tmp"
 
     @property
@@ -208,7 +208,7 @@ class Journals:
         self.path: Path = Path(os.path.abspath(path))
 
     def folder(self, name: str) -> Folder:
-        """Return the directory of a journal."""
+        """Return the directory of the journal with this id."""
         return Folder(self.path / name)
 
     def all(self) -> list[Folder]:

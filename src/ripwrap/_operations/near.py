@@ -26,7 +26,7 @@ NEAR_LINES = 5
 CommandMaker: TypeAlias = Callable[[str | tuple[str, ...], SearchOptions], Command]
 
 _REFUSED = {
-    "invert_match": "nearly every line has no match",
+    "invert_match": "with it, nearly every line would match",
     "multiline": "a match must be on one line",
     "no_line_number": "the distance is a difference of line numbers",
     "stop_on_nonmatch": "the search of a file would end at a different line for each pattern",
@@ -74,7 +74,7 @@ def near_condition(near: str | Sequence[str], within: int, options: SearchOption
 
 
 def without_max_count(options: SearchOptions) -> SearchOptions:
-    """Return the options without `max_count`, which limits the matches that are near. rg would limit all matches."""
+    """Return the options without `max_count`. rg would apply it to all matches, not only to matches that are near."""
     return cast("SearchOptions", {name: value for name, value in options.items() if name != "max_count"})
 
 
@@ -87,12 +87,12 @@ async def run_near(
     page: PageRequest,
     timeout: float | None,  # noqa: ASYNC109 - rg's
 ) -> "NearCollector":
-    """Search for the other patterns, then for the matches of the first pattern that are near them.
+    """Search for each of the other patterns, then for the matches of `query` that are near their matches.
 
     Args:
         run: Runner of the searches.
         near: Other patterns, and the maximum distance.
-        make: Function that returns the command for one or several patterns, with options.
+        make: Function that returns the command for one or several patterns and some options.
         query: One or several patterns whose matches are collected.
         options: Options of the search.
         page: Page to collect.
@@ -108,10 +108,10 @@ async def run_near(
 
 
 class LineCollector(MatchCollector):
-    """Collector of the numbers of the matched lines.
+    """Collector of the line numbers of all matches.
 
     Attributes:
-        lines: Line numbers from 1, in ascending order, by path.
+        lines: Map from each path to the line numbers, from 1 and in ascending order.
     """
 
     _counts_together = False
@@ -130,10 +130,10 @@ class LineCollector(MatchCollector):
 
 
 class NearCollector(MatchCollector):
-    """Collector of the matches that are near a match of every other pattern. All other matches become context.
+    """Collector of the matches that are near a match of every other pattern. All other matches become context lines.
 
     Attributes:
-        far: Number of matches that are not near.
+        far: Number of matches that do not count, because they are not near.
     """
 
     _counts_together = False
@@ -145,7 +145,7 @@ class NearCollector(MatchCollector):
         self._within = within
         self._lines: list[Sequence[int]] = []
         self._seen = False
-        self._loose = 0  # number of context records after the last match of the block
+        self._loose = 0  # number of context lines since the last match in the file
         for other in others:
             self._framer.dropped.update(other.dropped)
 
@@ -178,7 +178,7 @@ class NearCollector(MatchCollector):
         return all(_next_line(lines, number - self._within) <= number + self._within for lines in self._lines)
 
     def _append(self, record: bytes, *, is_match: bool) -> None:
-        """Add a record; drop context lines that do not belong to a match that is near."""
+        """Add a match or context line of rg's output; drop context lines that belong to no match that counts."""
         block = self._block
         if block is None:
             return

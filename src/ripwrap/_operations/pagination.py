@@ -1,4 +1,4 @@
-"""Decode the records of a page, and return the files of the page; each match has its context."""
+"""Decode the part of rg's output that belongs to a page of matches, and return its files, with matches and context."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ _MODELS: dict[str, type[BaseModel]] = {"match": GrepMatch, "context": Context, "
 def make_page_request(
     offset: int | None, limit: int | None, max_files: int | None, options: SearchOptions
 ) -> PageRequest:
-    """Check the page arguments of a caller, and return the request of the page.
+    """Check the arguments that choose a page of matches, and return the request of the page.
 
     Raises:
         ValueError: A number is negative, or `passthru` is set.
@@ -50,7 +50,12 @@ def make_page_request(
 
 
 async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[Block]) -> tuple[FileMatches, ...]:
-    """Decode a page from the blocks of its files, in path order; other tasks may run in between.
+    """Decode the matches of a page, and return its files in path order; other tasks may run in between.
+
+    Args:
+        run: Runner, which lets other tasks run.
+        page: Request of the page: its offset and limits.
+        blocks: rg's records of all files with matches, a block for each file, in path order.
 
     Raises:
         DecodeError: A record is malformed.
@@ -70,7 +75,8 @@ async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[B
 def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block, int, int]]:
     """Yield the blocks of the files on a page, given the blocks of all files in path order.
 
-    Each block comes with two numbers: its matches before the page, and its matches on the page.
+    A block holds rg's records of one file. With each block come the number of its matches before the page, and the
+    number of its matches on the page.
     """
     skip, left, files = page.offset, page.max_matches, 0
     for block in blocks:
@@ -83,7 +89,9 @@ def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block,
 
 
 async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
-    """Decode a page whose matches are taken from all files in rotation; add files that have no match on the page.
+    """Decode a page that takes one match of each file, then a second match of each file, and so on.
+
+    The result also names files without a match on the page.
 
     Raises:
         DecodeError: A record is malformed.
@@ -107,8 +115,8 @@ async def _file(
     run: Runner, decoder: MessageDecoder, page: PageRequest, block: Block, skip: int, taken: int
 ) -> FileMatches:
     positions = [index for index, (is_match, _) in enumerate(block.records) if is_match][skip : skip + taken]
-    # Each context line belongs to one match. Of the lines between two matches, the first match gets as many as its
-    # context after a match allows. The second match gets the rest. A match of another page becomes context.
+    # Each context line belongs to one match. Of the lines between two matches, the first match gets at most
+    # `page.after` lines, and the second match gets the rest. A match of another page becomes context.
     ends = [*positions[1:], len(block.records)]
     head = block.records[max(positions[0] - page.before, 0) : positions[0]]
     matches: list[GrepMatch] = []
@@ -134,7 +142,7 @@ def _match(decoder: MessageDecoder, record: tuple[bool, bytes], before: Records,
 
 
 def _contexts(decoder: MessageDecoder, records: Records) -> tuple[Context, ...]:
-    """Decode context lines; matches that are not on the page, or beyond `max_count`, become context."""
+    """Decode context lines. A match that is not on the page, or is beyond `max_count`, becomes context."""
     return tuple(line if isinstance(line, Context) else _as_context(line) for line in _decoded(decoder, records))
 
 

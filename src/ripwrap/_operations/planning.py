@@ -69,7 +69,9 @@ _STATELESS = (
 
 
 class Change(NamedTuple):
-    """Edit that was found in the text of a file. If rg has transcoded the file, the text is UTF-8 without a BOM.
+    """Edit that was found in the text of a file.
+
+    If rg has transcoded the file, the text is in UTF-8, without a byte order mark.
 
     Attributes:
         start: Offset of the first byte to replace.
@@ -89,7 +91,7 @@ class Found:
     """File with the changes that were found in it.
 
     Attributes:
-        path: Path, relative to the root or absolute.
+        path: Path of the file, absolute or relative to the searched directory.
         changes: Changes, in any order.
         decoded: True if offsets count bytes of the text that rg has decoded, False if they count bytes of the file.
     """
@@ -256,7 +258,7 @@ class _Offsets:
         self._offset = mark
 
     def of(self, offset: int) -> int:
-        """Return the byte offset in the file."""
+        """Convert a byte offset in the text to a byte offset in the file."""
         piece = self._text[self._done : offset]
         self._offset += len(piece.decode().encode(self._codec)) if self._codec else len(piece)
         self._done = offset

@@ -1,4 +1,4 @@
-"""Rank code without an index: rg finds the files that have the words, and SQLite in memory ranks their chunks."""
+"""Rank code without an index: rg finds the files with the words of a query, and SQLite in memory ranks their chunks."""
 
 import logging
 import os
@@ -97,7 +97,7 @@ class RankRequest:
 
     Attributes:
         query: Parsed query.
-        stems: Stems of the words of the query. rg searches for these.
+        stems: Stems (words without endings) of the words of the query; rg searches for the stems.
         command: Command that counts the stems in each file.
         limit: Maximum number of results; `None` returns all ranked chunks.
         timeout: Seconds for the whole call; `None` is no limit.
@@ -140,8 +140,8 @@ class FileTerms:
     """Number of matches of each word of a query, for each file that has one of the words.
 
     Attributes:
-        files: Number of matches of each stem in each file.
-        having: For each stem, the number of files that have the stem.
+        files: Map from each path to the number of matches of each stem (a word of the query without its ending).
+        having: Map from each stem to the number of files that have the stem.
         total: Number of files that have any of the stems.
         sizes: Size in bytes of each file that still exists.
     """
@@ -153,7 +153,7 @@ class FileTerms:
 
 
 async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
-    """Search for files, then rank their chunks."""
+    """Find the files with words of the query, and return their best chunks."""
     if request.limit == 0:
         return []
     hits, begun = await _count_terms(run, request)
@@ -164,7 +164,7 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
 
 
 async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
-    """Count the words of the query in each file. `choose_files()` can then choose files from several directories."""
+    """Count the words of the query in each file, so that `choose_files()` can choose files from several directories."""
     hits, _ = await _count_terms(run, request)
     sizes = await run.call(partial(_sizes, request.command.cwd, hits.files))
     return FileTerms(hits.files, dict(hits.having), hits.total, sizes)
@@ -250,7 +250,7 @@ def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
 def read_raw_files(
     command: Command, paths: Iterable[str], deadline: Deadline = Deadline()
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield each path with the first bytes of the file; files that cannot be read are logged as warnings."""
+    """Yield each path with the first million bytes of the file; files that cannot be read are logged as warnings."""
     for path in paths:
         deadline.check()
         try:

@@ -54,7 +54,7 @@ _IGNORED = ("no_line_number",)
 
 
 class ReplacePlan(EditPlan, frozen=True):
-    """Replacements that are not written yet, as `replace()` returns them.
+    """Plan of replacements that are not written yet, as `replace()` returns it.
 
     `EditPlan.diff()` shows them, `apply()` writes them, and `undo()` restores the files.
     """
@@ -198,9 +198,9 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
 
     Raises:
         FileNotFoundError: There is no such journal.
-        ConflictError: A file has changed since the plan was applied; nothing was written.
+        ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
-        OSError: A file cannot be written; all files have their new contents.
+        OSError: A file cannot be written; all files keep their new contents.
     """
     work = partial(undo_edits, journal, cwd, journals)
     return await run_write(AsyncRunner(None), work, timeout=None)
@@ -228,7 +228,7 @@ class ReplaceRequest:
         return os.path.normpath(self.command.cwd)
 
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
-        """Return the run of rg that searches the file `probe`. Its output tells which groups a pattern has."""
+        """Return the step (a run of rg) that searches a small file; its output tells which groups `pattern` has."""
         options = compile_options(self.options)
         if replacement is not None:
             options["replace"] = replacement
@@ -270,7 +270,7 @@ async def run_replace(
     allowed: Callable[[str], bool] | None = None,
     holds: Callable[[str], bool] | None = None,
 ) -> EditPlan:
-    """Search, check the groups that the replacement refers to, and read the files with matches.
+    """Search, check the groups that the replacement refers to, read the files with matches, and return the plan.
 
     Args:
         run: Runner of the searches.
@@ -299,7 +299,7 @@ async def run_replace(
 
 
 async def run_write(run: Runner, work: "partial[AppliedEdits]", *, timeout: float | None) -> AppliedEdits:  # noqa: ASYNC109
-    """Apply or undo a plan."""
+    """Call `work`, which applies or undoes a plan. A cancelled call returns only after `work` has ended."""
     return await run.call_to_end(work, seconds=check_timeout(timeout))
 
 
@@ -343,10 +343,10 @@ async def _has_name(run: Runner, request: ReplaceRequest, name: str, folder: str
 
 @dataclass(slots=True)
 class _File:
-    """Matches of a file.
+    """Matches of a file, and the reasons to leave the file out.
 
     Attributes:
-        changes: Changes of the text of the file.
+        changes: Changes of the text of the file, one for each match.
         unlocated: Number of the first line with a match whose position rg does not report; 0 if there is no such line.
         binary: Offset of the first NUL byte, if rg found the file to be binary; `None` otherwise.
     """
@@ -356,7 +356,7 @@ class _File:
     binary: int | None = None
 
     def add(self, match: Match, constant: bytes | None) -> None:
-        """Add the parts of a line that matched."""
+        """Add a change for each part of a line that matched."""
         if not match.submatches:
             self.unlocated = self.unlocated or match.line_number or 1
         for hit in match.submatches:

@@ -1,4 +1,4 @@
-"""Reports of a scan: SARIF for other programs, and a baseline, which lists the texts that are already known."""
+"""Reports of a scan: SARIF for other programs, and a baseline, which lists the matched texts that are already known."""
 
 import json
 import os
@@ -74,15 +74,15 @@ def _result(hit: ScanMatch, rule: Rule, index: int) -> dict[str, Any]:
 
 
 class Baseline(Model, frozen=True):
-    """Texts that are already known, so that later scans can report only new texts.
+    """Texts that an earlier scan has found, so that later scans can report only new texts.
 
     A text is known if the baseline has a text with the same rule, path and content. The line number does not matter. If
-    a file has a text twice, and the baseline has the text once, the second one is new. The baseline stores hashes, not
-    texts. A short text can be guessed from its hash.
+    a file has a text twice, and the baseline has the text once, the second occurrence is new. The baseline stores
+    hashes, not texts. A short text can be guessed from its hash.
 
     Attributes:
         version: Version of the format.
-        known: Number of known texts with each `ScanMatch.fingerprint`.
+        known: Map from each `ScanMatch.fingerprint` (a hash) to the number of known texts with this fingerprint.
     """
 
     version: Literal[1] = 1
@@ -112,7 +112,7 @@ class Baseline(Model, frozen=True):
             raise ValueError(f"{os.fspath(path)} is not a baseline of ripwrap ({said}); write a new one") from error
 
     def write(self, path: StrPath) -> None:
-        """Write the baseline to a file; an existing one is replaced.
+        """Write the baseline to a file; an existing file is replaced.
 
         Raises:
             OSError: The file cannot be written.

@@ -27,7 +27,7 @@ from ripwrap.sources.git import RevisionSource, check_revision
 
 @dataclass(frozen=True, slots=True)
 class RevisionListing:
-    """Checked arguments of `files(rev=…)`."""
+    """Checked arguments of `files(rev=…)`, which lists the files of a git revision."""
 
     command: ItemCommand
     source: RevisionSource
@@ -35,12 +35,12 @@ class RevisionListing:
 
 
 async def run_grep_revision(request: GrepRequest, rev: str, rg: Rg) -> GrepResult:
-    """Search a revision, and return the page."""
+    """Search the files of a git revision, and return the page of matches."""
     return await run_grep_in(*grep_revision_request(request, rev), rg)
 
 
 def run_grep_revision_blocking(request: GrepRequest, rev: str, rg: Rg) -> GrepResult:
-    """Search a revision, and return the page, blocking."""
+    """Search the files of a git revision, and return the page of matches, blocking."""
     return run_grep_in_blocking(*grep_revision_request(request, rev), rg)
 
 
@@ -86,16 +86,16 @@ def listing_request(
 
 
 def revision_source(cwd: StrPath, rev: str, paths: StrPath | Iterable[StrPath]) -> RevisionSource:
-    """Return the source that reads the files of a revision."""
+    """Return the source that reads the files of a git revision."""
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
     return RevisionSource(os.path.abspath(cwd), check_revision(rev), several)
 
 
 def run_revision_listing(request: RevisionListing, rg: Rg) -> AsyncGenerator[str]:
-    """List the files of a revision."""
+    """Yield the paths of the files of a git revision."""
     return list_items(request.command, request.source, request.limit, rg)
 
 
 def run_revision_listing_blocking(request: RevisionListing, rg: Rg, timeout: float | None) -> Generator[str]:
-    """List the files of a revision, blocking."""
+    """Yield the paths of the files of a git revision, blocking."""
     return list_items_blocking(request.command, request.source, request.limit, rg, check_timeout(timeout))

@@ -23,11 +23,11 @@ def _check_regex(regex: str) -> str:
 
 
 PathRegex = Annotated[str, AfterValidator(_check_regex)]
-"""Regular expression in Python's syntax."""
+"""Regular expression in the syntax of Python's `re`; validation compiles it."""
 
 
 class Allowlist(Model, frozen=True, extra="forbid"):
-    """Condition under which matches of a rule are left out.
+    """Condition under which matches of a rule are left out. `Rule.secret()` selects the secret in a match.
 
     Attributes:
         paths: Regular expressions of Python; at least one must match in the path, which has `/` between its parts.
@@ -59,8 +59,8 @@ class Rule(Model, frozen=True, extra="forbid"):
     """Rule of `scan()`.
 
     Attributes:
-        id: Name of the rule, as in `ScanMatch.rule`.
-        pattern: Regular expression of rg (https://docs.rs/regex).
+        id: Name of the rule, which is also in `ScanMatch.rule`.
+        pattern: Regular expression in the syntax of rg (https://docs.rs/regex).
         description: Description for reports.
         path: Regular expression of Python that must match in the path, which has `/` between its parts; empty allows
             any path.
@@ -112,7 +112,8 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
 
     Raises:
         ValueError: There is no rule, or two have the same name.
-        TypeError: A rule is neither a pattern with a name nor a `Rule`.
+        TypeError: `rules` is neither a mapping nor an iterable; or a rule is neither a `Rule` nor a name with a
+            pattern.
     """
     if isinstance(rules, (str, bytes)) or not isinstance(rules, Iterable):
         raise TypeError(f"rules must be a mapping of names to patterns, or a list of Rule; got {type(rules).__name__}")
@@ -125,7 +126,8 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
         elif isinstance(name, str) and isinstance(pattern, str):
             known.append(Rule(id=name, pattern=pattern))
         else:
-            raise TypeError(f"a rule must be a Rule, or a name with a pattern; got {pattern!r} with the name {name!r}")
+            given = f"{pattern!r}" if name is None else f"{name!r}: {pattern!r}"
+            raise TypeError(f"each rule must be a Rule, or a name mapped to a pattern; got {given}")
     if not known:
         raise ValueError("no rules given; pass a mapping of names to patterns")
     for name, number in Counter(rule.id for rule in known).items():

@@ -20,7 +20,7 @@ _NARROW_RULES = 3
 """Number of rules above which a first search, for all rules together, drops the lines that no rule matches."""
 
 _NARROWING = frozenset({"word_regexp", "line_regexp"})
-"""Options that only remove matches. Without them, the same lines match, and possibly more."""
+"""Options that only remove matches: without these options, the same lines match, and possibly other lines, too."""
 
 _FILE_OPTIONS = frozenset(FileOptions.__annotations__) - {"threads"}
 _FOR_FILES = frozenset(
@@ -41,7 +41,7 @@ def widened(options: SearchOptions) -> SearchOptions:
 
 
 class LineSearch:
-    """Search of lines. The lines are written to a temporary file, which rg searches."""
+    """Search of the lines that a scan has found. rg searches a temporary file with these lines, once for each rule."""
 
     def __init__(
         self, request: ScanRequest, directory: str, timeout: float | None, left: Callable[[], float | None]
@@ -52,7 +52,7 @@ class LineSearch:
             request: Checked arguments of `scan()`.
             directory: Directory for temporary files.
             timeout: Seconds for the whole scan; `None` is no limit.
-            left: Function that returns the seconds that are left; `None` is no limit.
+            left: Function that returns the seconds that are left for the scan; `None` is no limit.
         """
         given = cast("Mapping[str, Any]", request.options)
         kept = {name: value for name, value in given.items() if name not in _FILE_OPTIONS | _FOR_FILES}
@@ -64,7 +64,7 @@ class LineSearch:
         self._left = left
 
     async def check(self, run: Runner, rules: Sequence[CompiledRule]) -> None:
-        """Check that all rules compile, even if no line will be searched for them.
+        """Check that rg can compile the patterns of all rules, by a search of an empty file.
 
         Raises:
             PatternError: A rule does not compile.
@@ -81,7 +81,7 @@ class LineSearch:
             await self.check(run, rules[half:])
 
     async def name_rule(self, run: Runner, error: PatternError, rules: Sequence[CompiledRule]) -> NoReturn:
-        """Raise the error of the first rule that does not compile."""
+        """Raise the error of the first rule that does not compile; raise `error` if each rule compiles alone."""
         await run.call(partial(_write, self._path, b""))
         for rule in rules:
             await self._search(run, rule)
@@ -122,9 +122,10 @@ class LineSearch:
     async def _put(
         self, run: Runner, raw: Sequence[bytes], numbers: Sequence[int], rules: Sequence[CompiledRule]
     ) -> tuple[Sequence[int], dict[int, int], list[CompiledRule]]:
-        """Write lines to the temporary file.
+        """Write the line `raw[number]`, for each of `numbers`, to the temporary file.
 
-        Return the line numbers, a map from offsets in the temporary file to line numbers, and the rules that may match.
+        Return `numbers`, a map from the offset of each line in the temporary file to its number, and the rules that may
+        match one of the lines.
         """
         # The first line is empty, so that rg does not take the start of a line for a byte order mark.
         pieces, starts, at = [self._end], dict[int, int](), len(self._end)

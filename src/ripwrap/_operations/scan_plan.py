@@ -62,8 +62,8 @@ class CompiledRule:
     Attributes:
         rule: Rule.
         groups: Groups of its pattern; `None` if ripwrap does not know the syntax of the pattern.
-        literals: Literals that each line with a match must contain, all or one of several; `None` if no literal is
-            known.
+        literals: Literals (fixed texts) that each matching line contains, all of them or one of several; `None` if no
+            literal is known.
     """
 
     rule: Rule
@@ -77,7 +77,7 @@ class CompiledRule:
 
     @property
     def joined(self) -> str | None:
-        """Pattern for a run with other rules; see `Groups.joined`."""
+        """Pattern for a run together with other rules, as in `Groups.joined`; `None` if that is impossible."""
         return None if self.groups is None else self.groups.joined
 
     @property
@@ -98,14 +98,15 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Run of rg over all files.
+    """Planned run of rg over all files, for some or all of the rules.
 
     Attributes:
         rules: Rules whose texts this run finds.
         alone: True if rg searches for a single rule, and reports its groups; False if rg finds lines, which are then
             searched for each rule.
         literals: True if rg searches for literals in place of patterns, for each rule that has literals.
-        held: True if the texts of this run are held, because the next run finds texts of other rules in the same files.
+        held: True if the texts of this run are held back, because the next run finds texts of other rules in the same
+            files.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -145,7 +146,7 @@ def compile_rules(rules: Iterable[Rule], options: SearchOptions) -> list[Compile
 
 
 def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[Pass]:
-    """Return the runs of rg over all files, in order."""
+    """Return the runs of rg that a scan needs, in order; each run searches all files."""
     together = tuple(rule for rule in rules if rule.joins)
     if len(together) == 1:
         together = ()
@@ -167,7 +168,7 @@ def for_scan(command: Command) -> Command:
 
 
 def _rarest(required: Required) -> list[bytes]:
-    """Return literals, at least one of which is in each match: all alternatives, or the rarest of several parts."""
+    """Return literals, at least one of which is in each match. If a match has several, return only the rarest."""
     if isinstance(required, bytes):
         return [required]
     parts = [_rarest(part) for part in required.parts]

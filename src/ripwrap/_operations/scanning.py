@@ -1,4 +1,4 @@
-"""State of a scan: the runs of rg that are left, and the lines and texts that were found."""
+"""State of a scan (a search for many rules): the runs of rg that are left, and the lines and texts that were found."""
 
 import math
 import os
@@ -20,22 +20,22 @@ from ripwrap.options import SearchOptions
 
 _BATCH_LINES = 16384
 _BATCH_BYTES = 8 << 20
-"""Maximum number, and maximum size in bytes, of the lines that are collected before they are searched for each rule."""
+"""Maximum number and maximum size in bytes of the lines that are collected before rg searches them for each rule."""
 
 _LONG_PATTERNS = 16 << 10
-"""Number of characters above which patterns are passed in a file, because the length of a command line is limited."""
+"""Length of all patterns in characters above which rg reads them from a file, because a command line is limited."""
 
 
 class Scanning:
-    """State of a scan.
+    """State of a scan: the runs of rg that are left, and the matched texts that are held back.
 
     Attributes:
-        passes: Runs of rg over all files that are left, in order.
-        full: True if the limit is reached.
+        passes: Runs of rg that are left, in order. Each run searches all files for some of the rules.
+        full: True if the limit of texts is reached.
     """
 
     def __init__(self, request: ScanRequest, timeout: float | None, directory: str) -> None:
-        """Choose the runs.
+        """Choose the runs of rg.
 
         Args:
             request: Checked arguments of `scan()`.
@@ -53,17 +53,18 @@ class Scanning:
         self._search = LineSearch(request, directory, timeout, self.left)
         self._lines: list[Match] = []
         self._size = 0
-        self._held: list[ScanMatch] = []  # texts that may overlap texts of later runs
-        self._early: dict[str | None, list[ScanMatch]] = {}  # texts of a held run, by path
+        self._held: list[ScanMatch] = []  # texts that are held back, because texts of later runs may overlap them
+        # By path: texts of the first run, which are held until the second run has searched the same file.
+        self._early: dict[str | None, list[ScanMatch]] = {}
         self._open: tuple[str | None, ...] = ()  # path whose lines may continue in the next batch
 
     @property
     def full(self) -> bool:
-        """True if the limit is reached."""
+        """True if the limit of texts is reached."""
         return self._left <= 0
 
     def left(self) -> float | None:
-        """Return the seconds that are left; `None` is no limit.
+        """Return the seconds that are left for the scan; `None` is no limit.
 
         Raises:
             TimeoutError: No time is left.
@@ -76,7 +77,7 @@ class Scanning:
         return left
 
     async def check(self, run: Runner) -> None:
-        """Check that all rules that are searched together compile, even if no line will be searched for them.
+        """Check that all rules that share a run compile, even if rg finds no line to search for them.
 
         Raises:
             PatternError: A rule does not compile.
@@ -86,7 +87,7 @@ class Scanning:
             await self._search.check(run, sorted(rules, key=lambda one: self._order[one.rule.id]))
 
     def begin(self) -> StreamRequest[Match]:
-        """Return the request of the next run."""
+        """Return the request of the next run of rg, which is the first of `passes`."""
         part, request = self.passes[0], self._request
         if part.alone:
             (rule,) = (one.rule for one in part.rules)
@@ -101,13 +102,13 @@ class Scanning:
         return StreamRequest(for_scan(command), partial(MatchAnswer, None))
 
     def add(self, match: Match) -> bool:
-        """Add a match of the run; return True if it is time to call `flush()`."""
+        """Add a match of the current run; return True if so many lines were added that `flush()` must be called."""
         self._lines.append(match)
         self._size += len(match.lines)
         return self.passes[0].alone or len(self._lines) >= _BATCH_LINES or self._size >= _BATCH_BYTES
 
     async def flush(self, run: Runner) -> Iterable[ScanMatch]:
-        """Search the lines that were added, and return the texts that can be yielded now."""
+        """Find the texts that the rules match in the added lines, and return the texts that can be yielded now."""
         lines, self._lines, self._size = self._lines, [], 0
         part = self.passes[0]
         if part.alone:
@@ -124,7 +125,7 @@ class Scanning:
         return self._found(self._merge(hits))
 
     async def end(self, run: Runner) -> Iterable[ScanMatch]:
-        """End a run, and return the texts that can be yielded now."""
+        """End the current run, remove it from `passes`, and return the texts that can be yielded now."""
         found = list(await self.flush(run))
         if not self.passes[0].held:
             found += self._found(self._merge([], ended=True))
@@ -134,7 +135,7 @@ class Scanning:
         return found
 
     async def fail(self, run: Runner, error: PatternError) -> None:
-        """Split a run in two if its regex is too large for rg; otherwise raise an error that names the rule.
+        """Split the current run in two if its regex is too large for rg; otherwise raise an error that names the rule.
 
         Raises:
             PatternError: A rule does not compile.
@@ -150,7 +151,7 @@ class Scanning:
         self.passes.extendleft(reversed(part.halves()))
 
     def _merge(self, hits: list[ScanMatch], *, ended: bool = False) -> list[ScanMatch]:
-        """Add the texts that an earlier run found in the same files, and sort all texts by file and position.
+        """Return `hits` and the texts that an earlier run found in the same files, sorted by file and position.
 
         rg writes all matches of a file before the next file. So only the last file of `hits` may have more texts later.
         """
@@ -173,7 +174,7 @@ class Scanning:
         )
 
     def _found(self, hits: list[ScanMatch]) -> Sequence[ScanMatch]:
-        """Return the texts to yield. If texts of later runs may overlap them, hold them and return nothing."""
+        """Return the texts to yield now. If later runs may find overlapping texts, hold all texts and return none."""
         if self._request.overlaps:
             return self._limited(hits)
         if self._held or len(self.passes) > 1:
@@ -190,7 +191,7 @@ class Scanning:
 
 
 def _without_overlaps(hits: Iterable[ScanMatch], order: Mapping[str, int]) -> list[ScanMatch]:
-    """Return the texts that do not overlap an earlier text. If texts begin at the same offset, the first rule wins."""
+    """Return the texts that overlap no earlier text. Of texts with the same start, keep the text of the first rule."""
     files: dict[str | None, list[tuple[int, int, int, ScanMatch]]] = {}
     for hit in hits:
         (submatch,) = hit.submatches

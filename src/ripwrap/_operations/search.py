@@ -71,8 +71,8 @@ def search(
             matches, ask for one more than you show. (`max_count` is the limit for each file.)
         inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,
             `zst`. Notebooks by cell: `ipynb`, or `ipynb-outputs` with the outputs. Documents, with the extra
-            `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of files come after the
-            matches in files, with paths such as `a.zip!/dir/b.py` or `report.pdf!/page 3`; `Match.location` has the
+            `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of such files come after
+            all other matches, with paths such as `a.zip!/dir/b.py` or `report.pdf!/page 3`; `Match.location` has the
             page, sheet, paragraph or cell. Globs and types choose members and documents. Files and members that cannot
             be read are logged as warnings.
         captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
@@ -82,8 +82,8 @@ def search(
             and once at the end. The function runs in this task or thread. If it raises an exception, the search ends.
             `on_progress` cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd` is a directory on
-            the host, relative to the host's own directory, and `paths` and `rg` are also paths on the host.
+        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
+            and `rg` are paths on the host. `cwd` is relative to the directory that the host was created with.
         **options: rg's flags; see `SearchOptions`.
 
     Raises:
@@ -111,7 +111,7 @@ def search(
     if inside:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave one of them out"))
         from ripwrap._operations.inside import inside_request, run_inside  # circular import
 
         return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
@@ -135,8 +135,8 @@ def search_messages(
     `Summary`, with the paths that rg could not read. Messages of two files are never mixed. `limit` counts matches.
     When the limit is reached, the stream ends without an `End` or `Summary`.
 
-    The arguments and errors are the same as in `search()`. With `inside`, the errors of the summary include the parts
-    of files that could not be read.
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
+    errors of the summary include the parts of files that could not be read.
     """
     if options.get("encoding") == "detect":
         from ripwrap._operations.detect import detect_request, run_detect  # circular import
@@ -192,8 +192,8 @@ def captures_request(
     given = {**options, "inside": inside}
     for name in ("inside", "invert_match", "replace"):
         if given.get(name) not in (None, False):
-            wrong = Hint(name, kind="omit")
-            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("captures", True), "; leave one out"))
+            wrong, other = Hint(name, kind="omit"), Hint("captures", True)
+            raise ValueError(HintedText(wrong, " cannot be combined with ", other, "; leave one of them out"))
     command, answer = capturing_search(patterns, cwd, paths, limit, options, on)
     return StreamRequest(command, answer)
 
@@ -215,7 +215,7 @@ def capturing_search(
 
 
 def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | None":
-    """Return the groups of a single pattern; `None` if its syntax is unknown, or the pattern is not a string."""
+    """Return the groups of a single pattern; `None` if there are several, or if its syntax is unknown."""
     if len(patterns) != 1 or not isinstance(patterns[0], str):
         return None
     from ripwrap._ripgrep.groups import UnknownSyntaxError, groups_of  # imported late, because few searches need it
@@ -245,7 +245,7 @@ def messages_request(
 
 
 class SearchAnswer:
-    """Base class of answers. An answer decodes rg's output, stops at the limit, and checks the exit of rg."""
+    """Base class of answers. An answer decodes rg's output, stops at the limit of matches, and checks rg's exit."""
 
     kinds: ClassVar[Collection[str]]
     """Kinds of messages that are yielded."""
@@ -280,11 +280,11 @@ class SearchAnswer:
                 return
 
     def _too_long(self) -> tuple[PathError, ...]:
-        """Return the errors about lines that were left out."""
+        """Return the errors about lines that were left out because they are too long."""
         return too_long_errors(self._decoder.dropped)
 
     def _end_run(self, end: Exit) -> Iterator[Record]:
-        """Decode a last line without a newline; raise an error if rg failed, so that not even partial results exist."""
+        """Decode a last line without a newline, raise an error if rg wrote no summary, and add up the summaries."""
         if end.ended:
             yield from self._decoder.close()
         end.check(summary=self.ended)
@@ -375,7 +375,7 @@ class MessageAnswer(SearchAnswer):
 
 
 def sum_summaries(before: Summary | None, summary: Summary | None) -> Summary | None:
-    """Return the sum of the summaries of two runs of rg, as if one run had searched all paths. It has no errors."""
+    """Return the sum of the summaries of two runs of rg, as if one run had searched all paths; leave `errors` empty."""
     if before is None or summary is None:
         return before or summary
     counts = before.stats.model_dump(exclude={"elapsed"})

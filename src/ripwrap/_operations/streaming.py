@@ -19,7 +19,7 @@ class StreamRequest(Generic[T]):
 
     Attributes:
         command: Command for rg.
-        answer: Function that makes the decoder of one run; a decoder holds state.
+        answer: Function that makes a new decoder of rg's output for each call, because a decoder has state.
     """
 
     command: Command
@@ -30,7 +30,7 @@ def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | N
     """Return a request that also reports its progress; if `report` is `None`, return the request itself.
 
     Args:
-        request: Request.
+        request: Request of the operation.
         report: Argument `on_progress` of the operation; `None` reports nothing.
         limit: Maximum number of items; `None` is no limit.
     """

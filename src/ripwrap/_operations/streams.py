@@ -1,4 +1,4 @@
-"""Search items, which are pairs of a name and bytes: members of an archive, objects in a store, texts in memory."""
+"""Search items: pairs of a name and a content, such as members of an archive, objects in a store or texts in memory."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -89,7 +89,7 @@ def search_in(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         items: Iterable or async iterable of pairs: a name, and a content as `bytes` or `str`. A `str` is searched as
-            UTF-8. An iterable that is not async is read in a worker thread. ripwrap does not close iterators.
+            UTF-8. An iterable that is not async is read in a worker thread. ripwrap does not close the iterator.
         limit: Maximum number of matches, over all items. (`max_count` is the limit for each item.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`. `glob`, `type`, `hidden` and `max_depth` choose items by their
@@ -124,9 +124,9 @@ async def grep_in(
 ) -> GrepResult:
     r"""Search items and return a page of matches with their context, and the number of all matches.
 
-    The result is like that of `grep()`. `GrepResult.files` are the items with matches, in the order of the items, and
-    context never has lines of another item. `GrepResult.root` is empty. If `timeout` seconds pass, the result has the
-    matches found until then.
+    The result has the form of a result of `grep()`. `GrepResult.files` are the items with matches, in the order of the
+    items, and context never has lines of another item. `GrepResult.root` is empty. If `timeout` seconds pass, the
+    result has the matches found until then.
 
     ```python
     import asyncio
@@ -158,7 +158,7 @@ async def grep_in(
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
-    Raises what `search_in()` raises, and `ValueError` for a negative number.
+    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number.
     """
     request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
     return await run_grep_in(request, items, rg)
@@ -170,7 +170,7 @@ class ItemRequest(Generic[T]):
 
     Attributes:
         command: Command for rg, with the filter that chooses items.
-        answer: Function that makes the decoder of one call.
+        answer: Function that makes a new decoder of rg's output; a decoder is used for one call.
         items: Items to search.
     """
 
@@ -181,12 +181,12 @@ class ItemRequest(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class GrepInRequest:
-    """Checked arguments of `grep_in()`, or of the method `grep()` of a source.
+    """Checked arguments of `grep_in()`, or of `grep(rev=…)`, which searches the files of a revision as items.
 
     Attributes:
-        grep: Checked arguments of `grep()`, with the same options.
-        command: Command for the items.
-        root: Directory that the names are relative to; empty if there is none.
+        grep: The same arguments as a request of `grep()`.
+        command: Command that searches the items.
+        root: Directory that the names of the items are relative to; empty if there is none.
     """
 
     grep: GrepRequest
@@ -246,7 +246,7 @@ def item_command(
     """Return the command of a search of items.
 
     `arguments` are the names of the caller's other arguments, for the errors about unknown options. `roots` are
-    directories that are searched even if an option excludes them; empty is the top directory.
+    directories whose items are searched even if an option excludes the directory; empty is the top directory.
 
     Raises what `search_command()` raises, and `ValueError` for an option that a search of items does not support.
     """
@@ -315,18 +315,24 @@ class ItemNames:
         self._kept: dict[str, str] = {}
 
     def begin_batch(self, batch: Batch) -> None:
-        """Add the names of the next batch; drop those of the previous batch, except the names that `keep()` kept."""
+        """Add the names of the next batch (the items of one run of rg), and drop the names of the previous batch.
+
+        Names that `keep()` has kept stay.
+        """
         self._batch = batch
 
     def keep(self, paths: Iterable[str]) -> None:
-        """Keep the names for these paths, and drop those for all other paths of any batch."""
+        """Keep the names for these paths after the next `begin_batch()`; drop all other names that were kept before."""
         self._kept = {path: self[path] for path in paths}
 
     def __getitem__(self, path: str) -> str:
         return self._kept[path] if path in self._kept else self._batch.name_of(path)
 
     def rename(self, message: M) -> M:
-        """Return a message with the name of its item as its path, and the location if the item has one."""
+        """Return a message whose path is the name of its item.
+
+        If the item is a part of a document, a match also gets the location of the part, such as a page.
+        """
         name = self[getattr(message, "path", "")]
         if not isinstance(name, LocatedName):
             return message.model_copy(update={"path": name})
@@ -345,7 +351,7 @@ class ItemNames:
 
 
 class NamingAnswer(SearchAnswer):
-    """Base class of answers about items: in each message, the name of the item replaces the path."""
+    """Base class of decoders of a search of items. In each message, they replace rg's path by the name of the item."""
 
     def __init__(self, limit: int | None) -> None:
         super().__init__(limit)
@@ -366,15 +372,15 @@ class NamingAnswer(SearchAnswer):
 
 
 class ItemMatchAnswer(NamingAnswer, MatchAnswer):
-    """Answer that yields the matches of a search of items."""
+    """Decoder of rg's output that yields the matches of a search of items."""
 
 
 class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
-    """Answer that yields all messages of a search of items."""
+    """Decoder of rg's output that yields all messages of a search of items."""
 
 
 class _SourceAnswer(NamingAnswer):
-    """Base class of answers about a source. They also report the items that could not be read."""
+    """Base class of decoders of a search of a source. They also report the items that the source could not read."""
 
     def __init__(self, limit: int | None, source: Source) -> None:
         super().__init__(limit)
@@ -385,15 +391,18 @@ class _SourceAnswer(NamingAnswer):
 
 
 class SourceMatchAnswer(_SourceAnswer, MatchAnswer):
-    """Answer that yields the matches in a source, and logs items that could not be read."""
+    """Decoder of rg's output that yields the matches in a source, and logs the items that could not be read."""
 
 
 class SourceMessageAnswer(_SourceAnswer, MessageAnswer):
-    """Answer that yields all messages of a search of a source; the summary has the items that could not be read."""
+    """Decoder of rg's output that yields all messages of a search of a source.
+
+    The errors of the summary include the items that could not be read.
+    """
 
 
 class ItemMatchCollector(MatchCollector):
-    """Collector of a page of matches in items."""
+    """Collector of the matches of one page in a search of items."""
 
     def __init__(self, page: PageRequest, names: ItemNames) -> None:
         super().__init__(page)
@@ -409,12 +418,12 @@ class ItemMatchCollector(MatchCollector):
 
 
 class CollectingAnswer(Generic[MC]):
-    """Base class of answers that yield nothing, and collect matches in items.
+    """Base class of decoders of a search of items that yield nothing, but pass rg's output to a collector of matches.
 
     Attributes:
         names: Names of the items.
         collector: Collector of the matches.
-        full: Always False, because all matches are counted.
+        full: Always False, because rg is never stopped early: all matches are counted.
         pending: Always 0, because records are not decoded while rg runs.
     """
 
@@ -443,7 +452,7 @@ class CollectingAnswer(Generic[MC]):
         return iter(())
 
     def keep_names(self) -> None:
-        """Keep the names of the items that the collector keeps."""
+        """Keep the names of the items whose matches the collector keeps."""
         raise NotImplementedError
 
     def finish(self, end: Exit) -> Iterator[Never]:
@@ -452,10 +461,10 @@ class CollectingAnswer(Generic[MC]):
 
 
 class PageAnswer(CollectingAnswer[ItemMatchCollector]):
-    """Answer that collects a page of matches.
+    """Decoder of a search of items that yields nothing, but collects the matches of one page.
 
     Attributes:
-        page: Page to collect.
+        page: Request of the page: its offset and limits.
     """
 
     def __init__(self, page: PageRequest) -> None:

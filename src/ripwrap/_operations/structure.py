@@ -36,7 +36,7 @@ FILE_SECONDS = 10.0
 """Default maximum number of seconds for parsing and searching a file."""
 
 MAX_FILE_BYTES = 32 << 20
-"""Size in bytes above which a file is not parsed: its tree would need more than the memory of a worker process."""
+"""Size in bytes above which a file is not parsed; its syntax tree would not fit in the memory of a worker process."""
 
 _TYPE = "ripwrapcode"
 _HEAD_BYTES = 64 << 10
@@ -177,10 +177,10 @@ class CodeRequest:
     """Checked arguments of `search_code()` or `replace_code()`.
 
     Attributes:
-        pattern: Pattern.
+        pattern: Pattern of ast-grep.
         fix: Text to put in place of each match; `None` for a search.
-        language: Language.
-        paths: Files or directories to search; empty is all of the directory.
+        language: Language of the files to search.
+        paths: Files or directories to search; empty is all of `root`.
         limit: Maximum number of matches; `None` is no limit.
         file_timeout: Maximum number of seconds for a file.
         options: Options that choose files, with the file type of the language.
@@ -202,7 +202,10 @@ class CodeRequest:
         return os.path.normpath(self.listing.cwd)
 
     def candidates(self, literals: Sequence[str]) -> "Step[ListingCollector[str]]":
-        """Return the run of rg that lists the files with the first of these texts; without texts, all files."""
+        """Return the step (a run of rg) that lists the files that contain the first of `literals`.
+
+        If `literals` is empty, the step lists all files of the language.
+        """
         decoder: Callable[[], Any] = PathDecoder
         command = self.listing
         if literals:
@@ -249,7 +252,7 @@ def code_request(
 
 
 async def run_code(request: CodeRequest, rg: Rg) -> AsyncGenerator[CodeItem]:
-    """Search, and yield matches and errors."""
+    """Search code by its syntax, and yield the matches, and an error for each file that was not searched."""
     run = AsyncRunner(rg)
     with CodeSearch(request) as search:
         found = await search.begin(run)
@@ -260,7 +263,7 @@ async def run_code(request: CodeRequest, rg: Rg) -> AsyncGenerator[CodeItem]:
 
 
 def run_code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Generator[CodeItem]:
-    """Search, and yield matches and errors, blocking.
+    """Search code by its syntax, and yield the matches and errors, blocking.
 
     Raises:
         ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
@@ -278,7 +281,7 @@ def _code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Gener
 
 
 async def run_replace_code(run: Runner, request: CodeRequest, *, timeout: float | None) -> EditPlan:  # noqa: ASYNC109
-    """Search, and read the files with matches; raise what `replace_code()` raises."""
+    """Search code by its syntax, and return the plan that replaces the matches. Raise what `replace_code()` raises."""
     files: list[Found] = []
     errors: list[CodeError] = []
     run = DeadlineRunner(run, check_timeout(timeout))
@@ -298,10 +301,10 @@ class FoundInFile:
     """Result of the search of a file.
 
     Attributes:
-        path: Path; empty if the errors are about other paths.
-        matches: Matches; empty if there is a fix.
-        changes: Changes that the fix makes; empty without a fix.
-        errors: Errors about the file.
+        path: Path of the file; empty if the errors are about paths that rg could not read.
+        matches: Matches of a search; empty for a replacement.
+        changes: Changes that a replacement makes; empty for a search.
+        errors: Errors about the file, e.g. a line that does not parse.
     """
 
     path: str = ""
@@ -320,14 +323,14 @@ class FoundInFile:
 
 
 class CodeSearch:
-    """State of a search by syntax; a context manager that ends its processes.
+    """State of a search of code by its syntax; a context manager that ends the worker processes.
 
     Attributes:
         unlisted: Paths that rg could not read; `begin()` sets them.
     """
 
     def __init__(self, request: CodeRequest) -> None:
-        """Prepare the search; processes are started when they are needed."""
+        """Prepare the search; worker processes are started when they are needed."""
         self._request = request
         self._limit = math.inf if request.limit is None else request.limit
         self._workers = CodeWorkers(request.pattern, request.language, request.fix, request.file_timeout)
@@ -345,7 +348,9 @@ class CodeSearch:
                 self._results.close()
 
     async def begin(self, run: Runner) -> FoundInFile | None:
-        """Check the pattern and list the files; return the paths that rg could not read.
+        """Check the pattern and list the files; return errors for the paths that rg could not read.
+
+        If the limit is 0, no files are listed, and the result is `None`.
 
         Raises what the first iteration of `search_code()` raises.
         """
@@ -364,7 +369,7 @@ class CodeSearch:
         return FoundInFile(errors=list(unreadable))
 
     async def next(self, run: Runner) -> FoundInFile | None:
-        """Return what was found in the next file with matches or errors; `None` at the end."""
+        """Return the result for the next file that has matches or errors; `None` after the last file."""
         if self._results is None or self._limit <= 0:
             return None
         return await run.call(self._next)
@@ -412,7 +417,7 @@ class CodeSearch:
         return raw[len(mark) :].decode(encoding).encode()
 
     def _add(self, found: FoundInFile, text: bytes, answer: Answer) -> None:
-        """Add the matches and changes of a file."""
+        """Convert the matches of a worker process, and add them, or the changes of the fix, to the result of a file."""
         line, counted, changed = 1, 0, 0
         for hit in answer.hits:
             first = text.rfind(b"\n", 0, hit.start) + 1
@@ -421,7 +426,7 @@ class CodeSearch:
             if self._request.fix is None:
                 found.matches.append(_match(found.path, text, line, first, last, hit.start, hit.end, hit.spans))
             elif hit.edit is None:
-                found.add_error("syntax", f"the match in line {line} is left out, because its end is not known", line)
+                found.add_error("syntax", f"the match in line {line} is not replaced: its end is unknown", line)
             elif hit.start >= changed:
                 end = changed = hit.edit.end
                 found.changes.append(Change(hit.start, end, text[hit.start : end], hit.edit.text.encode()))
@@ -434,7 +439,7 @@ class _LeftOutError(Exception):
     """Error for a file that is not parsed.
 
     Attributes:
-        kind: Kind of the error.
+        kind: Reason, as in `CodeError.kind`.
     """
 
     def __init__(self, kind: CodeErrorKind, message: str) -> None:
@@ -445,7 +450,7 @@ class _LeftOutError(Exception):
 def _match(
     path: str, text: bytes, line: int, first: int, last: int, start: int, end: int, spans: Mapping[str, tuple[int, int]]
 ) -> CodeMatch:
-    """Return a match of bytes `start` to `end`, in the lines from `first` to `last`."""
+    """Return the match of the bytes from `start` to `end`, whose lines are the bytes from `first` to `last`."""
     submatch = Submatch.model_construct(match=text[start:end].decode(), start=start - first, end=end - first)
     return CodeMatch.model_construct(
         path=path,

@@ -23,7 +23,7 @@ from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import Tree
 
 Directory: TypeAlias = dict[str, "Directory | None"]
-"""Entries by name: a directory, or `None` for a file."""
+"""Entries of a directory by name; the value is another directory, or `None` for a file."""
 
 Children: TypeAlias = list[tuple[str, Directory | None]]
 Order: TypeAlias = Callable[[Directory], Children]
@@ -42,14 +42,14 @@ def tree(
     rg: Rg = None,
     **options: Unpack[FileOptions],
 ) -> AsyncGenerator[TreeEntry]:
-    """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is the line.
+    """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is its line.
 
     All files are listed before the first entry is yielded. A directory without files has no entry, because rg lists
     only files.
 
     Args:
         cwd: The root of the tree. The root itself has no entry.
-        limit: Maximum number of files and directories, without `[N truncated]` entries; `None` shows all.
+        limit: Maximum number of files and directories; `[N truncated]` entries are not counted. `None` shows all.
         exclude: Names of files and directories to leave out, at any depth.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `FileOptions`.
@@ -112,7 +112,7 @@ def tree_request(
 
 
 async def run_tree(run: Runner, request: TreeRequest) -> Tree:
-    """List the files, then arrange them."""
+    """List the files, and return them as a tree."""
     entries: list[TreeEntry] = []
     for number, entry in enumerate(await run_listing(run, request), 1):
         entries.append(entry)
@@ -122,7 +122,7 @@ async def run_tree(run: Runner, request: TreeRequest) -> Tree:
 
 
 async def run_listing(run: Runner, request: TreeRequest) -> Iterator[TreeEntry]:
-    """List the files; return an iterator that makes the entries one by one."""
+    """List the files, and return an iterator over the entries of their tree."""
     return arrange((await run.collect(request.step)).root, request.limit)
 
 
@@ -205,7 +205,7 @@ def directory_at(root: Directory, names: Iterable[str]) -> Directory:
 
 
 def arrange(root: Directory, limit: int | None, order: Order | None = None) -> Iterator[TreeEntry]:
-    """Yield the entries in printed order. If `limit` leaves entries of a directory out, `[N truncated]` follows.
+    """Yield the entries of a tree as they are printed. Where `limit` leaves entries out, `[N truncated]` is yielded.
 
     Args:
         root: Directory to arrange.
@@ -239,7 +239,7 @@ def _entries(
 
 
 def _visible_counts(root: Directory, limit: int, order: Order) -> dict[int, int]:
-    """Return the number of children that each directory may show, by its `id()`; these are the first ones in order."""
+    """Return a map from the `id()` of each directory to the number of its first children that are shown."""
     visible: dict[int, int] = {}
     level = [root]
     while level and limit:

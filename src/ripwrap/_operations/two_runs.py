@@ -1,9 +1,9 @@
-"""Collect a page of a dense search faster: count all matches in a run of rg, then search the files of the page.
+"""Collect a page faster if a search has very many matches: count all matches, then search only the page's files.
 
 rg writes the context of every match, but a page needs the context of few matches. So if many matches come in a short
-time, the search is dense, and rg is stopped. A run with `--count` finds the exact totals and the files of the page, and
-a run with context searches these files. The result is the same as that of a single run. If the result could differ, a
-single run is used (docs/explanation/architecture.md).
+time (a dense search), rg is stopped. A second run of rg, with `--count`, finds the exact totals and the files of the
+page, and a third run, with context, searches these files. The result is the same as with a single run. If the result
+could differ, a single run is used (docs/explanation/architecture.md).
 """
 
 import os
@@ -28,7 +28,7 @@ MAX_PAGE = 1000
 """Maximum number of matches of a page that is collected in several runs."""
 
 MAX_PATHS = 10
-"""Maximum number of directories that are searched in several runs."""
+"""Maximum number of searched directories for which several runs may collect a page."""
 
 C = TypeVar("C", bound=MatchCollector)
 
@@ -44,8 +44,8 @@ class Density:
     """Condition under which a search is dense, so that its matches are counted first.
 
     Attributes:
-        matches: Number of matches beyond the page. When rg has found so many, the condition is checked, once.
-        per_second: Minimum number of matches per second, from the start of rg to that check.
+        matches: Number of matches beyond the page after which the rate of matches is checked, once.
+        per_second: Number of matches per second, since the start of rg, from which the search is dense.
     """
 
     matches: int = 4096
@@ -53,10 +53,10 @@ class Density:
 
 
 class _DenseSearchError(Exception):
-    """Error that stops a dense search.
+    """Error that stops the first run of rg, because the search is dense.
 
     Attributes:
-        collector: Collector with the matches so far.
+        collector: Collector with the matches found so far.
     """
 
     def __init__(self, collector: "_FirstCollector") -> None:
@@ -65,7 +65,7 @@ class _DenseSearchError(Exception):
 
 
 class _FirstCollector(MatchCollector):
-    """Collector that stops a dense search: it raises `_DenseSearchError`."""
+    """Collector of the first run of rg. If the search is dense, it stops rg by raising `_DenseSearchError`."""
 
     def __init__(self, page: PageRequest, density: Density) -> None:
         super().__init__(page)
@@ -91,7 +91,7 @@ class _FirstCollector(MatchCollector):
 
 
 class _CountCollector(MatchCollector):
-    """Collector of the number of matches of each file. It keeps the files of the page, still without records.
+    """Collector of the number of matches of each file. It keeps the files of the page, but no matched lines.
 
     Attributes:
         complete: True if rg ended, and its statistics have as many matches as its counts. The statistics have more if a
@@ -109,7 +109,7 @@ class _CountCollector(MatchCollector):
             self._add_file(path, count)
 
     def end_run(self, end: Exit) -> None:
-        """Compare the counts with rg's statistics."""
+        """Compare the counts with rg's statistics, and set `complete`."""
         stats = _STATS.search(self._decoder.rest)
         self.complete = end.ended and stats is not None and (int(stats[1]), int(stats[2])) == (self.matches, self.files)
 
@@ -206,7 +206,7 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
 
 
 def _allows_two_runs(request: "GrepRequest") -> bool:
-    """Return True if two runs have the same result as one run, unless files change or are binary."""
+    """Return True if several runs have the same result as one run, unless files change or are binary."""
     command, options = request.command, request.options
     return (
         request.page.max_matches <= MAX_PAGE

@@ -47,13 +47,13 @@ def watch(
     """Search files for a pattern, and search again each time files change; yield the matches that come and go.
 
     The first item has all matches in `added`. Each further item has the matches that were added and removed since the
-    previous item, at least one match. A match whose line has only moved within its file is not in the item. So all
-    added matches without the removed matches are the matches that a new search finds.
+    previous item, at least one match. A match whose line has only moved within its file is not in the item. So the
+    matches that were added so far, without the matches that were removed so far, are what a new search finds.
 
     A search runs when no file has changed for `quiet` seconds, and after ten seconds if files change without a pause.
-    So many changes at once, such as a checkout of another branch, make one item. Each search reads all files, because a
-    changed ignore file may change which files are searched. All matches are held in memory. Changes behind symbolic
-    links, and changes of ignore files outside of `cwd`, are seen at the next change in `cwd`.
+    Therefore, many changes at once, such as a checkout of another branch, make one item. Each search reads all files,
+    because a changed ignore file may change which files are searched. All matches are held in memory. Changes behind
+    symbolic links, and changes of ignore files outside of `cwd`, are seen at the next change in `cwd`.
 
     `watch()` needs the extra `watch`. To leave early, wrap the generator in `contextlib.aclosing`.
 
@@ -81,9 +81,9 @@ class WatchRequest:
     """Checked arguments of `watch()`.
 
     Attributes:
-        search: Search to run after each change.
+        search: Request of the search that runs at the start and after changes.
         quiet: Seconds without a change before the next search.
-        include_git: True if files of git are searched.
+        include_git: True if the files in `.git` are searched.
     """
 
     search: StreamRequest[Match]
@@ -104,7 +104,7 @@ class WatchRequest:
         return waiter
 
     def without_paths(self, error: FileNotFoundError) -> list[Match]:
-        """Return an empty list if only `paths` are missing, such as a file that an editor is replacing.
+        """Return an empty list of matches if only `paths` are missing, such as a file that an editor is replacing.
 
         Raises:
             FileNotFoundError: The directory is missing, too.
@@ -151,7 +151,7 @@ def _check_quiet(quiet: float) -> float:
 
 
 async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange]:
-    """Search, and search again after each burst of changes."""
+    """Search, search again after each burst of changes, and yield the matches that came and went."""
     waiter, before = request.waiter(), _ByFile()
     check_cwd(request.search.command.cwd)
     try:
@@ -178,7 +178,7 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
 
 
 def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
-    """Search, and search again after each burst of changes, blocking.
+    """Search, search again after each burst of changes, and yield the matches that came and went, blocking.
 
     Raises:
         ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.

@@ -1,4 +1,4 @@
-"""Find the lines that define names in the usual programming languages, with regular expressions; no I/O."""
+"""Find the lines that define names, with regular expressions for the usual programming languages; no I/O."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,9 @@ _MODIFIERS = (
     r"|pub(?:\([\w:]+\))?"
 )
 DEFINITION_PREFIX = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(?:\.|::))?"
-"""Pattern for a keyword and modifiers before a defined name, for Python and for rg."""
+"""Pattern, for Python and rg, for the text before a defined name: a keyword, perhaps a receiver in parentheses (Go),
+and perhaps a qualifier such as `Server.`.
+"""
 
 # Every chunk of an index is searched for these patterns, so each takes linear time for any text: it begins with a rare
 # literal, and its repetitions are possessive.
@@ -25,9 +27,9 @@ DEFINITION_PREFIX = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(
 # The pattern begins with the character before the keyword, because `re` skips other characters faster than the first
 # letters of all keywords.
 _KEYWORD = re.compile(rf"[^A-Za-z0-9_](?:{_KEYWORDS})(?=[ \t]++(?:\([^()\n]*+\)[ \t]*+)?([\w.:]++))")
-"""Pattern for a character, a keyword, and the qualified name after it."""
+"""Pattern for the character before a keyword and for the keyword; group 1 is the qualified name after the keyword."""
 _NAME_IN_PATH = re.compile(r"(?:(?<=.\.)|(?<=.::)|\A)([^\W\d]\w*+)")
-"""Pattern for a name in a qualified name: alone, or after a dot or two colons."""
+"""Pattern for each name in a qualified name such as `a.b::c`: a name at the beginning, or after a dot or two colons."""
 _LEAD = re.compile(rf"[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*")
 _END = r"(?![\w$])"
 
@@ -42,26 +44,27 @@ _AT_THE_START = re.compile(
 )
 _MACRO = re.compile(rf"#[ \t]*define[ \t]+([^\W\d]\w*){_END}")
 _VARIABLE = re.compile(r"\n(?=([^\W\d]\w*+)\s*+(?::[^=\n]++)?(=)(?!=))")
-"""Pattern for a variable at the left margin."""
+"""Pattern for the line end before an assignment that is not indented; group 1 is the name of the variable."""
 _FUNCTION_VALUE = re.compile(r"[:=]\s*+(?:async\s++)?(?:function\b|class\b|\([^()\n]*+\)\s*+=>|\w++\s*+=>)")
 """Pattern for a function or class that is assigned to a name (JavaScript)."""
 _ASSIGNED = re.compile(r"[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?([^\W\d]\w*)\s*")
-"""Pattern for the part of the line before `_FUNCTION_VALUE`, with the name."""
+"""Pattern for the part of a line before a match of `_FUNCTION_VALUE`; group 1 is the name."""
 # A signature with its body (C, C++, Java, C#). The search begins at the end of the signature: first it finds `) {`,
 # then the words before it, the last of which is `foo(`.
 _BODY = re.compile(r"\)[\w\s]*+\{")
 _SIGNATURE = re.compile(r"\n([\w:&*<>,\[\] \t]++)(?=\s*+\()")
 _QUALIFIED = re.compile(r"(?:\w+::)*+([^\W\d]\w*)")
 _CONTROL = frozenset({"catch", "for", "foreach", "if", "switch", "while"})
-"""Keywords that have parentheses and a body but are not names of functions."""
+"""Keywords that are followed by parentheses and a body, like the name of a function."""
 
 
 class Definition(NamedTuple):
     """A definition of a name in a text.
 
     Attributes:
-        start: Offset of the definition, or of the beginning of its line.
-        end: Offset of the end of the text that identifies the definition.
+        start: Offset of the definition in the text, or of the beginning of its line.
+        end: Offset of the end of the defined name, or of the code after the name by which the definition was
+            recognised.
         name: Name that is defined.
     """
 
@@ -71,17 +74,17 @@ class Definition(NamedTuple):
 
 
 def defined_names(text: str) -> set[str]:
-    """Return the names whose definition begins in a text."""
+    """Return the names whose definitions begin in a text, such as the text of a chunk."""
     return {one.name for one in _definitions("\n" + to_nfc(text))}
 
 
 def has_definition(text: str, symbol: str) -> bool:
-    """Return True if a definition of a name begins in a text."""
+    """Return True if a definition of the name `symbol` begins in a text."""
     return next(definition_lines(text, symbol), None) is not None
 
 
 def definition_lines(text: str, symbol: str) -> Iterator[int]:
-    """Yield the index, from 0, of each line with a definition of a name."""
+    """Yield the index, from 0, of each line that has a definition of the name `symbol`."""
     text = "\n" + to_nfc(text)
     if symbol in text:
         behind = 0
@@ -92,7 +95,10 @@ def definition_lines(text: str, symbol: str) -> Iterator[int]:
 
 
 def _definitions(text: str) -> Iterator[Definition]:
-    """Yield the definitions in a text, one kind after another. The text must begin with an additional line end."""
+    """Yield the definitions in a text: first all declarations with a keyword, then macros, variables, and so on.
+
+    The text must begin with an additional line end.
+    """
     yield from _declarations(text)
     for found in _MACRO.finditer(text):
         yield Definition(found.start(), found.end(), found[1])
@@ -103,7 +109,7 @@ def _definitions(text: str) -> Iterator[Definition]:
 
 
 def _declarations(text: str) -> Iterator[Definition]:
-    """Yield names after a keyword. The keyword may be anywhere in a line."""
+    """Yield definitions with a keyword, such as `class`, before the name. The keyword may be anywhere in a line."""
     line = line_end = lead_end = 0
     for found in _KEYWORD.finditer(text):
         start = found.start() + 1
@@ -126,14 +132,14 @@ def _declarations(text: str) -> Iterator[Definition]:
 
 
 def _names_in_path(path: str) -> list[tuple[str, int]]:
-    """Return the names in a qualified name, each with the offset of its end."""
+    """Return the names in a qualified name such as `a.b::c`, each with the offset of its end."""
     if path.isascii() and path.isidentifier():
         return [(path, len(path))]
     return [(found[1], found.end()) for found in _NAME_IN_PATH.finditer(path)]
 
 
 def _assignments(text: str) -> Iterator[Definition]:
-    """Yield names to which a function or class is assigned."""
+    """Yield definitions that assign a function or class to a name, as in JavaScript."""
     line = 0
     if not ("=>" in text or "function" in text or "class" in text):  # faster than the pattern, which needs one of them
         return
@@ -147,7 +153,7 @@ def _assignments(text: str) -> Iterator[Definition]:
 
 
 def _signatures(text: str) -> Iterator[Definition]:
-    """Yield names of functions whose parameters are followed by a body in braces."""
+    """Yield definitions of functions without a keyword, as in C: a name, parameters, and a body in braces."""
     behind = 0
     for found in _BODY.finditer(text):
         parenthesis = found.start()

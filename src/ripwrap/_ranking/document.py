@@ -1,4 +1,4 @@
-"""Decode a file for ranking, as rg does, and convert a ranked chunk of it to a result; no I/O."""
+"""Decode the bytes of a file in the same way as rg, and convert ranked chunks of the file to results; no I/O."""
 
 import codecs
 from collections.abc import Callable
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from ripwrap._code.outline import Outline
 
 MAX_FILE_BYTES = 1_000_000
-"""Maximum number of bytes of a file that are read."""
+"""Maximum number of bytes of a file that are split into chunks and ranked; the rest of a longer file is ignored."""
 
 
 @dataclass(frozen=True)
 class SourceText:
-    """Text of a file.
+    """Decoded text of a file.
 
     Attributes:
         path: Path, as rg prints it.
-        text: Text. A byte that is not UTF-8 is a lone surrogate.
-        exact: True if the text has no lone surrogates.
-        marked: True if the file has a byte order mark. If False, the file contains `text` in UTF-8.
+        text: Text. A byte that is not valid UTF-8 is kept as a lone surrogate (as with `surrogateescape`).
+        exact: True if the text has no lone surrogates, because all bytes of the file were valid.
+        marked: True if the file has a byte order mark. If False, the bytes of the file are `text` in UTF-8.
     """
 
     path: str
@@ -36,23 +36,23 @@ class SourceText:
 
     @cached_property
     def sections(self) -> "Outline":
-        """Definitions of the file."""
+        """Outline of the file: its definitions and their lines."""
         from ripwrap._code.patterns.outline import NearbyOutline  # late: it compiles the patterns of all languages
 
         return NearbyOutline(self.path, self.text.split("\n"))
 
     def name_at(self, line: int) -> str:
-        """Return the name of the definition around a line (counted from 1); empty at the top level."""
+        """Return the name of the innermost definition that contains a line (counted from 1); empty at the top level."""
         section = self.sections.enclosing(line)
         return "" if section is None else section.name
 
     def readable(self, piece: str) -> str:
-        """Return a part of the text, with replacement characters for lone surrogates."""
+        """Return a part of the text with U+FFFD (the replacement character) for bytes that are not valid UTF-8."""
         return piece if self.exact else text_of(raw_bytes(piece))
 
 
 def cut_to_limit(raw: bytes) -> bytes:
-    """Cut the bytes of a file to `MAX_FILE_BYTES`, at the end of a line if possible."""
+    """Return at most the first `MAX_FILE_BYTES` bytes of a file, cut at the end of a line if possible."""
     if len(raw) <= MAX_FILE_BYTES:
         return raw
     cut = raw.rfind(b"\n", 0, MAX_FILE_BYTES) + 1 or MAX_FILE_BYTES
@@ -64,7 +64,7 @@ def cut_to_limit(raw: bytes) -> bytes:
 
 
 def decode_source(path: str, raw: bytes) -> SourceText | None:
-    """Decode a file as rg does: by its byte order mark, or as UTF-8; return None if it is binary."""
+    """Decode the bytes of a file by its byte order mark, or as UTF-8; return `None` if the file is binary."""
     mark, encoding = byte_order_mark(raw)
     if mark:
         return SourceText(path, raw[len(mark) :].decode(encoding, "replace"), exact=True, marked=True)
@@ -83,7 +83,7 @@ def to_ranked_chunk(
     symbol: str | None = None,
     name_at: Callable[[int], str] | None = None,
 ) -> RankedChunk:
-    """Convert a ranked chunk to a result, with the name of the definition around the most relevant line of the chunk.
+    """Convert a ranked chunk to a result, with the name of the definition that contains its most relevant line.
 
     Args:
         query: Query.
@@ -111,7 +111,7 @@ def to_ranked_chunk(
 
 
 def _name_of(query: Query, text: str, start_line: int, name_at: Callable[[int], str]) -> str:
-    """Return the name of the definition around the most relevant line of a chunk; empty at the top level."""
+    """Return the name of the definition that contains the most relevant line of a chunk; empty at the top level."""
     # For "session login", the line of the class and the line of the method may have one word each. So count the words
     # of a line together with the words of the name around it: `Session.login` has both. Among equal lines, the name
     # with the most words wins.

@@ -1,4 +1,4 @@
-"""Store chunks in SQLite's full-text search, and select the best chunks for a query, called the pool."""
+"""Store chunks in SQLite's full-text search (FTS5), and select the chunks to rank for a query (the pool)."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,33 +12,34 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 FTS_TABLE = f"CREATE VIRTUAL TABLE fts USING fts5(path, body, content='', tokenize='{TOKENIZE}')"
-"""Statement that creates the table.
+"""SQL statement that creates the table `fts`, in which chunks are searched.
 
-It is contentless: the text is stored elsewhere. `detail` stays full, because phrases and BM25 of a contentless table
-need it (https://www.sqlite.org/fts5.html#the_detail_option).
+The table is contentless: it does not store the text. The option `detail` has its default value, `full`, because phrases
+and BM25 of a contentless table need it (https://www.sqlite.org/fts5.html#the_detail_option).
 """
 
 LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int]]]"
-"""Function that maps ids of rows to pairs (key of the file, position in the file), which can be sorted.
+"""Function that takes ids of rows, and maps each id to a pair: the key of the row's file, and the position in the file.
 
-It leaves out rows of files that the caller does not search.
+The pairs can be sorted. The map has no rows of files that are not searched.
 """
 
 T = TypeVar("T")
 
 POOL_DEPTH = 4
-"""Number of best rows in which `best_rows()` looks for further files, as a multiple of `POOL_SIZE`.
+"""Number of rows, as a multiple of `POOL_SIZE`, that `best_rows()` requests first. It looks for further files in them.
 
 Larger values gave no better results.
 """
 
 _MAX_TIED_ROWS = 5_000
-"""Maximum number of rows that are read to find all rows with the same score as the last one."""
+"""Number of rows at which `best_rows()` stops, even if further rows may have the same score as the last row."""
 _MAX_SQL_VARIABLES = 500
-"""Maximum number of variables of a statement; SQLite before 3.32 allows 999 (https://www.sqlite.org/limits.html)."""
+"""Maximum number of variables of an SQL statement; SQLite before 3.32 allows 999 (https://www.sqlite.org/limits.html).
+"""
 _LOGGER = logging.getLogger("ripwrap")
 SELECT_BM25 = f"SELECT rowid, -bm25(fts, {PATH_WEIGHT}, 1.0) AS score FROM fts WHERE fts MATCH ?"  # noqa: S608 - a constant
-"""Statement for rows that match, with their BM25; a condition or an order may follow.
+"""SQL statement that selects the rows that match, with their BM25. A condition or `ORDER BY` can be appended.
 
 `bm25()` returns negative numbers, lower ones for better matches (https://www.sqlite.org/fts5.html#the_bm25_function).
 """
@@ -48,7 +49,7 @@ def open_memory_database() -> "Connection":
     """Open a database in memory with the table `fts`, for use in one thread.
 
     Raises:
-        RipwrapError: This Python has no SQLite, or one without FTS5.
+        RipwrapError: This Python has no SQLite, or its SQLite has no FTS5 (full-text search).
     """
     try:
         import sqlite3  # imported late, because it takes some milliseconds
@@ -68,12 +69,12 @@ def missing_fts5_text(error: Exception) -> str:
     """Return the error text for a Python without SQLite or without FTS5."""
     return (
         f"ranking needs SQLite with its full-text search FTS5, which this Python does not have: {error}; "
-        "use another Python"
+        "use a Python that has it"
     )
 
 
 def insert_chunks(database: "Connection", row: int, path: str, texts: Iterable[str]) -> None:
-    """Insert the chunks of a file, in rows from `row` on."""
+    """Insert the texts of the chunks of a file into the table `fts`; `row` is the id of the first row."""
     named = fts_text(path)
     rows = ((number, named, fts_text(text)) for number, text in enumerate(texts, row))
     database.executemany("INSERT INTO fts(rowid, path, body) VALUES (?, ?, ?)", rows)
@@ -82,16 +83,17 @@ def insert_chunks(database: "Connection", row: int, path: str, texts: Iterable[s
 def bm25_pool(
     database: "Connection", query: Query, locate: LocateRows, depth: int = POOL_DEPTH
 ) -> list[tuple[int, float]]:
-    """Return the rows to rank, each with its BM25.
+    """Return the rows of the chunks to rank (the pool), each with its BM25.
 
-    The rows to rank are called the pool. The pool has the `POOL_SIZE` best rows, the best row of each other file, and
-    rows that may define a symbol of the query. Rows with equal scores are in the order of their positions.
+    The pool has the `POOL_SIZE` rows with the highest BM25, the best row of each further file among the best `depth *
+    POOL_SIZE` rows, and rows that may define a symbol of the query. Rows with equal BM25 are sorted by file and
+    position.
 
     Args:
         database: Database with the table.
         query: Query.
         locate: Function that returns the files and positions of rows; rows that it leaves out do not count.
-        depth: Number of best rows in which further files are looked for, as a multiple of `POOL_SIZE`.
+        depth: Number of best rows that are searched for further files, as a multiple of `POOL_SIZE`.
     """
     statement = SELECT_BM25 + " ORDER BY score DESC, rowid LIMIT ?"
     pool = best_rows(
@@ -110,7 +112,7 @@ def bm25_pool(
 
 
 def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], int]:
-    """Return the number of rows that have each word of a query, and the number of rows that match the query."""
+    """Count the rows that have each word of a query, and the rows that match the query; return a map and a number."""
     statement = "SELECT count(*) FROM fts WHERE fts MATCH ?"
 
     def count(expression: str) -> int:
@@ -123,10 +125,11 @@ def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], in
 def best_rows(
     search: Callable[[int], list[tuple[int, float]]], locate: LocateRows, wanted: int = POOL_DEPTH * POOL_SIZE
 ) -> list[tuple[int, float]]:
-    """Return the `POOL_SIZE` best rows, and then the best row of each further file.
+    """Return the `POOL_SIZE` rows with the highest BM25, and then the best row of each further file that was found.
 
     Args:
-        search: Function that takes a number, and returns that many rows with their BM25, the best row first.
+        search: Function that takes a number, and returns at most this number of rows with their BM25, the best row
+            first.
         locate: Function that returns the files and positions of rows; rows that it leaves out do not count.
         wanted: Number of rows to search for at first. More rows are searched for if needed.
     """
@@ -151,12 +154,12 @@ def best_rows(
 
 
 def batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split rows into batches that fit into one statement."""
+    """Split a sequence into batches, each small enough for the variables of one SQL statement."""
     for at in range(0, len(rows), _MAX_SQL_VARIABLES):
         yield rows[at : at + _MAX_SQL_VARIABLES]
 
 
 def log_remark(query: Query) -> None:
-    """Log a warning about words of a query that are not searched."""
+    """Log a warning if some words of a query are not searched."""
     if query.remark:
         _LOGGER.warning("%s", query.remark)

@@ -9,18 +9,20 @@ from typing import NamedTuple
 from ripwrap._ranking.query import Query, identifier_parts, rough_stem, to_nfc
 
 _MIN_PREFIX_CHARS = 3
-"""Minimum number of characters of a word that also matches longer words that begin with it."""
+"""Minimum number of characters of a word that also matches longer words with the same beginning; a shorter word matches
+only itself.
+"""
 
 
 class _Kind(NamedTuple):
     name: str
     weight: float
-    """Factor of the score that chooses the files to read."""
+    """Number, up to 1, by which the score of a file is multiplied when the files to read are chosen."""
     penalty: float
-    """Number that is added to the score that ranks the files."""
+    """Negative number that is added to the score of a file when files are ranked."""
     path: re.Pattern[str]
     words: frozenset[str]
-    """Words of a query that asks for such files."""
+    """Words by which a query asks for such files. If the query has one of these words, the scores are not changed."""
 
 
 _DOCUMENT_WORDS = """
@@ -81,14 +83,14 @@ _ANY_KIND = re.compile(
 
 
 class PathWords(NamedTuple):
-    """Words of a query in a path.
+    """Words of a query that occur in the path of a file.
 
     Attributes:
         anywhere: Words in the name of the file or of any directory.
         folder: Words in the name of the file's directory.
-        stem: Words in the name of the file.
-        exact: True if the name of the file is one to three neighbouring words of the query.
-        parts: Number of words in the path.
+        stem: Words in the name of the file, without its extensions.
+        exact: True if the name of the file consists of one to three consecutive words of the query.
+        parts: Number of all words in the path, including words that the query does not have.
     """
 
     anywhere: tuple[str, ...] = ()
@@ -99,12 +101,14 @@ class PathWords(NamedTuple):
 
 
 def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
-    """Return the factor for the score that chooses files to read; below 1 for files that queries rarely ask for.
+    """Return the factor by which the score of a file is multiplied when the files to read are chosen.
+
+    The factor is 1, or less for files that queries rarely ask for, such as tests.
 
     Args:
         path: Path of the file.
-        query: Query. Kinds of files that the query asks for keep the factor 1.
-        defining: True if the file defines a symbol of the query; a package's `__init__` then keeps the factor 1.
+        query: Query. If it asks for files of a kind, for example with the word 'tests', the factor of this kind is 1.
+        defining: True if the file defines a symbol of the query; the factor of a package's `__init__` is then 1.
     """
     weight = 1.0
     for kind in _kinds(path, query, defining=defining):
@@ -113,13 +117,14 @@ def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
 
 
 def path_penalty(path: str, query: Query, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
-    """Return the penalty of a path, which is 0 or negative, and the names of the kinds of files that cause it.
+    """Return the penalty of a file, and the kinds of the file that cause the penalty, such as 'test code'.
 
-    Kinds of files that queries rarely ask for, such as tests, have a penalty.
+    The penalty is added to the score of the file. It is negative for files that queries rarely ask for, such as tests,
+    and otherwise 0.
 
     Args:
         path: Path of the file.
-        query: Query. Kinds of files that the query asks for have no penalty.
+        query: Query. If it asks for files of a kind, for example with the word 'tests', this kind has no penalty.
         defining: True if the file defines a symbol of the query; a package's `__init__` then has no penalty.
     """
     kinds = _kinds(path, query, defining=defining)
@@ -138,7 +143,10 @@ def _kinds(path: str, query: Query, *, defining: bool) -> list[_Kind]:
 
 
 def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
-    """Return the words of a query that occur, in any form, in the name of a file or of its directory."""
+    """Return the words of a query that occur in the name of a file or of its directory.
+
+    Other forms of a word count, too: `parse` occurs in `parsing.py`.
+    """
     path = to_nfc(path).replace("\\", "/")
     above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1
     if not _prefix_pattern(words).search(path, above):
@@ -148,7 +156,7 @@ def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
 
 
 def match_path(path: str, words: tuple[str, ...]) -> PathWords:
-    """Return the words of a query that occur, in any form, in a path."""
+    """Return the words of a query that occur in a path, also in another form: `parse` occurs in `parsing.py`."""
     path = to_nfc(path).replace("\\", "/")
     folders, stem, parts = _path_parts(path)
     if not _prefix_pattern(words).search(path):
@@ -164,7 +172,7 @@ def match_path(path: str, words: tuple[str, ...]) -> PathWords:
 
 
 def _alike(words: tuple[str, ...], names: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return the words that occur, in any form, in any of the names."""
+    """Return the words that occur, in any form, in at least one of the names; a name is a tuple of its words."""
     found = set(chain.from_iterable(_alike_one(words, name) for name in names))
     return [word for word in words if word in found]
 
@@ -176,7 +184,7 @@ def _alike_one(words: tuple[str, ...], parts: tuple[str, ...]) -> tuple[str, ...
 
 @lru_cache(maxsize=16)
 def _phrases(words: tuple[str, ...]) -> frozenset[str]:
-    """Join each run of one to three consecutive words; return the joined words and their stems."""
+    """Join the words of each group of one to three consecutive words; return the joined words and their stems."""
     runs = (words[at : at + size] for size in (1, 2, 3) for at in range(len(words) - size + 1))
     return frozenset(spelled for run in runs for spelled in _joined(run))
 
@@ -193,21 +201,25 @@ def _joined(words: Sequence[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _prefix_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the beginnings of words; most paths do not match it and need no further work."""
+    """Return a pattern for the first three characters of each word; paths that do not match it have none of the words.
+
+    Most paths do not match it, so they need no further work.
+    """
     return re.compile("|".join(re.escape(word[:_MIN_PREFIX_CHARS]) for word in words), re.IGNORECASE)
 
 
 def joined_stem(path: str) -> str:
-    """Return the name of a file without extensions as one word, such as httpclient for `src/http-client.test.js`."""
+    """Return the name of a file as one word without extensions: `httpclient` for `src/http-client.test.js`."""
     name = path.replace("\\", "/").rpartition("/")[2]
     return re.sub(r"[\W_]", "", name[0] + name[1:].partition(".")[0]).lower()
 
 
 @lru_cache(maxsize=8192)
 def _path_parts(path: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...], int]:
-    """Return the words of each directory, the words of the file name without extensions, and the number of all words.
+    """Return the words of each directory name, the words of the file name, and the number of words in the path.
 
-    The last word of each name is the whole name, with its words joined.
+    The extensions of the file are left out. The words of each name are followed by one more item, which is not counted:
+    the whole name as one word.
     """
     *folders, name = path.split("/")
     names = [_name_parts(one) for one in (*folders, name[:1] + name[1:].partition(".")[0])]

@@ -1,4 +1,4 @@
-"""Parse a query into words and symbols, and prepare text and paths for FTS5; no I/O."""
+"""Parse a query into words and symbols, and prepare texts and paths for full-text search; no I/O."""
 
 import re
 import unicodedata
@@ -8,22 +8,22 @@ from functools import lru_cache
 from string import ascii_letters, digits
 
 TOKENIZE = "porter unicode61 remove_diacritics 0 categories ''L* N* Co M*''"
-"""Tokenizer of FTS5, for use in quotes in SQL. It ignores case but not accents, as rg does. It splits words at `_`, and
-stems them.
+"""Tokenizer of FTS5 (SQLite's full-text search), as text for a quoted string in SQL. It ignores case, but not accents.
+It splits words at `_`, and reduces them to their stems.
 
 https://www.sqlite.org/fts5.html#tokenizers
 """
 
 MAX_QUERY_WORDS = 32
-"""Maximum number of words of a query that are searched."""
+"""Maximum number of words of a query that are searched; other words are left out."""
 
 MAX_WORD_CHARS = 200
-"""Maximum number of characters of a word or name that is searched."""
+"""Maximum number of characters of a word or name that is searched; longer words are left out."""
 
 _MAX_SHOWN_CHARS = 100
-"""Maximum number of characters of a query in a message."""
+"""Maximum number of characters of a query that an error message shows."""
 _MIN_STEM_CHARS = 3
-"""Minimum number of characters of a word that remain when an ending is removed."""
+"""Minimum number of characters that remain of a word when an ending, such as `ing`, is removed."""
 
 _CAMEL_CASE = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")
 _KINDS = bytes.maketrans(f"{ascii_letters}{digits}".encode(), b"a" * 26 + b"A" * 26 + b"0" * 10)
@@ -67,16 +67,17 @@ _ENDINGS = sorted(_ENDING_NAMES.split(), key=lambda ending: (-len(ending), endin
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query.
+    """Query, parsed into words and symbols (names of functions, classes and so on).
 
     Attributes:
         text: Text of the query.
-        words: Words in lower case, in order, without duplicates and stop words. Identifiers are split into parts. In
-            Chinese, Japanese, Korean, Thai and similar scripts, every two consecutive characters are a word.
-        symbols: Identifiers in the query whose definitions are searched.
-        symbolic: True if the query is a single symbol.
-        match: FTS5 expression for chunks that match.
-        definitions: FTS5 expression for chunks that may define a symbol; empty without symbols.
+        words: Words in lower case, in order, without duplicates and without stop words such as `the`. Identifiers are
+            split into parts. In Chinese, Japanese, Korean, Thai and similar scripts, every two consecutive characters
+            are a word.
+        symbols: Identifiers in the query. A search prefers files that define them.
+        symbolic: True if the query is one symbol, or asks for one, as in 'where is CookieJar defined'.
+        match: Expression for FTS5 (SQLite's full-text search) that matches chunks with any of the words or symbols.
+        definitions: Expression for FTS5 that matches chunks that may define a symbol; empty if there are no symbols.
         left_out: Number of words and names that are not searched, because there are too many or they are too long.
     """
 
@@ -90,24 +91,26 @@ class Query:
 
     @property
     def remark(self) -> str:
-        """Warning about the words that are left out; empty if there are none."""
+        """Warning that some words of the query are not searched; empty if all are searched."""
         if not self.left_out:
             return ""
+        several = f"{self.left_out} words and names of the query are"
         return (
-            f"{self.left_out} words and names of the query are not searched: the limits are {MAX_QUERY_WORDS} words "
-            f"(words of identifiers and long words are preferred) and {MAX_WORD_CHARS} characters for each word"
+            f"{'1 word or name of the query is' if self.left_out == 1 else several} not searched: the limits are "
+            f"{MAX_QUERY_WORDS} words (words of identifiers and long words are preferred) and {MAX_WORD_CHARS} "
+            "characters for each word; use fewer or shorter words"
         )
 
 
 def parse_query(text: str) -> Query:
-    """Parse a query.
+    """Parse the text of a query into words and symbols.
 
-    If a query has only stop words, the stop words are searched. If it has too many words, the most distinctive words
-    are searched.
+    Stop words, such as `the`, are searched only if the query has no other words. If a query has too many words, the
+    most distinctive words are searched.
 
     Raises:
         TypeError: The query is not a str.
-        ValueError: The query has no word that is short enough.
+        ValueError: The query has no word, or all its words are too long.
     """
     if not isinstance(text, str):
         raise TypeError(f"a query must be a str, got {type(text).__name__}")
@@ -144,7 +147,11 @@ def parse_query(text: str) -> Query:
 
 
 def _most_telling(words: list[str], names: Iterable[str]) -> tuple[str, ...]:
-    """Return the most distinctive words in their order; parts of names are preferred, then long words, then numbers."""
+    """Return at most `MAX_QUERY_WORDS` of the words, in their order.
+
+    Parts of `names` are kept first, then other words, then numbers. Among words of the same kind, longer ones are kept
+    first.
+    """
     if len(words) <= MAX_QUERY_WORDS:
         return tuple(words)
     parts = {part for name in names for part in identifier_parts(name)}
@@ -153,22 +160,22 @@ def _most_telling(words: list[str], names: Iterable[str]) -> tuple[str, ...]:
 
 
 def to_nfc(text: str) -> str:
-    """Return text in which a letter and its accent are one character (NFC)."""
+    """Return a text in Unicode's normal form NFC, in which a letter and its accent are one character."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def unicode_forms(word: str) -> tuple[str, ...]:
-    """Return a word in NFC, and in NFD if that differs."""
+    """Return a word with letters and accents joined (NFC) and, if that is different, with both separate (NFD)."""
     return (word,) if word.isascii() else tuple(_unique((word, unicodedata.normalize("NFD", word))))
 
 
 def is_unspaced(word: str) -> bool:
-    """Return True if a word is in a script without spaces between words."""
+    """Return True if a word begins in a script without spaces between words, such as Chinese."""
     return not word.isascii() and _UNSPACED.match(word) is not None
 
 
 def _words(text: str) -> list[str]:
-    """Return runs of letters, digits and `_`; marks, such as vowels of Hindi, belong to their word."""
+    """Return the words of a text: runs of letters, digits, `_` and marks, such as vowel signs of Hindi."""
     if text.isascii():
         return _WORD.findall(text)
     parts = "".join(one if _WORD.match(one) or unicodedata.category(one)[0] == "M" else " " for one in text).split()
@@ -176,10 +183,10 @@ def _words(text: str) -> list[str]:
 
 
 def fts_text(text: str) -> str:
-    """Return text for FTS5: identifiers in camel case are split into words.
+    """Prepare a text for full-text search: split identifiers in camel case, such as `getResponse`, into words.
 
-    Text in a script without spaces is split into pairs of characters. The last character of such a text is also a word
-    by itself, so that each character begins a word.
+    Text in a script without spaces between words, such as Chinese, is split into overlapping pairs of characters. The
+    last character of such a text is also a word by itself, so that each character begins a word.
     """
     # FTS5's unicode61 has no word segmentation: a sentence of Chinese would be a single token. Overlapping pairs
     # (bigrams) find every word of two characters or more as a phrase, without a dictionary.
@@ -203,7 +210,7 @@ def _after_space(found: re.Match[str]) -> str:
 
 
 def _may_have_camel_case(text: str) -> bool:
-    """Return False if a text has no identifiers in camel case; True if it may have some. Faster than the pattern."""
+    """Return False if a text has no identifiers in camel case; True if it may have some. Faster than `_CAMEL_CASE`."""
     if not text.isascii():
         return True
     kinds = text.encode().translate(_KINDS)
@@ -211,7 +218,7 @@ def _may_have_camel_case(text: str) -> bool:
 
 
 def identifier_parts(identifier: str) -> list[str]:
-    """Return the parts of an identifier in lower case, such as http, server and v2 for `HTTPServer_v2`.
+    """Return the parts of an identifier in lower case: http, server and v2 for `HTTPServer_v2`.
 
     Single letters are left out if there are longer parts.
     """
@@ -222,7 +229,10 @@ def identifier_parts(identifier: str) -> list[str]:
 
 
 def _script_runs(part: str) -> Iterator[str]:
-    """Split a word where its script changes, and split parts in scripts without spaces into pairs of characters."""
+    """Yield the parts of a word, split where a script without spaces between words, such as Chinese, begins or ends.
+
+    A part in such a script is split into overlapping pairs of characters.
+    """
     at = 0
     for run in _UNSPACED.finditer(part):
         yield from filter(None, (part[at : run.start()],))
@@ -233,10 +243,10 @@ def _script_runs(part: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def rough_stem(word: str) -> str:
-    """Return the beginning that all forms of a word have in common, such as `pars` for `parse` and `parsing`.
+    """Return the beginning that all forms of a word have in common (its stem): `pars` for `parse` and `parsing`.
 
-    The result may be too short: it is less exact than the Porter stems of FTS5. To choose the files to rank, it is
-    exact enough.
+    The stem may be too short, so that other words also begin with it. The Porter stems of FTS5 are more exact, but this
+    stem is exact enough to choose the files to rank.
     """
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS:
@@ -248,7 +258,7 @@ def rough_stem(word: str) -> str:
 def _match_expression(words: Iterable[str], symbols: Iterable[str]) -> str:
     """Return the FTS5 expression that matches any of the words or symbols.
 
-    A symbol of several parts matches as a phrase of these parts, and as one word.
+    A symbol of several parts, such as `getUser`, is searched as the phrase `get user` and as the word `getuser`.
     """
     terms = list(words)
     for symbol in symbols:
@@ -259,12 +269,15 @@ def _match_expression(words: Iterable[str], symbols: Iterable[str]) -> str:
 
 
 def fts_term(words: str) -> str:
-    """Return the FTS5 phrase for consecutive words; a single character in a script without spaces is a prefix."""
+    """Return the FTS5 expression for consecutive words, separated by spaces.
+
+    A single character of a script without spaces between words, such as Chinese, matches each word that begins with it.
+    """
     return f'"{words}"*' if len(words) == 1 and is_unspaced(words) else f'"{_phrase(words)}"'
 
 
 def _phrase(words: str) -> str:
-    """Split words as `fts_text()` does, but without the additional word for the last character."""
+    """Split Chinese and similar words into pairs of characters, without an additional word for the last character."""
     if words.isascii():
         return words
     return " ".join(piece for word in words.split() for piece in _script_runs(word))
@@ -276,7 +289,7 @@ def _definition_expression(symbols: Iterable[str]) -> str:
 
 
 def _all_parts(symbol: str) -> list[str]:
-    """Return the parts of an identifier as in `fts_text()`, including single letters."""
+    """Return the parts of an identifier in lower case, including single letters: get, http and v for `getHTTP_v`."""
     return split_camel_case(symbol).replace("_", " ").lower().split()
 
 

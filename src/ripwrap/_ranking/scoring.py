@@ -1,20 +1,22 @@
 """Rank chunks and their files, and give the reasons for each score; no I/O.
 
-The pool is the set of chunks to rank.
+The chunks to rank are called the pool.
 
-The score of a file is 1 plus the sum of these parts; each is a number from 0 to 1, multiplied by its weight:
+The score of a file is 1 plus the sum of the parts below. Each part except the penalties is a number from 0 to 1,
+multiplied by its weight:
 
 - BM25: the best three chunks of the file.
 - defines: a chunk defines a symbol of the query; more if the file is named like the symbol.
-- exact name: the name of the file is one to three neighbouring words of the query.
+- exact name: the name of the file consists of one to three consecutive words of the query.
 - first word: the name of the file has the first word of the query; a later word counts less.
 - path, directory: words of the query in the whole path, and in the directory of the file.
-- near: neighbouring words of the query are near each other in a chunk.
-- vectors: the chunk of the file whose embedding is most similar to that of the query.
-- penalties: tests, examples, legacy code, `__init__` and files without code, unless the query asks for them.
+- near: words that are consecutive in the query are near each other in a chunk.
+- vectors: the similarity of embeddings between the query and the most similar chunk of the file.
+- penalties: negative numbers for tests, examples, legacy code, `__init__` and files without code, unless the query asks
+for such files.
 
-If the sum is below 0, the score is e to the power of the sum, so that it is above 0. The best chunk of each file comes
-first; all other chunks follow.
+If the sum is below 0, the score is e to the power of the sum, so that it is above 0. The ranking begins with the best
+chunk of each file; all other chunks follow.
 """
 
 import math
@@ -31,95 +33,102 @@ from ripwrap._ranking.query import Query, is_unspaced, rough_stem, split_camel_c
 from ripwrap._text import plural
 
 POOL_SIZE = 100
-"""Number of chunks of a pool that are chosen by BM25."""
+"""Number of chunks that are ranked because they have the highest BM25, or the most similar embeddings. Chunks with
+definitions, and the best chunks of further files, are also ranked.
+"""
 
 PATH_WEIGHT = 2.0
-"""Weight in BM25 of a word in the path; a word in the text has weight 1."""
+"""Weight in BM25 of a word in the path of a chunk's file; a word in the text of the chunk has weight 1."""
 
 # The weights were fitted on half of 56 repositories of the public semble benchmark, and checked on the other half, on
 # the repositories of docs/retrieval.md, and on docstrings (see there). After a change of a weight, measure on both
 # again.
 
 EXACT_NAME = 0.3
-"""Weight of a file name that is one to three neighbouring words of the query."""
+"""Weight, in the score of a file, of a file name that consists of one to three consecutive words of the query."""
 FIRST_WORD = 0.3
-"""Weight of the first word of the query in the name of the file."""
+"""Weight, in the score of a file, of the first word of the query in the file name; later words count less."""
 PATH_WORDS = 0.3
-"""Weight of words in the path."""
+"""Weight, in the score of a file, of words of the query in the path."""
 FOLDER_WORDS = 0.5
-"""Weight of words in the name of the directory."""
+"""Weight, in the score of a file, of words of the query in the name of the directory that has the file."""
 NEAR_WORDS = 0.5
-"""Weight of neighbouring words that are near each other."""
+"""Weight, in the score of a file, of consecutive words of the query that are near each other in the text."""
 DEFINES = 0.55
-"""Weight of a definition of a symbol of the query."""
+"""Weight, in the score of a file, of a definition of a symbol (name) of the query."""
 DEFINES_ASKED = 3.0
-"""Weight of a definition if the query is only a name, so that the definition comes before all uses of the name."""
+"""Weight of a definition if the query is only a name; so high that the definition comes before all uses of the name."""
 DEFINES_NAMED = 0.25
-"""Additional weight of a definition in a file that is named like the symbol."""
+"""Additional weight of a definition if the file has the same name as the defined symbol."""
 
 _CHUNK_SHARES = (1.0, 0.5, 0.25)
-"""Shares of the best, the second and the third chunk in the BM25 of a file."""
+"""Factors for the BM25 of the best, the second and the third chunk of a file. The sum of these products is the BM25 of
+the file.
+"""
 _FILES_WITH_NEAR = 30
-"""Number of files whose text is searched for words near each other: the files with the best sum of the other parts."""
+"""Number of files whose text is read and searched for words near each other: the files that have the highest scores
+before this search.
+"""
 _NEAR_CHARS = 24
-"""Maximum number of characters between two words that are near each other."""
+"""Maximum number of characters between two words that count as near each other."""
 _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
 """BM25's k1 and b for paths, and the usual number of words in a path. In a longer path, a word counts less."""
 _LEAST_WORTH = 0.1
-"""Weight of a word that every file has; it is above 0, so that the word still counts in names."""
+"""Number that is added to the weight of each word, so that even a word that every file has counts in file names."""
 _VECTOR_RANKS = 50
-"""Number of files that get a similarity above 0: the files that are most similar to the query."""
+"""Rank from which on a file counts as not similar to the query, if files are sorted by the similarity of embeddings."""
 _REPEAT_FACTOR = 0.25
-"""Factor of a chunk's score for each better chunk of its file."""
+"""Factor for the score of a chunk, which is applied once for each better chunk of the same file."""
 
 LEAST_BM25 = 0.05
-"""Lowest BM25 that is listed as a reason. All values are close to 0 if few chunks are ranked and most of them have the
-words.
+"""Lowest BM25 of a chunk that the reasons for its score mention. If few chunks are ranked, and most of them have the
+words, all values are close to 0.
 """
 
 _MAX_RELEVANT_LINES = 16
-"""Maximum number of lines of a chunk that are compared to choose the name of the chunk."""
+"""Maximum number of lines of a chunk that are compared to choose the definition whose name the result has."""
 
 
 class Content(Protocol):
-    """Interface to the content of a chunk; its file may not have been read yet."""
+    """Interface to the text of a chunk. The text may still have to be read from the file."""
 
     def text(self) -> str | None:
-        """Return the text; None if the file has changed since it was split into chunks."""
+        """Return the text of the chunk; `None` if the file has changed since it was split into chunks."""
         ...
 
     def defines(self, name: str) -> bool:
-        """Return True if a definition of a name begins in the text."""
+        """Return True if a definition of the name `name` begins in the chunk."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TextContent:
-    """Content of a chunk whose text is known."""
+    """Content of a chunk whose text is already known."""
 
     known: str
 
     def text(self) -> str:
-        """Return the text."""
+        """Return the text of the chunk."""
         return self.known
 
     def defines(self, name: str) -> bool:
-        """Return True if a definition of a name begins in the text."""
+        """Return True if a definition of the name `name` begins in the chunk."""
         return has_definition(self.known, name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A chunk of the pool.
+    """Chunk (part of a file) that is to be ranked.
 
     Attributes:
-        path: Path of its file.
-        start_line: Number of its first line, from 1.
-        end_line: Number of its last line.
-        content: Content; the text is read only if the file is one of the best, or if the chunk is shown.
-        bm25: BM25; more is better.
-        cosine: Cosine similarity of the embeddings of the chunk and the query; None if the search by embedding did not
-            find the chunk.
+        path: Path of the file.
+        start_line: Number of the first line of the chunk in the file, from 1.
+        end_line: Number of the last line of the chunk in the file.
+        content: Object that returns the text. The text is read only if the file has one of the highest scores, or if
+            the chunk is in the results.
+        bm25: BM25 of the chunk for the words of the query; higher is better.
+        cosine: Cosine similarity of the embeddings of the chunk and the query; `None` if the search by embeddings did
+            not find the chunk.
     """
 
     path: str
@@ -132,12 +141,12 @@ class Candidate:
 
 @dataclass(slots=True)
 class RankedCandidate:
-    """A chunk with its score.
+    """Ranked chunk, with its score.
 
     Attributes:
         candidate: Chunk.
-        score: Score; comparable within one ranking only.
-        reasons: Parts of the score, in words.
+        score: Score; only scores of the same ranking can be compared.
+        reasons: Reasons for the score, as texts such as 'defines "CookieJar"'.
     """
 
     candidate: Candidate
@@ -147,17 +156,18 @@ class RankedCandidate:
 
 @dataclass(slots=True)
 class _File:
-    """A file with its score.
+    """File of the chunks that are ranked, with its score.
 
     Attributes:
         path: Path.
-        chunks: Chunks, the best by BM25 first.
-        score: Sum of the parts.
+        chunks: Ranked chunks of the file; the chunk with the highest BM25 is first.
+        score: Sum of all parts of the score that have been computed so far.
         defined: Map from a chunk to the symbol of the query that the chunk defines.
-        named: True if the file is named like the symbol that it defines.
-        words: Words of the query in its path.
+        named: True if the file has the same name as a symbol that it defines.
+        words: Words of the query in the path of the file.
         kinds: Kinds of the file, such as test code, that the query does not ask for.
-        near: Proximity of words in each of its best chunks, with the pairs of words that are near each other.
+        near: Map from each of the best chunks to the proximity of the query's words in the chunk, from 0 to 1, and the
+            reasons for this number as texts.
     """
 
     path: str
@@ -189,17 +199,17 @@ def rank_candidates(
     worths: Mapping[str, float] | None = None,
     vector_weight: float = 0.0,
 ) -> list[RankedCandidate]:
-    """Return the best chunk of each file of a pool, the best file first; then return the other chunks.
+    """Rank chunks: return the best chunk of each file, the best file first, and then all other chunks.
 
     Chunks with equal scores are sorted by path and line. Chunks whose text cannot be read are left out.
 
     Args:
         query: Query.
-        pool: Chunks to choose from.
-        limit: Maximum number of chunks; `None` is no limit.
+        pool: Chunks to rank.
+        limit: Maximum number of chunks to return; `None` is no limit.
         worths: Weight of each word of the query, see `word_worths()`; `None` means 1 for each word.
-        vector_weight: Weight of embeddings, from 0 to 1. The weight of BM25 is 1 for values up to 0.5, and then falls
-            to 0.
+        vector_weight: Weight of embeddings, from 0 to 1. If it is 0.5 or less, BM25 has the weight 1. Above 0.5, the
+            weight of BM25 falls; it is 0 if the weight of embeddings is 1.
     """
     worths = worths or dict.fromkeys(query.words, 1.0)
     words_weight = min(1.0, 2 * (1 - vector_weight))
@@ -233,7 +243,7 @@ def rank_candidates(
 
 
 def _add_proximity(files: Iterable[_File], proximity: "_Proximity", weight: float) -> None:
-    """Read the texts of the best files, and add the proximity of words to their scores."""
+    """Read the best chunks of the best files, and add the proximity of the query's words in them to the scores."""
     left = _FILES_WITH_NEAR
     for file in sorted(files, key=_file_key):
         best = [(chunk, chunk.content.text()) for chunk in file.chunks[: len(_CHUNK_SHARES)]]
@@ -246,7 +256,7 @@ def _add_proximity(files: Iterable[_File], proximity: "_Proximity", weight: floa
 
 
 def _shown_score(sum_of_parts: float) -> float:
-    """Return the score for a sum of parts: higher for a higher sum, and above 0."""
+    """Return the score that results have, given the sum of its parts: above 0, and higher for a higher sum."""
     return 1 + sum_of_parts if sum_of_parts >= 0 else math.exp(sum_of_parts)
 
 
@@ -255,7 +265,7 @@ def _file_key(file: _File) -> tuple[float, str]:
 
 
 def _group(query: Query, pool: Sequence[Candidate]) -> list[_File]:
-    """Group the chunks of a pool by file."""
+    """Group chunks by file; within a file, the chunk with the highest BM25 is first."""
     chunks: dict[str, list[Candidate]] = defaultdict(list)
     for candidate in sorted(pool, key=lambda chunk: (-chunk.bm25, -(chunk.cosine or 0.0), chunk.start_line)):
         chunks[candidate.path].append(candidate)
@@ -279,15 +289,15 @@ def _asks_for_definition(query: Query) -> bool:
 
 
 def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
-    """Return the score of an exact name, from 0 to 1; 0 if the file has another name.
+    """Return a number from 0 to 1 if the name of a file consists of consecutive words of the query; otherwise 0.
 
-    The score is the highest weight of a word in the name, divided by the highest weight of all words.
+    The number is the highest weight of the words in the name, divided by the highest weight of all words of the query.
     """
     return max((worths[word] for word in words.stem), default=0.0) / max(worths.values()) if words.exact else 0.0
 
 
 def _first_word(words: PathWords, query: Query) -> float:
-    """Return 1 if the name of a file has the first word of the query, 1/2 for the second word, and so on."""
+    """Return 1 if a file name has the first word of the query, else 1/2 for the second word, and so on; 0 if none."""
     return 1 / (1 + query.words.index(words.stem[0])) if words.stem else 0.0
 
 
@@ -296,13 +306,13 @@ def _top_bm25(file: _File) -> float:
 
 
 def _path_score(words: PathWords, worths: Mapping[str, float]) -> float:
-    """Return BM25 of the words in a path; each word counts once."""
+    """Return BM25 of a path for the words of the query; a word that is in the path several times counts once."""
     length = 1 - _BM25_B + _BM25_B * words.parts / _MEAN_PARTS
     return sum(worths[word] for word in words.anywhere) * (_BM25_K1 + 1) / (1 + _BM25_K1 * length)
 
 
 def _add_scaled(files: Sequence[_File], values: Sequence[float], weight: float) -> None:
-    """Add values to the scores of files, each divided by the highest value."""
+    """Add to the score of each file its item of `values`, divided by the highest value and multiplied by `weight`."""
     highest = max(values, default=0.0) or 1.0
     for file, value in zip(files, values, strict=True):
         file.score += weight * value / highest
@@ -315,7 +325,7 @@ def _add_folders(files: Iterable[_File], worths: Mapping[str, float]) -> None:
 
 
 def _similarities(files: Iterable[_File]) -> dict[Candidate, float]:
-    """Return the similarity of each chunk to the query: 1 for the best file, and 0 from rank 50 on.
+    """Map each chunk with a cosine to its similarity to the query: 1 in the best file, 0 in files from rank 50 on.
 
     The cosines themselves are not used, because they lie in a narrow range, which differs between queries.
     """
@@ -333,10 +343,10 @@ def _similarities(files: Iterable[_File]) -> dict[Candidate, float]:
 
 
 class _Proximity:
-    """Counter of neighbouring words of a query that are near each other in a text."""
+    """Counter of pairs of words that are consecutive in a query and near each other in a text."""
 
     def __init__(self, words: Sequence[str], worths: Mapping[str, float]) -> None:
-        """Prepare the search.
+        """Compile the words of a query to a pattern.
 
         Args:
             words: Words of the query.
@@ -355,7 +365,7 @@ class _Proximity:
         self._roots = re.compile(f"(?={any_root})" if any(map(is_unspaced, roots)) else any_root)
 
     def of(self, text: str) -> tuple[float, list[str]]:
-        """Return the proximity of the words in a text, from 0 to 1, and the reasons for it as texts."""
+        """Return how near the words are to each other in a text, from 0 to 1, and the reasons for it as texts."""
         if not self._pairs:
             return 0.0, []
         text = to_nfc(text)
@@ -386,7 +396,7 @@ class _Proximity:
 
 
 def _begins_word(text: str, at: int) -> bool:
-    """Return True if a word, or a part of an identifier, begins at a character."""
+    """Return True if a word, or a part of an identifier, begins at the index `at` of a text."""
     before, here = text[at - 1 : at], text[at]
     if not before.isalnum():
         return True
@@ -394,7 +404,7 @@ def _begins_word(text: str, at: int) -> bool:
 
 
 def _reasons(query: Query, file: _File) -> list[str]:
-    """Return the reasons for the score of a file; the first chunk of the file is the result."""
+    """Return the reasons for the score of a file, as texts. They are shown with the first of `file.chunks`."""
     first = file.chunks[0]
     reasons = (
         [f'defines "{file.defined[first]}"' + (", like the name of its file" if file.named else "")]
@@ -423,9 +433,9 @@ def _match_reasons(chunk: Candidate) -> Iterator[str]:
 
 
 def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
-    """Yield all chunks except the first of each file, with scores below the scores of all first chunks.
+    """Yield all chunks except the first chunk of each file, with scores below the scores of all first chunks.
 
-    The second chunk of a better file comes first, and the second chunk of a file before its third.
+    The second chunk of the best file comes first. Within a file, the second chunk comes before the third, and so on.
     """
     least = _shown_score(files[-1].score) if files else 0.0
     ranked: list[RankedCandidate] = []
@@ -439,7 +449,11 @@ def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
 
 
 def most_relevant_lines(text: str, query: Query) -> list[int]:
-    """Return the indexes of lines that define a symbol of the query, or else of lines with most of its words."""
+    """Return the indexes, from 0, of the lines that define a symbol of the query.
+
+    If there are no such lines, return the indexes of the lines that have the most words of the query. At most
+    `_MAX_RELEVANT_LINES` lines are returned.
+    """
     text = to_nfc(text)
     for symbol in query.symbols:
         if lines := list(islice(definition_lines(text, symbol), _MAX_RELEVANT_LINES)):
@@ -451,11 +465,11 @@ def most_relevant_lines(text: str, query: Query) -> list[int]:
 
 
 def count_words(query: Query, texts: Iterable[str]) -> list[int]:
-    """Return the number of words of the query, in any form, for each text."""
+    """Count, for each text, the words of the query that occur in the text in any form, such as `parse` in `parsing`."""
     return _count_words(query, (split_camel_case(to_nfc(text)).lower() for text in texts))
 
 
 def _count_words(query: Query, prepared: Iterable[str]) -> list[int]:
-    """Return the number of words of the query for each text; texts must be in lower case, with camel case split."""
+    """Count the words of the query in each text; the texts must be in lower case, with camel case split into words."""
     roots = [rough_stem(word) for word in query.words]
     return [[root in text for root in roots].count(True) for text in prepared]

@@ -1,4 +1,4 @@
-"""Choose the files to read, by the number of matches of each word of a query in each file; no I/O."""
+"""Choose the files to read and rank if there is no index, by the number of matches of each word of a query; no I/O."""
 
 import math
 import re
@@ -12,7 +12,9 @@ MAX_FILES_READ = 40
 """Maximum number of files that are read to rank their chunks."""
 
 DEFINITION_TERM = "\0"
-"""Key for possible definitions of the query's symbols, in the counts of a file; the other keys are stems of words."""
+"""Key in the counts of a file, for the number of possible definitions of the query's symbols. The other keys are stems
+(beginnings of words), with their number of matches.
+"""
 
 _PREFIX = re.compile(DEFINITION_PREFIX)
 _SEPARATORS = re.compile(r"\W+")
@@ -32,16 +34,17 @@ def choose_files(
 ) -> list[str]:
     """Return the files to read, the best first.
 
-    The score is BM25 of whole files. A word counts more if fewer files have it. Each further match of a word counts
-    less than the one before, and a match in a large file counts less than in a small file. A word in the name of a file
-    or directory counts as much as any number of matches. Files that may define a symbol of the query come before other
-    files.
+    The score of a file is its BM25. A word counts more if fewer files have it. Each further match of a word counts less
+    than the match before, and a match in a large file counts less than in a small file. A word in the name of the file
+    or of its directory counts as much as any number of matches. If the file may define a symbol of the query, its score
+    becomes higher than the score of every file without a possible definition. At the end, the scores of files that
+    queries rarely ask for, such as tests, are multiplied by a factor below 1.
 
     Args:
         query: Query.
-        files: Number of matches of each stem in each file.
+        files: Map from each path to the number of matches of each stem (the beginning of a word) in the file.
         sizes: Size of each file in bytes; files without a size are left out.
-        files_with: Number of files that have each stem.
+        files_with: Map from each stem to the number of files that have it.
         total: Number of files that have any of the stems.
         limit: Maximum number of files.
     """
@@ -52,7 +55,7 @@ def choose_files(
     #     worth * matches / (matches + k1 * (1 - b + b * size / mean size))
     #
     # A word that is in the text and in the path adds at most 2 * worth. So adding `most` puts files with a possible
-    # definition first.
+    # definition first; only `path_weight()` may change this order.
     worth = {stem: math.log(1 + total / number) for stem, number in files_with.items() if stem != DEFINITION_TERM}
     most = 2 * sum(worth.values())
     mean = sum(sizes.values()) / max(len(sizes), 1) or 1.0
@@ -71,15 +74,15 @@ def choose_files(
 
 
 def query_stems(query: Query) -> list[str]:
-    """Return the stems of a query's words; longer stems come first, because a stem may begin with another stem."""
+    """Return the stems (beginnings) of a query's words; longer stems first, because a stem may begin with another."""
     return sorted(dict.fromkeys(map(rough_stem, query.words)), key=lambda stem: (-len(stem), stem))
 
 
 def file_pattern(stems: Sequence[str], symbols: Sequence[str] = ()) -> str:
-    """Return the regular expression with which rg finds words with these stems, including parts of identifiers.
+    """Return a regular expression for rg that finds words, and parts of identifiers, that begin with one of the stems.
 
-    A stem in a script without spaces between words may begin anywhere. The expression matches a possible definition of
-    a symbol from its keyword to its name.
+    A stem in a script without spaces between words, such as Chinese, is found anywhere in a text. The expression also
+    finds possible definitions of the symbols, from the keyword to the name, such as `class CookieJar`.
     """
     words = _words_pattern(stems)
     if not symbols:
@@ -102,9 +105,9 @@ def _words_pattern(stems: Sequence[str]) -> str:
 
 
 def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
-    """Return the stems that a match of the pattern counts for: the stems that the match begins with.
+    """Return the stems that are counted for a match of `file_pattern()`: the stems with which the match begins.
 
-    A possible definition counts for `DEFINITION_TERM` and for the stems in the name.
+    For a possible definition, return `DEFINITION_TERM` and the stems of the words in the defined name.
     """
     if _PREFIX.match(hit):
         inside = {rough_stem(part) for part in identifier_parts(_SEPARATORS.split(to_nfc(hit))[-1])}

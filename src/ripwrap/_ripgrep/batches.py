@@ -1,6 +1,6 @@
-"""Run rg on batches of items and yield the results, with an async and a blocking loop.
+"""Search items (pairs of a name and a content) with rg, and yield the results, with an async and a blocking loop.
 
-A `Spool` writes the items of each batch to temporary files. While rg searches a batch, the next batch is written.
+A `Spool` writes the items to temporary files, in batches. While rg searches a batch, the next batch is written.
 Results are in the order of the items: batches are read one after the other, and rg searches the files of a batch in the
 order of their names (`--sort=path`).
 """
@@ -37,7 +37,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class ItemAnswer(Answer[T_co], Protocol[T_co]):
-    """Answer from several batches. It replaces the paths of temporary files by the names of the items."""
+    """Converter of rg's output for several batches of items. It replaces paths of temporary files by names of items."""
 
     def begin_batch(self, batch: Batch) -> None:
         """Prepare to read the output of rg for this batch."""
@@ -46,13 +46,14 @@ class ItemAnswer(Answer[T_co], Protocol[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class ItemCommand:
-    """Command that searches items.
+    """Command of rg for a search in items (pairs of a name and a content).
 
     Attributes:
-        command: Command for a batch, without globs and file types; its directory is not set yet.
-        check: Command that searches nothing, with which rg checks the globs and file types. `None` if the caller passed
+        command: Command for each batch of items, without globs and file types. Its directory is set for each batch.
+        check: Command that searches nothing, but makes rg check the globs and file types. `None` if the caller passed
             no globs and no file types.
-        selects: Function that takes the types that rg knows, and returns the function that selects items by name.
+        selects: Function that takes the file types that rg knows. It returns another function, which takes the name of
+            an item and returns True if the item is to be searched.
     """
 
     command: Command
@@ -63,11 +64,11 @@ class ItemCommand:
 async def stream_items(  # noqa: C901 - no nested generators, which would take time for each item
     wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[T], rg: Rg
 ) -> AsyncGenerator[T]:
-    """Search items and yield the results; other tasks run between chunks.
+    """Search items with rg and yield the results; other tasks run between two chunks of rg's output.
 
     Raises:
         BinaryError, CapabilityError, SearchError, DecodeError: See `ripwrap._ripgrep.stream.stream()`.
-        Exception: An error of `items`, raised after the results for the items before the error.
+        Exception: The iterable `items` raised this error. It is raised here after the results for all earlier items.
     """
     if answer.full:
         return
@@ -179,7 +180,9 @@ def list_items_blocking(
         names = list(source.names())
     except (OSError, SearchError):
         if timeout is not None and time.monotonic() - begun >= timeout:
-            raise TimeoutError(f"git was stopped after timeout={timeout} seconds; allow more time") from None
+            raise TimeoutError(
+                f"git did not list all files within timeout={timeout} seconds and was stopped; allow more time"
+            ) from None
         raise
     finally:
         ending.cancel()
@@ -188,9 +191,9 @@ def list_items_blocking(
 
 
 def _is_searched(batch: Batch, spool: Spool, feed: Feed) -> bool:
-    """Return True if rg must run on a batch; otherwise discard the batch.
+    """Return True if rg must run on a batch of items; otherwise discard the batch.
 
-    rg runs on an empty batch only if no other batch was searched, because rg must check the pattern.
+    Without any item, rg still runs once, on an empty batch, because rg must check the pattern.
     """
     searched = bool(batch.names) or (feed.ended and not spool.searched)
     if not searched:
@@ -200,7 +203,7 @@ def _is_searched(batch: Batch, spool: Spool, feed: Feed) -> bool:
 
 
 def _end_batch(answer: ItemAnswer[T], end: Exit, spool: Spool, batch: Batch) -> Iterator[T]:
-    """Yield the results that are complete only at the end of a batch; raise an error if rg failed."""
+    """Yield the last results of a batch of items, which are complete only when rg has ended; raise if rg failed."""
     yield from answer.end_run(end)
     if errors := [error for error in end.path_errors() if error.path is not None]:
         raise SearchError(
@@ -215,7 +218,7 @@ def _end_batch(answer: ItemAnswer[T], end: Exit, spool: Spool, batch: Batch) -> 
 
 
 def _finish(answer: ItemAnswer[T], feed: Feed, spool: Spool) -> Iterator[T]:
-    """Raise the error in `feed`, if there is one; otherwise yield the results that are complete only at the end."""
+    """Raise the error that ended the reading of items; without an error, yield the last results of the search."""
     if feed.error is not None:
         raise feed.error
     if spool.last_exit is not None:
@@ -223,7 +226,7 @@ def _finish(answer: ItemAnswer[T], feed: Feed, spool: Spool) -> Iterator[T]:
 
 
 async def _check(command: Command | None, binary: RgBinary) -> FileTypes:
-    """Run rg to check globs and types, and return the types that rg knows; return `{}` if `command` is `None`."""
+    """Run rg to check globs and file types, and return all file types that rg knows; `{}` if `command` is `None`."""
     if command is None:
         return {}
     decoder = MessageDecoder(())
@@ -239,7 +242,7 @@ async def _check(command: Command | None, binary: RgBinary) -> FileTypes:
 
 
 def _check_blocking(command: Command | None, binary: RgBinary, timeout: float | None, begun: float) -> FileTypes:
-    """Check globs and types, blocking; see `_check()`."""
+    """Run rg to check globs and file types, blocking; see `_check()`."""
     if command is None:
         return {}
     decoder = MessageDecoder(())

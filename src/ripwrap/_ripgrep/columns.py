@@ -1,14 +1,15 @@
-r"""Decode rg's JSON lines into columns, without a model for each match; no I/O.
+r"""Decode rg's JSON lines into `Columns` (a list for each field of a match), without a model for each match; no I/O.
 
-One regular expression splits all records of a chunk, and one JSON array decodes the texts of all records. The regular
-expression relies on three facts about rg's output:
+One regular expression finds the fields of all records in a chunk of output. The texts of all records are decoded
+together, as one JSON array. The regular expression relies on three facts about rg's output:
 
 - rg writes the keys of a record in one order, without spaces
   (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
 - A quote inside of a JSON string has a backslash before it. So `"},"line_number":` is never a part of a string.
 - A path or line that is not UTF-8 has the key `bytes` in place of `text`.
 
-If a chunk has any other record, `MessageDecoder` decodes the chunk record by record, to the same rows.
+If the regular expression does not match every record of a chunk, `MessageDecoder` decodes the chunk record by record.
+The result is the same.
 """
 
 import re
@@ -36,7 +37,7 @@ _RECORD_START = b'{"type":"'
 
 
 class ColumnDecoder:
-    """Decoder of rg's JSON into `Columns`. It drops records that are too long, as `MessageDecoder` does."""
+    """Decoder of rg's JSON into `Columns`. It drops and counts records that are longer than `max_record` bytes."""
 
     def __init__(self, max_record: int = MAX_RECORD) -> None:
         self._framer = Framer(max_record, path_in)
@@ -44,17 +45,17 @@ class ColumnDecoder:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record so far."""
+        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
         return self._framer.pending
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records that were dropped because they are too long, for each path."""
+        """Map from the path of a file to the number of its records that were dropped because they are too long."""
         return self._framer.dropped
 
     @property
     def summary(self) -> Summary | None:
-        """The last message of rg; `None` until it is decoded."""
+        """rg's summary, which is its last message; `None` until it is decoded."""
         return self._messages.summary
 
     @summary.setter
@@ -82,7 +83,7 @@ class ColumnDecoder:
             yield from self._columns(records)
 
     def close(self) -> Iterator[Columns]:
-        """Yield the match of a last line without a newline; raise what `feed()` raises."""
+        """Decode the last line, if it has no newline, and yield its match; raise what `feed()` raises."""
         yield from self._one_by_one(b"".join(self._framer.close()))
 
     def _columns(self, records: bytes) -> Iterator[Columns]:
@@ -115,7 +116,7 @@ class ColumnDecoder:
         )
 
     def _one_by_one(self, records: bytes) -> Iterator[Columns]:
-        """Decode records one by one, and yield the matches; before an error, yield the matches that came before it."""
+        """Decode records one by one and yield the matches. At a malformed record, yield earlier matches, then raise."""
         matches: list[Match] = []
         try:
             found = self._messages.decode(line for line in records.split(b"\n") if line)
@@ -136,7 +137,7 @@ def _in_characters(lines: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
 
 
 def _without_terminators(lines: list[str]) -> list[str]:
-    """Return the lines without their terminators, as `Match.text` has them."""
+    """Return the lines without their line terminators; `Match.text` leaves out the same characters."""
     joined = "".join(lines)
     if "\r" in joined or "\0" in joined:
         return [line[:-1].removesuffix("\r") if line.endswith("\n") else line.removesuffix("\0") for line in lines]

@@ -3,7 +3,8 @@
 A string that a caller passes can never become a flag, start a program or make rg read a configuration file
 (docs/explanation/architecture.md): `--no-config` comes first, each value is joined to its flag by `=`, patterns are
 passed as `--regexp=…`, and paths follow `--`. There is always a path, because without one rg reads stdin (rg-facts 1,
-2, 4). If there are two mode flags, rg silently takes the last flag, so options cannot set a mode (rg-facts 6).
+2, 4). If there are two mode flags, such as `--json` and `--count`, rg silently uses the last one. So options cannot set
+a mode (rg-facts 6).
 """
 
 import itertools
@@ -42,10 +43,10 @@ ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
 """Arguments that most operations take besides the options. Hints for a misspelled name suggest them, too."""
 
 NEEDS_CAPTURES = ("captures", (15,))
-"""Entry of `Command.needs` for a search that returns groups."""
+"""Entry of `Command.needs` for a search that returns the groups of matches: the option, and its first rg version."""
 
 NEEDS_SCAN = ("scan()", (15,))
-"""Entry of `Command.needs` for `scan()`, which returns groups."""
+"""Entry of `Command.needs` for `scan()`, which returns the groups of matches: its name, and its first rg version."""
 
 _NOT_HIDDEN = "!.*"
 _SORTS, _RULES = ("--sort=", "--sortr="), "--ignore-file="
@@ -62,10 +63,11 @@ class Command:
 
     Attributes:
         arguments: Arguments of rg, without the executable.
-        cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host.
-        patterns: Patterns; empty for a listing.
-        needs: Options, and functions (written as `name()`), that some supported versions of rg lack. Each comes with
-            the first version of rg that has the feature.
+        cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host, or if
+            the current directory was deleted.
+        patterns: Patterns to search for; empty if rg only lists files or file types.
+        needs: Features that some supported versions of rg lack, each with the first version of rg that has it. A
+            feature is the name of an option, or the name of a function with `()` after it.
         on: Host that rg runs on; `None` is this machine.
         overlay: Texts to search in place of files; `None` without an overlay.
     """
@@ -79,7 +81,7 @@ class Command:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Arguments before `--`; all arguments of a command without paths."""
+        """Arguments before `--`; all arguments if there is no `--`."""
         return tuple(itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments))
 
     @property
@@ -89,37 +91,38 @@ class Command:
 
     @property
     def counts(self) -> bool:
-        """True if rg prints counts."""
+        """True if rg prints the number of matching lines of each file (`--count`)."""
         return "--count" in self.flags
 
     @property
     def lists_zeros(self) -> bool:
-        """True if rg also lists files without a match. Even then, rg exits with 1 if no file has a match."""
+        """True if rg also prints the count 0 of files without a match. Even so, it exits with 1 if no file matches."""
         return "--include-zero" in self.flags
 
     @property
     def follows(self) -> bool:
-        """True if rg follows links. It always follows links in `paths`."""
+        """True if rg follows the links that it finds in directories. It always follows links in `paths`."""
         return "--follow" in self.flags
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Paths among the arguments."""
+        """Paths to search: the arguments after `--`."""
         return self.arguments[self.arguments.index(_END_OF_OPTIONS) + 1 :]
 
     @property
     def sorts_all(self) -> bool:
-        """True if rg sorts the files of all paths together.
+        """True if rg sorts the files of all paths together, for example by time.
 
-        With `--sort=path`, rg goes through the paths in the given order, and sorts the files of each path.
+        By path, it does not: with `--sort=path`, rg goes through the paths in the given order, and sorts the files of
+        each path separately.
         """
         *_, last = ("", *(flag for flag in self.flags if flag.startswith(("--sort=", "--sortr="))))
         return last not in ("", "--sort=path", "--sort=none", "--sortr=none")
 
     def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Command"]:
-        """Split the paths, in order, into commands whose arguments cost at most `room`.
+        """Yield commands that each search some of the paths, in order, and whose arguments cost at most `room`.
 
-        A command with a single path may still cost more.
+        Only a command with a single path may cost more.
 
         Args:
             room: Maximum cost of the arguments of one command.
@@ -143,11 +146,11 @@ class Command:
         return replace(self, arguments=(*self.arguments, *other.paths))
 
     def single_threaded(self) -> "Command":
-        """Return the command with one thread; the `--threads` added at the end overrides an earlier `--threads`."""
+        """Return the command with `--threads=1` added, which overrides an earlier `--threads`."""
         return replace(self, arguments=(*self.flags, "--threads=1", _END_OF_OPTIONS, *self.paths))
 
     def types(self) -> "Command":
-        """Return the command that lists the file types of this command, including types that its options add."""
+        """Return the command that lists rg's file types, changed by `--type-add` and `--type-clear` of this command."""
         own = [flag for flag in self.flags if flag.startswith(("--type-add=", "--type-clear="))]
         return Command(("--no-config", *own, "--type-list", _END_OF_OPTIONS), self.cwd, on=self.on)
 
@@ -168,10 +171,11 @@ def search_command(
 ) -> Command:
     """Return the command for a search that prints JSON, counts or paths.
 
-    `stats` adds rg's statistics after counts. `arguments` are the caller's arguments besides the options, for hints
-    about unknown names. `on` is the host that rg runs on. `captures` is the replacement that lists the groups of a
-    match (`ripwrap._ripgrep.groups`). `pattern_file` is a file with the patterns, one on each line, for patterns that
-    are too long for a command line.
+    `include_zero` also prints the count 0 of files without a match. `stats` adds rg's statistics after counts.
+    `arguments` are the names of the caller's other arguments, which an error about an unknown option may suggest. `on`
+    is the host that rg runs on. `captures` is the value of `--replace` with which rg lists the groups of each match
+    (`ripwrap._ripgrep.groups`). `pattern_file` is a file with the patterns, one on each line, for patterns that are too
+    long for a command line.
 
     Raises:
         pydantic.ValidationError: An option is unknown, or its value is not allowed.
@@ -200,7 +204,7 @@ def search_command(
 def words_command(
     pattern: str, cwd: StrPath, paths: StrPath | Iterable[StrPath], options: FileOptions, max_count: int
 ) -> Command:
-    """Return the command that prints the text of each match, by file; raise what `search_command()` raises.
+    """Return the command that prints the texts of all matches, file by file; raise what `search_command()` raises.
 
     The output for a file is its path, a NUL, and one line for each match. An empty line separates files.
 
@@ -225,13 +229,13 @@ def files_command(
     arguments: Collection[str] = ARGUMENTS[1:],
     on: RgHost | None = None,
 ) -> Command:
-    """Return the command for a list of files, each ended by a NUL; raise what `search_command()` raises.
+    """Return the command that lists files, with a NUL after each path; raise what `search_command()` raises.
 
     Args:
         cwd: See `search_command()`.
         paths: See `search_command()`.
         options: Options that select files.
-        arguments: Arguments of the caller besides the options, for hints about unknown names.
+        arguments: Names of the caller's other arguments, which an error about an unknown option may suggest.
         on: Host that rg runs on; `None` is this machine.
     """
     checked = _validate(FileOptions, _FILE_FLAGS, options, arguments)
@@ -244,7 +248,7 @@ def spell_file_flags(arguments: Collection[str]) -> list[str]:
     Flags with default values are left out.
 
     Args:
-        arguments: Arguments of a `files_command()` for `rank()` or an index.
+        arguments: Arguments of the `files_command()` that lists files for `rank()` or an index.
     """
     usual = files_command(os.curdir, (), VISIBLE_FILES).arguments
     added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
@@ -254,7 +258,7 @@ def spell_file_flags(arguments: Collection[str]) -> list[str]:
 
 
 def types_command() -> Command:
-    """Return the command for the file types that rg knows."""
+    """Return the command that lists the file types that rg knows."""
     return Command((), os.curdir).types()
 
 
@@ -270,19 +274,30 @@ def _validate(
         if not problems:
             raise
         explained = [
-            _explain(name, problem, cast("Mapping[str, object]", options)[name], [*table, *arguments])
+            _explain(name, problem, cast("Mapping[str, object]", options)[name], kind, [*table, *arguments])
             for name, problem in problems.items()
         ]
         raise ValidationError.from_exception_data(error.title, explained) from None
 
 
-def _explain(name: str, problem: ErrorDetails, value: object, known: Collection[str]) -> InitErrorDetails:
-    """Return a problem with an option, as a sentence that says which values are allowed."""
+def _explain(
+    name: str, problem: ErrorDetails, value: object, options: type[object], known: Collection[str]
+) -> InitErrorDetails:
+    """Return a problem that pydantic found, with a new message, which says which values or options are allowed.
+
+    Args:
+        name: Name of the option.
+        problem: Problem with the option.
+        value: Value of the option.
+        options: TypedDict with all options.
+        known: Names of all options and arguments.
+    """
     kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
     if kind == "extra_forbidden":
         meant = suggest(name, known)
-        text = "unknown option {name}; did you mean {meant}?" if meant else "unknown option {name}"
-        said = PydanticCustomError("extra_forbidden", text, {"name": name, "meant": meant})
+        text = "unknown option {name}; did you mean {meant}?" if meant else "unknown option {name}; see ripwrap.{kind}"
+        context = {"name": name, "meant": meant, "kind": options.__name__}
+        said = PydanticCustomError("extra_forbidden", text, context)
     else:
         limits = problem.get("ctx", {})
         allowed = _allowed(get_type_hints(SearchOptions, include_extras=True)[name].__origin__)
@@ -307,9 +322,9 @@ def _allowed(kind: Any) -> str:
 
 
 def _fill_contexts(options: SearchOptions) -> SearchOptions:
-    """Replace `context` by `before_context` and `after_context` if one of the two is given.
+    """Replace `context` by `before_context` and `after_context` if one of these two is also given.
 
-    With one of the two, rg 13 would ignore `context`.
+    Otherwise rg 13 would ignore `context`. An option that the caller passed keeps its value.
     """
     both = options.get("context")
     if both is None or not options.keys() & {"before_context", "after_context"}:
@@ -369,7 +384,7 @@ def _make_command(
 
 
 def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgHost | None) -> None:
-    """Raise `ValueError` for a command on a host, with an unsupported `sort`, or with an ignore file in the overlay."""
+    """Raise `ValueError` for what an overlay does not support: a host, sorting by time, and texts of ignore files."""
     if on is not None:
         refuse_overlay("A search on a host")
     flags = list(itertools.takewhile(_END_OF_OPTIONS.__ne__, arguments))
@@ -400,7 +415,10 @@ def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgH
 
 
 def _make_absolute(cwd: str) -> str:
-    """Return `cwd` as an absolute path, because rg may start after a `chdir()`. If that fails, return it unchanged."""
+    """Return `cwd` as an absolute path, because the program may call `chdir()` before rg starts.
+
+    If the current directory was deleted, return `cwd` unchanged.
+    """
     if os.path.isabs(cwd) or not cwd:
         return cwd
     try:
@@ -443,16 +461,19 @@ def _paths(paths: StrPath | Iterable[StrPath]) -> Iterator[str]:
     for path in several or (os.curdir,):
         text = _text_path(path)
         if not text:
-            raise ValueError("a path is empty; pass '.' for the directory itself")
+            raise ValueError("a path is empty; pass '.' for the working directory of the search")
         yield normalise_path(text)
 
 
 def normalise_path(path: str, sep: str = os.sep) -> str:
-    r"""Return a path as an argument of rg, with the system's separator, because rg prints the path unchanged.
+    r"""Return a path in the form in which it is passed to rg, which prints the path in the same form.
+
+    The path has the separators of the system, and no `./` at its start. Only `-` becomes `./-`, because rg reads stdin
+    for `-`.
 
     Args:
-        path: Path of a caller.
-        sep: Separator of the system; on Windows, slashes are replaced by it.
+        path: Path that the caller passed.
+        sep: Separator of the system. If it is a backslash, it replaces every slash.
     """
     if sep == "\\":
         path = path.replace("/", sep)
@@ -494,7 +515,10 @@ def _spell_flag(name: str, value: int | StrPath | Iterable[StrPath]) -> Iterator
 
 
 def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the globs for `EXCLUDED`. They come after the caller's globs, because the last glob wins."""
+    """Yield the flags that leave out `.git` and the other files of `EXCLUDED`, unless `include_git` is set.
+
+    These flags follow the caller's globs, because the last glob that matches a file decides.
+    """
     if not options.get("include_git"):
         for name in ("glob", "iglob") if options.get("iglob") else ("glob",):
             yield from (f"--{name}=!{glob}" for glob in EXCLUDED)

@@ -1,6 +1,6 @@
 """Decode rg's output into messages, paths and counts, incrementally; no I/O.
 
-- `MessageDecoder`: JSON lines (`rg --json`) to models. The format is that of the grep-printer crate
+- `MessageDecoder`: JSON lines (`rg --json`) to models. The documentation of the crate grep-printer describes the format
   (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
 - `PathDecoder`: NUL-ended paths (`rg --files --null`) to strings.
 - `CountDecoder`: NUL-ended paths, each with a number (`rg --count --null`), to counts.
@@ -8,7 +8,7 @@
 A search can write millions of records, so there is a fast path for the usual record: a match in a file below `./`, with
 the keys in the order in which rg writes them. The fast path recognises it by its first bytes, and passes its data to
 Pydantic as bytes, so that they are parsed only once. `_decode_whole()` decodes any other record, with the keys in any
-order. Both paths return the same models.
+order. Its models are the same.
 """
 
 import itertools
@@ -59,14 +59,14 @@ _PLAIN_BEGIN = re.compile(rb'\{"type":"begin","data":\{"path":\{"text":"([ !#-\[
 
 
 class MessageDecoder:
-    """Decoder of rg's JSON into models of the requested kinds.
+    """Decoder of rg's JSON lines (records) into models. It decodes only the requested kinds of records, e.g. `match`.
 
     Records of other known kinds are recognised by their first bytes and not decoded. Records of unknown kinds are
     skipped, because rg may add kinds (rg-facts 14). The summary is an attribute and not yielded, because it is complete
     only after rg has ended. A leading `./` is removed from every path (rg-facts 24).
 
     Attributes:
-        summary: The last message of rg; `None` until it is decoded.
+        summary: rg's summary, which is its last message; `None` until it is decoded.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class MessageDecoder:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record so far."""
+        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
         return self._framer.pending
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records that were dropped because they are too long, for each path."""
+        """Map from the path of a file to the number of its records that were dropped because they are too long."""
         return self._framer.dropped
 
     @property
@@ -101,7 +101,7 @@ class MessageDecoder:
         return self._framer.dropped.total()
 
     def feed(self, chunk: bytes) -> Iterator[Record]:
-        """Return an iterator over the messages that `chunk` completes; a message is decoded when it is taken.
+        """Return an iterator over the messages that `chunk` completes; it decodes a message when the caller takes it.
 
         Raises:
             DecodeError: While iterating, if a record is malformed.
@@ -114,11 +114,11 @@ class MessageDecoder:
         return itertools.chain(self.decode_large(records[:1]), self.decode(records[1:]))
 
     def close(self) -> Iterator[Record]:
-        """Return the messages of a last line without a newline; raise what `feed()` raises."""
+        """Decode the last line, if it has no newline, and return its message; raise what `feed()` raises."""
         return self.decode(self._framer.close())
 
     def decode(self, records: Iterable[bytes]) -> Iterator[Record]:
-        """Yield the messages of whole records, each decoded when it is taken; raise what `feed()` raises."""
+        """Yield the messages of whole records, each decoded when the caller takes it; raise what `feed()` raises."""
         # Nearly every record is a match below `./`, so that case has the fewest possible steps.
         head, start, validate = _DOT_SLASH_MATCH, len(_DOT_SLASH_MATCH), self._validators.get(_MATCH_PREFIX)
         for record in records:
@@ -163,7 +163,7 @@ class MessageDecoder:
         return message.model_copy(update={"submatches": tuple(submatches)})
 
     def _decode(self, record: bytes) -> Record | None:
-        """Decode a record of any kind and form."""
+        """Decode a record of any kind; return `None` for a summary, and for a kind that was not requested."""
         head, _, data = record.partition(_DATA_KEY)
         try:
             validate = self._validators[head]
@@ -184,7 +184,7 @@ class MessageDecoder:
         return message if dotted else _without_dot_slash(message)
 
     def _decode_whole(self, record: bytes) -> Record | None:
-        """Decode without assumptions about the order of keys: summaries, unknown kinds and malformed records."""
+        """Decode a record whose keys may be in any order: a summary, an unknown kind or a malformed record."""
         record = record.removesuffix(b"\n")
         kind, data = _parse_envelope(record)
         try:
@@ -257,8 +257,8 @@ class CountDecoder:
         """Return the counts that `chunk` completes, with each path as rg wrote it.
 
         Raises:
-            DecodeError: The next bytes are not a path and a count, or a path is longer than `MAX_RECORD`. The counts
-                before them are returned first; the next call raises.
+            DecodeError: The next bytes are not a path and a count, or a path is longer than `MAX_RECORD`. If there are
+                counts before these bytes, this call returns the counts, and the next call raises the error.
         """
         self.rest += chunk
         known = 0
@@ -284,7 +284,7 @@ class CountDecoder:
     def _check(self) -> None:
         """Raise `DecodeError` if the remaining bytes cannot be the start of a count."""
         if not self._START_OF_COUNT.fullmatch(self.rest) or len(self.rest) > MAX_RECORD:
-            raise _decode_error(self.rest, "something that is not a path and a count; check that this program is rg")
+            raise _decode_error(self.rest, "something that is not a path and a count; check that your rg is ripgrep")
 
 
 class CountedPathDecoder:
@@ -335,7 +335,7 @@ def kind_of(record: bytes) -> str:
     """Return the kind of a record, such as `match`.
 
     Raises:
-        DecodeError: The record is not a message.
+        DecodeError: The record is not a JSON message of rg.
     """
     return _kind_by_prefix(record) or _parse_envelope(record.removesuffix(b"\n"))[0]
 
@@ -376,13 +376,13 @@ def path_in(head: bytes) -> str:
 def too_long_errors(dropped: Mapping[str, int]) -> tuple[PathError, ...]:
     """Return an error for each file with records that were dropped because they are too long."""
     return tuple(
-        PathError(
-            path=path or None,
-            kind="too_long",
-            message=f"{plural(number, 'line')} left out, longer than {MAX_RECORD >> 20} MiB in rg's JSON",
-        )
-        for path, number in dropped.items()
+        PathError(path=path or None, kind="too_long", message=too_long_text(number)) for path, number in dropped.items()
     )
+
+
+def too_long_text(number: int) -> str:
+    """Return the message that says how many lines were left out, because their records are too long."""
+    return f"{plural(number, 'line')} left out, longer than {MAX_RECORD >> 20} MiB in rg's JSON"
 
 
 def _parse_envelope(record: bytes) -> tuple[str, Any]:
@@ -391,11 +391,11 @@ def _parse_envelope(record: bytes) -> tuple[str, Any]:
         envelope = from_json(record)
         kind, data = envelope["type"], envelope["data"]
     except (ValueError, TypeError, KeyError) as error:
-        raise _decode_error(record, "something that is not a message; check that this program is rg") from error
+        raise _decode_error(record, "something that is not a message; check that your rg is ripgrep") from error
     if not isinstance(kind, str):
         raise _decode_error(record, "a message whose type is not a string")
     if _kind_by_prefix(record) not in (None, kind):
-        raise _decode_error(record, "a message of two types")
+        raise _decode_error(record, "a message with two types")
     return kind, data
 
 

@@ -33,9 +33,9 @@ class Exit:
         lingered: True if rg was killed because it did not exit after it had closed its stdout. If so, ignore the exit
             code.
         wrote: True if rg wrote anything to its stdout.
-        runs: Number of runs of rg that this exit stands for; `followed_by()` adds them up.
-        failed: Error if rg could not be started on a host or did not end by itself there. If it is set, the exit code
-            is that of a local program, such as ssh.
+        runs: Number of runs of rg whose exits `followed_by()` has joined into this exit.
+        failed: Error if rg ran on a host, and could not be started there or did not end by itself; otherwise `None`.
+            With an error, `returncode` is the exit code of a local program, such as ssh.
     """
 
     command: Command
@@ -49,7 +49,7 @@ class Exit:
 
     @property
     def partial(self) -> bool:
-        """True if rg could not search or list a path, so that the answer may be incomplete."""
+        """True if rg exited with 2. If it gave an answer, the answer may be incomplete: rg could not read some path."""
         return self.returncode == 2 and self.failed is None
 
     @property
@@ -58,7 +58,7 @@ class Exit:
         return self.lingered or (self.returncode in (0, 1, 2) and self.failed is None)
 
     def followed_by(self, other: "Exit") -> "Exit":
-        """Join the exits of two runs, as if one rg had run with the paths of both commands."""
+        """Return one exit for two runs, as if one rg had run with the paths of both commands."""
         ended = {self.returncode, other.returncode}
         return replace(
             self,
@@ -71,13 +71,13 @@ class Exit:
         )
 
     def check(self, *, summary: bool) -> None:
-        """Raise an error if a search has no results to return, not even partial results.
+        """Raise an error if a search failed, so that it has no valid results, not even partial results.
 
         Args:
             summary: True if rg wrote its summary. rg writes it at the end of every complete search.
 
         Raises:
-            SearchError: rg gave no answer.
+            SearchError: rg failed.
             Exception: The error in `failed`, if there is one.
         """
         if self.failed is not None:
@@ -86,27 +86,27 @@ class Exit:
             raise self.failure()
 
     def check_listing(self) -> None:
-        """Raise an error if a listing has no results to return, not even partial results.
+        """Raise an error if a listing (of paths or counts) failed, so that even partial results are not valid.
 
         Raises:
-            SearchError: rg gave no answer.
+            SearchError: rg failed.
             Exception: The error in `failed`, if there is one.
         """
         if self.failed is not None:
             raise self.failed
         # rg exits with 0 only if it listed something. `subprocess` also reports 0 if another part of the program has
         # reaped the child (a handler of SIGCHLD), so 0 with stderr and without output is a failure. rg exits with 1
-        # only if it listed nothing, or only zeros. A launcher may exit with 1 at any time, and so does an rg that is
-        # killed on Windows (TerminateProcess).
+        # only if it listed nothing, or only zeros. A script that starts rg may exit with 1 at any time, and so does an
+        # rg that is killed on Windows (TerminateProcess).
         answered = {0: self.wrote or not self.stderr, 1: not self.wrote or self.command.lists_zeros}
         if not answered.get(self.returncode) and not (self.partial and only_path_errors(self.stderr)):
             raise self.failure()
 
     def check_paths(self) -> None:
-        """Raise `FileNotFoundError` if no path of the command exists; rg itself would report an empty partial answer.
+        """Raise `FileNotFoundError` if no path of the command exists; otherwise the answer would look like no match.
 
-        If at least one path exists, the missing paths are errors beside the answer (rg-facts 28). With `--max-count=0`,
-        rg reads no path and reports no missing path (rg-facts 25).
+        If at least one path exists, the answer is returned, with an error for each missing path (rg-facts 28). With
+        `--max-count=0`, rg reads no path and reports no missing path (rg-facts 25).
         """
         if not (self.partial or self.command.silent) or not all(map(self._is_missing, self.command.paths)):
             return
@@ -151,7 +151,7 @@ class Exit:
         )
 
     def path_errors(self) -> tuple[PathError, ...]:
-        """Return the errors of paths that could not be read, in rg's order."""
+        """Return an error for each path that rg could not read, in the order in which rg wrote them."""
         return self._path_errors
 
     @functools.cached_property
@@ -177,7 +177,7 @@ class Exit:
 
     @functools.cached_property
     def _named(self) -> frozenset[str]:
-        """Paths of the command, in the form of `PathError.path`."""
+        """Paths of the command without a leading `./`, to be compared with `PathError.path`."""
         return frozenset(path.removeprefix(os.path.join(os.curdir, "")) for path in self.command.paths)
 
     def warn(self, also: Collection[PathError] = ()) -> None:

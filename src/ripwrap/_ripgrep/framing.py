@@ -18,12 +18,13 @@ Linux allows 4,096 bytes for a path, and JSON takes up to six bytes for each byt
 
 
 class Framer:
-    """Splitter of chunks into lines, each with its newline; empty lines are skipped.
+    """Splitter of output, which arrives in chunks, into lines. A line keeps its newline; empty lines are skipped.
 
     A line that is too long is dropped and counted; the next line is read as usual.
 
     Attributes:
-        dropped: Number of dropped lines for each name that the function `name` returned.
+        dropped: Map from the name that the function `name` returns for a dropped line, such as the path of a file, to
+            the number of dropped lines with that name.
     """
 
     def __init__(self, max_record: int, name: Callable[[bytes], str]) -> None:
@@ -42,7 +43,7 @@ class Framer:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record so far."""
+        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
         return self._size
 
     def feed(self, chunk: bytes) -> list[bytes]:
@@ -71,7 +72,7 @@ class Framer:
         return b"".join((*records, memoryview(chunk)[start:end]))
 
     def close(self) -> list[bytes]:
-        """Return a list with the unfinished record, which has no newline; the list is empty if there is none."""
+        """Return a list with the last record, if it has no newline; otherwise return an empty list."""
         record = b"".join(self._parts)
         self._parts.clear()
         self._size = 0

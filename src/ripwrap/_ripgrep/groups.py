@@ -11,7 +11,7 @@ decides by the syntax of the pattern whether the group is set:
   part matched any text. To see that text, `Groups.pattern` puts a group around the optional part, if there is none.
 - Any other group is reported as unset, such as the group of `b|(a*)`.
 
-The syntax is that of https://docs.rs/regex, or with `pcre2` that of pcre2pattern(3).
+Patterns have the syntax of https://docs.rs/regex, or with `pcre2` the syntax of pcre2pattern(3).
 """
 
 import re
@@ -19,6 +19,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ripwrap._text import plural
 from ripwrap.errors import DecodeError
 
 _MAX_DEPTH = 200
@@ -43,14 +44,14 @@ class UnknownSyntaxError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Part of a pattern that a match need not use: a branch of an alternation, or the operand of `?` or `*`.
+    """Optional part of a pattern: a branch of an alternation, or an expression before `?`, `*` or `{0,…}`.
 
     Attributes:
         start: Offset of its first character.
         end: Offset after its last character.
         nullable: True if it can match empty text.
         certain: True if every match uses the part although its syntax is optional, as in `(a*)?`.
-        plain: True if a group can be put around the part.
+        plain: True if a group can be put around the part without changing what the pattern matches.
     """
 
     start: int
@@ -93,7 +94,7 @@ class Groups:
             cannot be joined.
         reduced: `joined` without the optional parts at its start, and without `\z`; `None` if `joined` is `None`. It
             matches at least the same lines, and rg finds them faster. For example, rg can look for the literals of
-            `(?i)token`, but not for the literals of `(?i)\w{0,50}token`. With `\z`, rg searches line by line.
+            `(?i)token`, but not for the literals of `(?i)\w{0,50}token`. `\z` makes rg search line by line.
         names: Name of each group of the original pattern; `None` for a group without a name.
         separator: Text after each group in the replacement.
         numbers: For each group of the original pattern, its number in `pattern`.
@@ -130,8 +131,12 @@ class Groups:
             DecodeError: The replacement has a wrong number of groups.
         """
         texts = replacement.split(self.separator.encode())
-        if len(texts) != self._count + 1 or texts.pop():
-            raise DecodeError(f"rg wrote {len(texts)} groups, expected {self._count}", record=replacement)
+        rest = texts.pop()
+        if len(texts) != self._count or rest:
+            wrote = plural(len(texts), "group") + (
+                f" and text after the last separator ({rest[:20]!r})" if rest else ""
+            )
+            raise DecodeError(f"rg wrote {wrote}, expected {plural(self._count, 'group')}", record=replacement)
         return tuple(
             texts[number - 1] if texts[number - 1] or not by or (by > 0 and texts[by - 1]) else None
             for number, by in zip(self.numbers, self.deciding, strict=True)
@@ -183,9 +188,10 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
 
 
 def _deciding(group: _Group, groups: Sequence[_Group], edits: dict[int, str], *, mark: bool) -> int | tuple[int, bool]:
-    """Return the entry of `Groups.deciding` for a group: 0, -1, or (offset, True if inserted) of the deciding group.
+    """Return what tells if a group is set when its text is empty: 0 (it is set), -1 (it is unset), or another group.
 
-    If a group has to be inserted, its parentheses are added to `edits`. `mark` is True if groups may be inserted.
+    The group is set if the other group has any text. The other group is returned as its offset, and True if it has to
+    be inserted into the pattern. If so, its parentheses are added to `edits`. `mark` is True if groups may be inserted.
     """
     if not group.nullable:
         return -1
@@ -214,7 +220,7 @@ def _insert(pattern: str, edits: dict[int, str]) -> str:
 
 
 def _replaced(pattern: str, edits: Mapping[tuple[int, int], str]) -> str:
-    """Replace parts of a pattern by texts; a part inside another replaced part is left out with it."""
+    """Replace parts of a pattern, given by their offsets (start, end), by texts; ignore a part inside another part."""
     pieces: list[str] = []
     done = 0
     for (start, end), text in sorted(edits.items(), key=lambda one: (one[0][0], -one[0][1])):
@@ -230,9 +236,10 @@ class _Parser:
     Attributes:
         groups: Capturing groups.
         verbose: True if white space may be skipped, because the pattern has `(?x)`.
-        begins: True if the pattern has `\A`, whose matches depend on how rg reads the file (rg-facts 60).
-        ends: Offsets of `\z`.
-        optional: Offsets (start, end) of optional parts before which there are only optional parts.
+        begins: True if the pattern has `\A` or similar syntax, whose matches depend on how rg reads the file (rg-facts
+            60).
+        ends: Offset of each `\z`.
+        optional: Offsets (start, end) of each optional part that has only optional parts, or nothing, before it.
         multiline: See `Groups`.
     """
 
@@ -259,7 +266,7 @@ class _Parser:
             raise UnknownSyntaxError
 
     def _alternation(self, *, verbose: bool, depth: int) -> bool:
-        """Parse up to the end of the group or of the pattern; return whether the parsed part can match empty text."""
+        """Parse up to the end of the group or pattern; return True if the parsed part can match empty text."""
         if depth > _MAX_DEPTH:
             raise UnknownSyntaxError
         branches: list[tuple[_Part, int, int]] = []
@@ -278,7 +285,7 @@ class _Parser:
         return any(part.nullable for part, _, _ in branches)
 
     def _branch(self, *, verbose: bool, depth: int) -> tuple[_Part, int, int]:
-        """Parse a branch of an alternation; return it, and the range of its groups in `groups`."""
+        """Parse a branch of an alternation; return it, and the first and last index (exclusive) of its groups."""
         start, end, nullable, plain = self._at, self._at, True, True
         first = len(self.groups)
         while True:
@@ -311,7 +318,7 @@ class _Parser:
         return self._text[self._at : self._at + 1]
 
     def _change(self, flags: str, *, verbose: bool) -> bool:
-        """Return whether the pattern is in verbose mode (`x`) after flags such as `i-x`."""
+        """Return True if the pattern is in verbose mode (`x`) after flags such as `i-x`."""
         if flags in ("", "-") or (self._pcre2 and set(flags) & set("nJR")):
             raise UnknownSyntaxError
         on, _, off = flags.partition("-")
@@ -321,7 +328,7 @@ class _Parser:
         return (verbose or "x" in on) and "x" not in off
 
     def _repeat(self, begun: int, groups: int, nullable: bool, *, verbose: bool) -> bool:
-        """Parse the repetition operators after an atom; return whether the repeated atom can match empty text."""
+        """Parse the repetition operators after an atom; return True if the repeated atom can match empty text."""
         while True:
             end = self._at
             if verbose and (space := _VERBOSE_SPACE.match(self._text, self._at)):
@@ -349,7 +356,7 @@ class _Parser:
                 nullable = True
 
     def _atom(self, *, verbose: bool, depth: int) -> bool:
-        """Parse an atom; return whether it can match empty text."""
+        """Parse an atom (a character, class, escape or group); return True if it can match empty text."""
         character = self._peek()
         if character in ("*", "?", "+") or (character == "{" and not self._pcre2):
             raise UnknownSyntaxError
@@ -429,7 +436,7 @@ class _Parser:
         self.multiline = self.multiline or any({f"\\{a}", f"\\{a.upper()}"} <= set(_escapes(inside)) for a in "swd")
 
     def _escape(self) -> bool:
-        """Parse an escape; return whether it can match empty text."""
+        """Parse an escape, which begins with a backslash; return True if it can match empty text."""
         character = self._text[self._at + 1 : self._at + 2]
         if not character:
             raise UnknownSyntaxError

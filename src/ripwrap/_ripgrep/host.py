@@ -27,8 +27,9 @@ INSTALL_THERE = Hint(kind="call", target="host.install")
 class RgHost(Protocol):
     """Host on which rg runs, in place of this machine.
 
-    Hosts are immutable and hashable. The program of `command_line()` runs on this machine. When its stdin is closed,
-    the program ends rg on the host. So rg ends when this process ends.
+    Hosts are immutable and hashable. `command_line()` returns the command line of a program on this machine, such as
+    ssh, which runs rg on the host. When the stdin of this program is closed, rg on the host is ended. So rg also ends
+    when this Python process ends.
     """
 
     def path(self, cwd: str) -> str:
@@ -40,7 +41,7 @@ class RgHost(Protocol):
         ...
 
     def cost(self, argument: str) -> int:
-        """Return the size of an argument on the local command line, in bytes."""
+        """Return the number of bytes that an argument of rg takes in the command line of the local program."""
         ...
 
     def find(self, rg: Rg, *, timeout: float | None = None) -> RgBinary:
@@ -59,7 +60,7 @@ class RgHost(Protocol):
         ...
 
     def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
-        """Return the local command line that runs rg in a directory on the host. Its program ends when rg ends."""
+        """Return the command line of a local program that runs rg in a directory on the host, and ends when rg ends."""
         ...
 
     def returncode(self, code: int) -> int | None:

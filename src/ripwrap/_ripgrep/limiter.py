@@ -1,8 +1,9 @@
-"""Limit the number of rg processes that run at a time for calls such as `grep()`; further calls wait for a slot.
+"""Limit the number of rg processes that run at a time for calls such as `grep()`.
 
-Streams take no slot. A consumer may read a stream in part and then open another one. If each stream held a slot, two
-such consumers could wait for each other for ever. Each event loop has its own slots, because an `anyio.CapacityLimiter`
-belongs to one loop. All threads that call blocking operations share one set of slots.
+Such a call holds a slot while it runs rg, and waits for a slot if all are taken. Streams take no slot. A consumer may
+read a stream in part and then open another one. If each stream held a slot, two such consumers could wait for each
+other for ever. Each event loop has its own slots, because an `anyio.CapacityLimiter` belongs to one loop. All threads
+that call blocking operations share one set of slots.
 """
 
 import os
@@ -16,7 +17,9 @@ from anyio.lowlevel import RunVar
 
 
 class _Slots:
-    """Slots for blocking calls in threads. The slots for tasks are in `anyio.CapacityLimiter`.
+    """Slots for blocking calls: a call holds a slot while it runs rg, and waits for a slot if all are taken.
+
+    Async calls have other slots, in an `anyio.CapacityLimiter`.
 
     Attributes:
         total: The number of slots.
@@ -68,10 +71,10 @@ if sys.platform != "win32":
 def limit_processes(number: int) -> None:
     """Set how many rg processes may run at a time for calls that collect their answer, such as `grep()`.
 
-    If all slots are taken, a call waits for one; its `timeout` begins when it has a slot. Each event loop has its own
-    slots. The blocking operations of all threads share another set of slots. The new number applies from the next call
-    on; running searches continue. A stream, such as `search()` and `files()`, takes no slot; limit the number of
-    streams yourself.
+    There are `number` slots, and such a call holds a slot while rg runs. If all slots are taken, the call waits for a
+    slot; its `timeout` begins when it has the slot. Each event loop has its own slots. The blocking operations of all
+    threads share another set of slots. The new number applies from the next call on; running searches continue.
+    Streams, such as `search()` and `files()`, and `grep_in()` take no slot; limit the number of these calls yourself.
 
     The default is the number of CPUs, but at least 4.
 
@@ -92,7 +95,7 @@ def limit_processes(number: int) -> None:
 
 
 def slot() -> anyio.CapacityLimiter:
-    """Return the async context manager that holds a slot of this event loop while one rg runs."""
+    """Return the async context manager in which an async call runs rg; entering it waits for a slot of this loop."""
     limiter = _LIMITER.get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(_SLOTS.total)
@@ -103,5 +106,5 @@ def slot() -> anyio.CapacityLimiter:
 
 
 def blocking_slot() -> _Slots:
-    """Return the context manager that holds a slot of the blocking operations while one rg runs."""
+    """Return the context manager in which a blocking call runs rg; entering it waits for a slot."""
     return _SLOTS

@@ -13,7 +13,7 @@ ItemOut = TypeVar("ItemOut", covariant=True)
 
 
 class Decoder(Protocol[ItemOut]):
-    """Decoder of a listing's bytes into items."""
+    """Interface of a decoder of rg's output into items: paths, or paths with a count."""
 
     def feed(self, chunk: bytes) -> Sequence[ItemOut]:
         """Return the items that `chunk` completes."""
@@ -25,13 +25,13 @@ class Decoder(Protocol[ItemOut]):
 
 
 class BaseListingCollector(Generic[ItemOut]):
-    """Base class of the collectors of listings; it handles the exit of rg.
+    """Base class of the collectors of the paths or counts that rg lists; it handles the exit of rg.
 
     Attributes:
         end: Exit of rg; `None` while it runs.
         errors: Paths that could not be read, in any order; empty while rg runs.
         timed_out: True if rg was stopped at its time limit.
-        ended: Always False; `Collector.ended` is True after the last message of rg, which a listing does not have.
+        ended: Always False. In other collectors, it is True after rg's last message, but a listing has no messages.
     """
 
     def __init__(self, decoder: Decoder[ItemOut]) -> None:
@@ -42,7 +42,7 @@ class BaseListingCollector(Generic[ItemOut]):
         self._decoder = decoder
 
     def end_run(self, end: Exit) -> None:
-        """Raise an error if rg gave no answer."""
+        """Raise an error if rg failed, or if its output ends with an incomplete item."""
         end.check_listing()
         self._decoder.close()
 
@@ -53,10 +53,10 @@ class BaseListingCollector(Generic[ItemOut]):
 
 
 class ListingCollector(BaseListingCollector[Item]):
-    """Collector of a listing that keeps at most `2 * max_items + 1000` items in memory.
+    """Collector of the paths or counts that rg lists. It keeps at most `2 * max_items + 1000` of them in memory.
 
     Attributes:
-        total: Number of items whose path `allowed` accepts.
+        total: Number of items so far whose path `allowed` accepts.
         counted: Sum of the counts of these items; 0 for a listing of paths.
     """
 

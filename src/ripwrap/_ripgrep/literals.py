@@ -52,7 +52,7 @@ class AllOf:
     """Combination of literals; a match contains all of them.
 
     Attributes:
-        parts: Literals, or alternatives.
+        parts: Literals (`bytes`) and alternatives (`AnyOf`).
     """
 
     parts: "tuple[Required, ...]"
@@ -63,18 +63,18 @@ class AnyOf:
     """Alternatives; a match contains at least one of them.
 
     Attributes:
-        parts: Literals, or combinations of literals.
+        parts: Literals (`bytes`) and combinations of literals (`AllOf`).
     """
 
     parts: "tuple[Required, ...]"
 
 
 Required: TypeAlias = bytes | AllOf | AnyOf
-"""Folded literals that every match contains."""
+"""Literals that every match contains: one literal, a combination or alternatives. `fold()` has folded their case."""
 
 
 def fold(text: bytes) -> bytes:
-    """Return a text with its ASCII letters, and the two characters that rg folds to ASCII letters, in lower case."""
+    """Return a text with its ASCII letters in lower case; the Kelvin sign becomes `k`, and the long s becomes `s`."""
     text = text.lower()  # `bytes.lower()` changes ASCII letters only
     for other, letter in _OTHER_FOLDS:
         text = text.replace(other, letter)
@@ -97,7 +97,7 @@ def required_literals(patterns: Sequence[str], options: SearchOptions) -> Requir
 
 
 def literals_of(required: Required) -> Iterator[bytes]:
-    """Yield all literals, including those of alternatives."""
+    """Yield every literal, including the literals in combinations and alternatives."""
     if isinstance(required, bytes):
         yield required
     else:
@@ -156,7 +156,7 @@ def _any_of(parts: Sequence[Required | None]) -> Required | None:
 
 @dataclass(slots=True)
 class _Branch:
-    """One branch of an alternation.
+    """Literals of one branch of an alternation, from the parts of the branch that were added so far.
 
     Attributes:
         runs: Possible texts of the last characters of the branch; every match contains one of these texts.
@@ -194,7 +194,7 @@ class _Branch:
             self.runs = texts  # the last repetition
 
     def add_group(self, group: "_Group", minimum: int | None, *, optional: bool = False) -> None:
-        """Add the literals of a group; `minimum` and `optional` are as in `add()`."""
+        """Add a group as the next part of the pattern; `minimum` and `optional` are described at `add()`."""
         if group.texts is not None and (minimum is None or optional):
             self.add(group.texts, minimum, optional=optional)
             return
@@ -218,7 +218,7 @@ class _Branch:
 
 
 def _alternatives(texts: Sequence[bytes]) -> Required | None:
-    """Return texts as alternatives; `None` if a text is too short. A text that contains another text is left out."""
+    """Return texts as alternatives, without texts that contain another text; `None` if a text is too short."""
     if min(map(len, texts)) < MIN_LITERAL_BYTES:
         return None
     return _any_of([text for text in texts if not any(other in text for other in texts if other != text)])

@@ -38,7 +38,7 @@ Mode: TypeAlias = Literal["json", "paths", "counts"]
 T = TypeVar("T")
 
 _FILE_FLAGS = frozenset("--" + name.replace("_", "-") for name in FileOptions.__annotations__) - {"--max-filesize"}
-"""Flags that select or sort files by their paths. They are not passed to the rg that searches the texts."""
+"""Flags that select or sort files by their paths. They are not passed to the rg that searches the overlay's texts."""
 
 _SEVERAL = ("glob", "iglob", "type", "type_not", "type_add", "type_clear", "ignore_file")
 _NUMBERED = re.compile(rb'"path":\{"text":"(?:\.(?:/|\\\\))?([0-9]+)"\}')
@@ -56,11 +56,11 @@ rg detects binary files differently with memory maps.
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Text of a file of the overlay that the search covers.
+    """File of the overlay that the search covers.
 
     Attributes:
         path: Path of the file, as rg prints it.
-        text: Content of the file.
+        text: Text of the file in the overlay.
         named: True if `path` is one of the paths of the command.
     """
 
@@ -70,7 +70,7 @@ class _Found:
 
 
 class _Collector(Protocol):
-    """Interface of a collector; a copy of `runner.Collector`, which this module cannot import."""
+    """Interface of a consumer of rg's output; a copy of `runner.Collector`, which this module cannot import."""
 
     ended: bool
 
@@ -83,7 +83,7 @@ C = TypeVar("C", bound=_Collector)
 
 
 class OverlayTimeoutError(Exception):
-    """Error for a time limit that was reached before the texts were searched; `end` is the exit of rg."""
+    """Error for a time limit that was reached before the overlay's texts were searched; `end` is the exit of rg."""
 
     def __init__(self, end: Exit) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class _Paths:
         self._folders: dict[str, str] = {}
 
     def real(self, path: str) -> str:
-        """Return the real path of a file."""
+        """Return the real path (without links) of a file that rg has printed."""
         above, name = os.path.split(os.path.join(self._cwd, path))
         if above not in self._folders:
             self._folders[above] = os.path.realpath(above)
@@ -143,7 +143,7 @@ class _Paths:
         return os.path.realpath(full) if full not in self.overlay.texts and os.path.islink(full) else full
 
     def folders(self) -> Mapping[str, str]:
-        """Map the absolute path of each directory that contains a converted path to the directory's real path."""
+        """Return the real path of each directory above a converted path, by its absolute path."""
         known = dict(self._folders)
         for path in self._folders:
             while (path := os.path.dirname(path)) not in known and path.startswith(self._cwd):
@@ -151,12 +151,12 @@ class _Paths:
         return known
 
     def has_text(self, path: str) -> bool:
-        """Return whether a path leads to a file of the overlay, including deleted files."""
+        """Return True if a path leads to a file that the overlay replaces or deletes."""
         return self.real(path) in self.overlay.texts
 
 
 class _Order:
-    """Order in which rg writes files, as a sort key for each path.
+    """Order in which rg writes the results of files; `key()` returns the sort key of a file.
 
     The key has the number of the root (the path of the command that contains the file), then the path of the file.
 
@@ -172,7 +172,7 @@ class _Order:
         self._roots = [_plain(path).rstrip(os.sep) or os.sep for path in command.paths]
 
     def is_before(self, key: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
-        """Return whether rg writes the file with `key` before the file with `other`."""
+        """Return True if rg writes the file with `key` before the file with `other`."""
         return key > other if self.reverse else key < other
 
     def key(self, path: str, least: int = 0) -> tuple[int, bytes]:
@@ -264,7 +264,7 @@ class Overlaid:
 
     Attributes:
         command: Command for the files on disk.
-        last: True during the last run of rg, if the paths were split into several runs.
+        last: True if this is the only run of rg, or the last of several runs for parts of the paths.
     """
 
     def __init__(
@@ -307,14 +307,14 @@ class Overlaid:
         return taken
 
     def close(self) -> bytes:
-        """Return the rest of the changed output at the end of a run."""
+        """Return the rest of the changed output at the end of a run; after the last run, add all remaining results."""
         rest, self._rest = self._rest, b""
         taken = rest + (self._others() if self.last else b"")
         self._wrote = self._wrote or bool(taken)
         return taken
 
     def exit(self, end: Exit) -> Exit:
-        """Return the exit that rg would have if it had searched the texts of the overlay."""
+        """Return the exit of an rg that searches the files on disk and the texts of the overlay."""
         missing = [path for path in self._original.paths if self._is_deleted(path)] if self.last else []
         stderr = without_paths(end.stderr, self._paths.has_text)
         stderr += b"".join(b"rg: %b: No such file or directory (os error 2)\n" % os.fsencode(path) for path in missing)
@@ -331,7 +331,7 @@ class Overlaid:
         return self._paths.overlay.exists(os.path.join(self._original.cwd, path)) is False
 
     def _before(self, path: bytes) -> Iterator[bytes]:
-        """Yield the output for texts that comes before a file on disk."""
+        """Yield the output for each text of the overlay whose place is before a file on disk."""
         if not self._pending:
             return
         key = self._order.key(os.fsdecode(path), self._root)
@@ -340,7 +340,7 @@ class Overlaid:
             yield self._pending.popleft()[1]
 
     def _others(self) -> bytes:
-        """Return the output for texts that was not yielded yet."""
+        """Return the output for all texts of the overlay whose output was not returned before."""
         taken = b"".join(output for _, output in self._pending)
         self._pending.clear()
         return taken
@@ -392,7 +392,10 @@ class Overlaid:
             yield from self._summary(head)
 
     def _summary(self, head: bytes) -> Iterator[bytes]:
-        """Yield the summary: subtract the counts of removed files, and add the counts of the texts."""
+        """Yield the remaining output for texts, and rg's summary with correct counts.
+
+        The counts of removed files are subtracted, and the counts of the texts are added.
+        """
         record: dict[str, Any] = json.loads(head)
         if record.get("type") != "summary" or not self.last:
             yield head
@@ -407,7 +410,7 @@ class Overlaid:
 
 
 class OverlaidAsyncChild(AsyncChild):
-    """A running rg process whose output an `Overlaid` filters."""
+    """A running rg process for a task. An `Overlaid` changes its output as if the overlay's texts were on disk."""
 
     def __init__(self, binary: RgBinary, command: Command, overlaid: Overlaid) -> None:
         super().__init__(binary, command)
@@ -426,7 +429,7 @@ class OverlaidAsyncChild(AsyncChild):
 
 
 class OverlaidBlockingChild(BlockingChild):
-    """A running rg process whose output an `Overlaid` filters."""
+    """A running rg process for a thread. An `Overlaid` changes its output as if the overlay's texts were on disk."""
 
     def __init__(
         self, binary: RgBinary, command: Command, timeout: float | None, begun: float, overlaid: Overlaid
@@ -446,20 +449,16 @@ class OverlaidBlockingChild(BlockingChild):
         return self._overlaid.exit(super().end())
 
 
-def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid | None) -> AsyncChild:
-    """Start the first of the pending commands."""
-    if overlaid is None:
-        return AsyncChild(binary, pending[0])
+def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid) -> AsyncChild:
+    """Start rg with the first of the pending commands; `overlaid` filters its output."""
     overlaid.last = len(pending) == 1
     return OverlaidAsyncChild(binary, pending[0], overlaid)
 
 
 def blocking_child(
-    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: Overlaid | None
+    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: Overlaid
 ) -> BlockingChild:
-    """Start the first of the pending commands, blocking."""
-    if overlaid is None:
-        return BlockingChild(binary, pending[0], timeout, begun)
+    """Start rg with the first of the pending commands, for a thread; `overlaid` filters its output."""
     overlaid.last = len(pending) == 1
     return OverlaidBlockingChild(binary, pending[0], timeout, begun, overlaid)
 
@@ -526,7 +525,7 @@ def _is_file(full: str, overlay: Overlay) -> bool:
 
 
 def _on_disk(command: Command, overlay: Overlay) -> Command:
-    """Return the command without paths that are not on the disk, and without paths that the overlay deletes."""
+    """Return the command without paths that exist only in the overlay, and without paths that the overlay deletes."""
     kept: list[str] = []
     for path in command.paths:
         full = os.path.join(command.cwd, path)
@@ -547,14 +546,14 @@ def _new_files(
     types: Mapping[str, Sequence[str]],
     folders: Mapping[str, str],
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield each file of the overlay that is not on disk, under all paths where rg would find it, with its text.
+    """Yield the path and text of each file that exists only in the overlay, once for each path at which rg finds it.
 
     Args:
-        command: Command.
+        command: Command of the search.
         overlay: Overlay with the files.
         options: Options that select files.
         types: File types that rg knows.
-        folders: Map from absolute paths of directories to real paths, which differ for directories below links.
+        folders: Map from the absolute path of a directory to its real path, which differs for a directory below a link.
     """
     new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}
     if not new:

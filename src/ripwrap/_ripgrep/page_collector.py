@@ -1,4 +1,4 @@
-"""Collect the records of one page of matches, in path order, from rg's JSON, and count all matches; no I/O.
+"""Collect the records of one page (some successive matches in path order) from rg's JSON; count all matches; no I/O.
 
 rg searches files in parallel and writes them in any order (rg-facts 22); with `--sort` it would use one thread only. So
 this module selects the page. It keeps a file as long as the file can be on the page, and drops it when files with
@@ -26,7 +26,7 @@ _take_head = itemgetter(slice(_HEAD_BYTES))
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A page of matches in path order, with context.
+    """Request for one page: some successive matches in path order, with their context.
 
     Attributes:
         offset: Number of matches before the page.
@@ -56,9 +56,9 @@ class Block:
 
     Attributes:
         path: Path of the file.
-        matches: Number of matches in the file; if rg was stopped at its time limit, the number before that.
-        records: The `match` and `context` records up to the last match that can be on the page. Each record comes with
-            True if it counts as a match.
+        matches: Number of matches in the file so far. If rg is stopped at its time limit, this number stays.
+        records: The `match` and `context` records up to the last match that can be on the page, and the context after
+            it. Each record comes with True if it counts as a match.
         end: The `end` record; empty if rg was stopped before it.
     """
 
@@ -73,8 +73,8 @@ class Block:
 class PageCollector:
     """Collector of the records of a page, which accepts files in any order and counts every match.
 
-    Only the path of a file is decoded; the first bytes of a record tell its kind. The number of matches in memory is at
-    most three times that of the page; their context is also in memory.
+    Only the path of a file is decoded; the first bytes of a record tell its kind. At most three times as many matches
+    as the page has are in memory, with their context.
 
     With `max_count`, the context after the last counted match may contain further matches, and rg writes these lines as
     matches (rg-facts 18). The collector converts them to context. If `allowed` returns False for the path of a file,
@@ -112,7 +112,7 @@ class PageCollector:
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records that were dropped because they are too long, for each path, in path order.
+        """Map from each path, in path order, to the number of its records that were dropped because they are too long.
 
         Matches in these records are not counted.
         """
@@ -145,7 +145,7 @@ class PageCollector:
             number += 1
 
     def close(self) -> None:
-        """Process a last line without a newline; raise what `feed()` raises."""
+        """Process the last line, if it has no newline; raise what `feed()` raises."""
         for record in self._framer.close():
             self._take(record)
 
@@ -266,7 +266,7 @@ class MatchCollector(PageCollector):
         self.ended = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg."""
+        """Store the exit of rg, and that it was stopped at its time limit if `timed_out` is True."""
         self.end, self.timed_out = end, timed_out
 
     def path_errors(self) -> tuple[PathError, ...]:
@@ -275,7 +275,7 @@ class MatchCollector(PageCollector):
 
     @property
     def exact(self) -> bool:
-        """True if the counts are complete."""
+        """True if all matches were counted: rg was not stopped, and no record was too long."""
         return not self.timed_out and not self.dropped_records
 
 
@@ -294,7 +294,7 @@ def _end_of_lines(heads: Sequence[bytes], first: int) -> int:
 
 
 def path_order(path: bytes) -> bytes:
-    """Return the sort key of a path. It compares names between separators, which is the order of `rg --sort=path`."""
+    """Return the sort key of a path, which gives the order of `rg --sort=path`: paths are compared name by name."""
     return path.replace(os.fsencode(os.sep), b"\0")
 
 

@@ -123,7 +123,10 @@ def check_cwd(cwd: str) -> None:
 
 
 def split(command: Command) -> Sequence[Command]:
-    """Return the command, or several commands with parts of its paths if one command line cannot hold all paths."""
+    """Return the command; if its paths are too long for one command line, return several commands for parts of them.
+
+    The order of the paths stays the same.
+    """
     if sum(map(len, command.arguments)) < SHORT_COMMAND:
         return (command,)
     if command.on is not None:
@@ -202,7 +205,7 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
 
 
 def _has_event_loop() -> bool:
-    """Return whether an event loop runs. A generator may be garbage-collected after its loop has ended."""
+    """Return True if an event loop runs. A generator may be garbage-collected after its loop has ended."""
     try:
         anyio.current_time()
     except (RuntimeError, ImportError):  # ImportError when the interpreter exits
@@ -229,13 +232,13 @@ def _host_exit(end: Exit, host: RgHost, *, started: bool) -> Exit:
 
 
 async def parse_stderr(end: Exit) -> None:
-    """Parse the errors in stderr, and store them in `end`. If there are many, a worker thread parses them."""
+    """Parse a large stderr in a worker thread and keep its errors in `end`; a small one is parsed when it is needed."""
     if len(end.stderr) > READ_BYTES:  # parsing then takes long, and calls `stat()` for every missing path
         await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
 
 
 class _Opening:
-    """Filter of the stdout of a host: it removes `STARTED`, and all output before `STARTED`.
+    """Filter of the stdout of a host: it removes all output up to `STARTED`, which the host writes when it starts rg.
 
     Attributes:
         passed: True if `STARTED` was read, so that all further bytes are output of rg.
@@ -246,7 +249,7 @@ class _Opening:
         self._rest = b""  # a part of `STARTED` may be at the end of a chunk
 
     def filter(self, chunk: bytes) -> bytes | None:
-        """Return the output of rg in a chunk that is not empty; `None` if the chunk has no output of rg."""
+        """Return the part of a chunk (not empty) that rg wrote; `None` if rg wrote no part of it."""
         if self.passed:
             return chunk
         before, mark, after = (self._rest + chunk).partition(STARTED)
@@ -296,7 +299,7 @@ class _Child:
         return end if self._command.on is None else _host_exit(end, self._command.on, started=self._opening.passed)
 
     def _take(self) -> bytes | None:
-        """Wait for the next bytes of stdout and return them; return `None` if they are not output of rg."""
+        """Wait for the next bytes of stdout and return them; `None` if another program on a host wrote them."""
         chunk = self._stdout.read(READ_BYTES)
         taken = self._opening.filter(chunk) if chunk else chunk
         self._wrote = self._wrote or bool(taken)
@@ -309,7 +312,8 @@ class _Child:
         thread, rg may hang (rg-facts 8). This method then kills rg, and waiting continues until the end of stdout.
 
         Args:
-            whole: True if rg has written its last message. Otherwise, waiting stops only for an exit code other than 0.
+            whole: True if rg has written its last message. If False, waiting stops only if rg has ended with an exit
+                code other than 0.
         """
         returncode = peek(self._popen)
         if returncode is not None and (whole or returncode):

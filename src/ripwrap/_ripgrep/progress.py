@@ -49,26 +49,32 @@ Counts: TypeAlias = tuple[int, int, int]
 
 
 def count_json(lines: bytes) -> Counts:
-    """Count complete lines of rg's JSON. In JSON, a quote in a text is escaped, so no text looks like a key."""
+    """Count the files, matches and searched bytes in complete lines of rg's JSON.
+
+    In JSON, a quote in a text is escaped, so no text looks like a key.
+    """
     searched = sum(map(int, _SEARCHED.findall(lines)))
     return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), searched
 
 
 def count_paths(paths: bytes) -> Counts:
-    """Count paths, each of which ends in a NUL."""
+    """Count the files in a list of paths, each of which ends in a NUL."""
     return paths.count(b"\0"), 0, 0
 
 
 def count_words(words: bytes) -> Counts:
-    """Count the output of `words_command()`: for each file a path, a NUL, and lines; an empty line separates files.
+    """Count the files and matches in the output of `words_command()`: for each file a path, a NUL, and matches by line.
 
-    The number of matches includes these empty lines; `Meter` subtracts them.
+    The number of matches includes the empty lines between files; `Meter` subtracts them.
     """
     return words.count(b"\0"), words.count(b"\n"), 0
 
 
 class Meter:
-    """Counter of rg's output, which calls `on_progress` at most every `INTERVAL` seconds, and once at the end."""
+    """Counter of the files and matches in rg's output. It reports the numbers to the caller's `on_progress` function.
+
+    The function is called at most every `INTERVAL` seconds, and once at the end.
+    """
 
     def __init__(
         self,
@@ -157,7 +163,7 @@ class Meter:
 
 
 class MeteredAnswer(Generic[T]):
-    """Answer that reports its progress before it yields the items of a chunk."""
+    """Wrapper of an `Answer` (a converter of rg's output to items). It reports the progress before it yields items."""
 
     def __init__(self, answer: Answer[T], meter: Meter) -> None:
         self._answer = answer
@@ -165,7 +171,7 @@ class MeteredAnswer(Generic[T]):
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record so far."""
+        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
         return self._answer.pending
 
     @property
@@ -201,5 +207,5 @@ class MeteredAnswer(Generic[T]):
 def meter_answer(
     answer: Answer[T], report: OnProgress | None, limit: int | None, count: Callable[[bytes], Counts] = count_json
 ) -> Answer[T]:
-    """Return an answer that also reports its progress; return `answer` unchanged if `report` is `None`."""
+    """Return a wrapper of `answer` that also reports the progress; return `answer` itself if `report` is `None`."""
     return answer if report is None else MeteredAnswer(answer, Meter(report, count, limit))

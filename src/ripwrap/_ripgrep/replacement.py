@@ -1,8 +1,8 @@
-r"""Parse replacements in rg's syntax, and build patterns with which rg tells the groups of a pattern; no I/O.
+r"""Parse replacements in rg's syntax, and build patterns with which rg tells what groups a pattern has; no I/O.
 
 The syntax is that of the `regex` crate (https://docs.rs/regex/latest/regex/struct.Regex.html#replacement-string-syntax):
-`$1`, `$name`, `${name}`, and `$$` for a dollar. rg puts an empty text in place of a group that does not exist, so a
-reference is checked before anything is written. Python does not parse the pattern for this: rg compiles it.
+`$1`, `$name`, `${name}`, and `$$` for a dollar. rg puts an empty text in place of a group that does not exist. So each
+reference to a group is checked before any file is changed. Python does not parse the pattern for this: rg compiles it.
 """
 
 import re
@@ -96,7 +96,7 @@ def _never(patterns: Sequence[str]) -> str:
 
 
 def count_probe(patterns: Sequence[str], largest: int) -> tuple[str, str]:
-    """Return a pattern and a replacement for a search in `PROBE`; `group_count()` reads the replaced text.
+    """Return a pattern and a replacement with which rg counts groups: `group_count()` reads the replaced `PROBE`.
 
     Args:
         patterns: Valid patterns, whose groups are counted.

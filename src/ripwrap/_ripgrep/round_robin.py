@@ -1,4 +1,4 @@
-"""Collect matches from rg's JSON in rotation: the first match of each file, then the second match of each; no I/O."""
+"""Collect matches from rg's JSON in rotation: the first match of each file, then the second of each file; no I/O."""
 
 from bisect import insort
 from collections.abc import Callable, Sequence
@@ -10,10 +10,11 @@ MAX_NAMED_FILES = 1000
 
 
 class RoundRobinCollector(PageCollector):
-    """Collector of a page of matches in rotation, and of the paths of the files with a match.
+    """Collector of a page of matches in rotation: the first match of each file, then the second of each file.
 
-    The number of matches in memory is at most three times that of the page; their context is also in memory. If
-    `max_files` is less than `max_matches`, this limit applies to each file.
+    It also collects the paths of the files with a match. At most three times as many matches as the page has are in
+    memory, with their context. If `max_files` is less than `max_matches`, the limit is not for all files together, but
+    for each file.
     """
 
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:

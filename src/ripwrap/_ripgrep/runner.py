@@ -107,11 +107,11 @@ class Runner(Protocol):
     async def collect_items(
         self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
     ) -> bool:
-        """Search items, and return True if the search was stopped at its time limit.
+        """Search items (pairs of a name and a content), and return True if the search was stopped at its time limit.
 
         Args:
             wanted: Command for the items.
-            items: Items.
+            items: Iterable of the items.
             answer: Consumer of rg's output.
             seconds: Time limit; `None` is no limit.
 
@@ -178,7 +178,7 @@ class _RgRunner(ABC):
         return await self._collect(step, overlaid)
 
     async def overlaid(self, command: Command, seconds: float | None) -> "Overlaid":
-        """Search the texts of a command's overlay, and return the filter of rg's output.
+        """Search the texts of a command's overlay, and return the filter that adds the results to rg's output.
 
         Raises:
             OverlayTimeoutError: A run of rg took longer than `seconds`.
@@ -230,18 +230,18 @@ class AsyncRunner(_RgRunner):
         return scope.cancelled_caught
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
-        """Call in a worker thread; see `Runner`."""
+        """Call a function in a worker thread; see `Runner`."""
         with anyio.fail_after(seconds):
             async with nullcontext() if lock is None else lock():
                 return await in_thread(work)
 
     async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
-        """Call in a worker thread; see `Runner`."""
+        """Call a function in a worker thread; see `Runner`."""
         with anyio.fail_after(seconds):
             return await in_thread_to_end(work)
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
-        """Await in this loop; see `Runner`."""
+        """Await an awaitable in this event loop; see `Runner`."""
         return await _wait(work, seconds)
 
     async def checkpoint(self) -> None:
@@ -290,15 +290,15 @@ class BlockingRunner(_RgRunner):
         seconds: float | None = None,
         lock: Lock | None = None,  # noqa: ARG002 - a blocking call has a thread of its own
     ) -> T:
-        """Call in this thread; see `Runner`."""
+        """Call a function in this thread; see `Runner`."""
         return work() if seconds is None else _call_within(work, seconds)
 
     async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
-        """Call in this thread; see `Runner`."""
+        """Call a function in this thread; see `Runner`."""
         return await self.call(work, seconds=seconds)
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
-        """Await in a new event loop; see `Runner`."""
+        """Await an awaitable in a new event loop; see `Runner`."""
         from anyio.from_thread import start_blocking_portal  # late: the import takes three milliseconds
 
         # The loop runs in another thread, because this thread may already have one. An exception in this thread, such
@@ -307,7 +307,7 @@ class BlockingRunner(_RgRunner):
             return portal.call(_wait, work, seconds)
 
     async def checkpoint(self) -> None:
-        """Do nothing: the system runs other threads anyway."""
+        """Do nothing, because a thread has no other tasks to run."""
 
 
 class DeadlineRunner:

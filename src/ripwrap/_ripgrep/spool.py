@@ -24,10 +24,10 @@ from ripwrap.errors import SearchError
 from ripwrap.sources.base import AnyItems, Item, Source
 
 MAX_BATCH_BYTES = 16 << 20
-"""Number of bytes at which a batch is full. A larger item is a batch by itself."""
+"""Number of bytes at which a batch of items is full. The last item of a batch may exceed it."""
 
 MAX_BATCH_ITEMS = 2048
-"""Number of items at which a batch is full."""
+"""Number of items at which a batch is full. The first batches are smaller; see `FIRST_BATCH_ITEMS`."""
 
 FIRST_BATCH_ITEMS = 64
 """Maximum number of items in the first batch, which is small so that the first matches come soon.
@@ -42,10 +42,10 @@ MAX_RUNNING = max(2, min(4, os.cpu_count() or 2))
 """Maximum number of rg processes of one call at a time. Each has one thread, so that items keep their order."""
 
 _PENDING_BYTES = 1 << 20
-"""Number of bytes of an async iterable to hold in memory before a thread writes them."""
+"""Number of bytes of items from an async iterable that are held in memory before a thread writes them to files."""
 
 _PENDING_ITEMS = 256
-"""Number of items of an async iterable to hold in memory before a thread writes them."""
+"""Number of items from an async iterable that are held in memory before a thread writes them to files."""
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class Feed:
         """Begin the iteration.
 
         Args:
-            items: Items.
+            items: Iterable of the items.
             spool: Directory for the batches.
             selects: Function that takes the name of an item and returns True if it is to be searched.
             seconds: Time limit for taking items. If it is reached, `error` is a `TimeoutError`. `None` is no limit.
@@ -244,7 +244,10 @@ class Feed:
         return drawn
 
     def close(self) -> None:
-        """End the processes of a `Source`, even while a thread still reads from it. Leave other iterables open."""
+        """Close the items if they are a `Source`, which ends its processes, even while a thread reads from it.
+
+        Other iterables stay open.
+        """
         if self._source is not None:
             self._source.close()
             with suppress(ValueError):  # another thread iterates; it will find that the source is closed
@@ -276,11 +279,11 @@ class Feed:
 
 
 def check_items(items: object, *, blocking: bool = False) -> None:
-    """Raise `TypeError` unless `items` can be iterated over."""
+    """Raise `TypeError` if `items` is not an iterable, or if it is an async iterable for a blocking call."""
     if isinstance(items, AsyncIterable) and blocking:
         raise TypeError("a blocking function cannot take an async iterable as items; call the async function")
     if not isinstance(items, (Iterable, AsyncIterable)) or isinstance(items, (str, bytes)):
-        raise TypeError(f"items must be an iterable of (name, bytes or str), got {type(items).__name__}")
+        raise TypeError(f"items must be an iterable of pairs (name, bytes or str), got {type(items).__name__}")
 
 
 def _check_item(item: Any) -> tuple[str, bytes]:
@@ -292,7 +295,7 @@ def _check_item(item: Any) -> tuple[str, bytes]:
     try:
         name, content = item
     except (TypeError, ValueError):
-        raise TypeError(f"an item must be (name, bytes or str), got {type(item).__name__}") from None
+        raise TypeError(f"an item must be a pair (name, bytes or str), got {type(item).__name__}") from None
     if not isinstance(name, str):
         raise TypeError(f"the name of an item must be a str, got {type(name).__name__}")
     if isinstance(content, str):

@@ -216,7 +216,7 @@ def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
 
 
 def out_of_threads(stderr: bytes) -> bool:
-    """Return whether the system did not let rg start another thread; rg then panics and may hang (rg-facts 8)."""
+    """Return True if the system did not let rg start another thread; rg then panics and may hang (rg-facts 8)."""
     return any(map(_PANIC.search, _not_of_paths(stderr)))
 
 
@@ -260,7 +260,7 @@ def only_path_errors(stderr: bytes) -> bool:
 
 
 def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
-    """Yield rg's messages except those about paths. A path may have any text, so it could look like another error."""
+    """Yield rg's messages that are not about paths. A path may have any text, so it could look like another error."""
     return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
 
 

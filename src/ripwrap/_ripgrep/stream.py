@@ -42,12 +42,12 @@ class Answer(Protocol[T_co]):
     Attributes:
         full: True if the limit of items is reached.
         ended: True if the last message of rg was read.
-        pending: Number of bytes of the unfinished record so far.
+        pending: Number of bytes of the last record, if only its beginning was read; otherwise 0.
     """
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the unfinished record so far."""
+        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
         ...
 
     @property
@@ -84,7 +84,7 @@ class Runs:
     """
 
     def __init__(self, command: Command, then: Sequence[Command] = (), *, ordered: bool = False) -> None:
-        """Split the commands.
+        """Split each command whose paths are too long for one command line.
 
         Args:
             command: Command with all paths.
@@ -107,7 +107,7 @@ class Runs:
         return self._ends[0]
 
     def add(self, end: Exit) -> None:
-        """Store the exit of the first pending command."""
+        """Remove the first command from `pending`, because its run has ended, and join its exit to earlier exits."""
         self.pending.popleft()
         self._ends = [functools.reduce(Exit.followed_by, (*self._ends, end))]
 
@@ -131,14 +131,14 @@ class Runs:
 
 
 async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[T]:
-    """Run rg and yield its answer; other tasks run between chunks.
+    """Run rg and yield the items into which `answer` converts its output; other tasks run between chunks of output.
 
     Raises:
         FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter, or no path
             of the command exists.
         BinaryError: rg cannot be found or started.
         CapabilityError: This rg does not have an option of the command.
-        SearchError: rg failed, or the paths need several command lines and cannot be sorted.
+        SearchError: rg failed, or the paths need several command lines, so that their files cannot be sorted together.
         DecodeError: rg's output is malformed.
     """
     if answer.full:
@@ -168,7 +168,7 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
 
 
 async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
-    """Return the items that `chunk` completes; a large record is decoded in a thread."""
+    """Return the items that `chunk` completes; decode a large record in a worker thread."""
     is_large = answer.pending > LARGE_RECORD
     items = answer.feed(chunk)
     if not is_large:
@@ -178,7 +178,7 @@ async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
 
 
 def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Run rg and yield its answer, blocking; see `stream()`.
+    """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`.
 
     Raises:
         TimeoutError: rg ran for longer than `timeout` seconds; items found before that were yielded.

@@ -35,7 +35,7 @@ class TermCounts:
         having: Number of files that contain each word, including files that are not kept.
         total: Number of files that contain any of the words.
         end: Exit of rg; `None` while it runs.
-        ended: Always False; `Collector.ended` is True after the last message of rg, which this output does not have.
+        ended: Always False. In other collectors, it is True after rg's last message, but this output has no messages.
     """
 
     def __init__(self, words: Words, timeout: float | None = None, *, max_files: int = MAX_FILES_PER_WORD) -> None:
@@ -89,7 +89,7 @@ class TermCounts:
             raise DecodeError(f"rg wrote a path longer than {MAX_RECORD} bytes", record=self._rest)
 
     def end_run(self, end: Exit) -> None:
-        """Process the end of the output of one rg.
+        """Process the end of one run of rg.
 
         Raises:
             SearchError: rg failed.
@@ -135,7 +135,7 @@ class TermCounts:
             self._trim_if_many()
 
     def add(self, files: Mapping[str, Mapping[str, int]], having: Mapping[str, int], total: int) -> None:
-        """Add counts, such as those of a collector of other directories.
+        """Add counts, for example from a collector for other directories.
 
         Args:
             files: Number of matches of each word in each file.
@@ -153,7 +153,10 @@ class TermCounts:
             self._trim_above = 2 * max(len(self.files), self._max_files)
 
     def trim(self) -> None:
-        """Keep the best `max_files` files of each word. A dropped file cannot be among the best later."""
+        """Keep the best `max_files` files of each word: those with the most different words, then the most matches.
+
+        Further files cannot make a dropped file one of the best.
+        """
         order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
         before: Counter[str] = Counter()
         kept: dict[str, Mapping[str, int]] = {}

@@ -66,7 +66,7 @@ def spawn(
     stderr: IO[bytes],
     cwd: str | None = None,
 ) -> Popen:
-    """Start a program with an empty stdin and no `RIPGREP_*` in its environment (rg-facts 2, 10).
+    """Start a program without `RIPGREP_*` environment variables, by default with an empty stdin (rg-facts 2, 10).
 
     Raises:
         OSError: The program cannot be started.
@@ -78,7 +78,7 @@ def spawn(
 
 @contextmanager
 def defer_interrupts() -> Generator[None]:
-    """Delay Ctrl-C until the end of the `with` block. In the block, start a child and register its finalizer.
+    """Delay Ctrl-C until the end of the `with` block, in which the caller starts a child and registers its finalizer.
 
     `subprocess` loses a child if Ctrl-C comes after its start and before `Popen()` returns
     (docs/explanation/guarantees.md). Only the main thread receives Ctrl-C, and only if Python handles the signal.
@@ -109,7 +109,7 @@ def open_temporary_file() -> IO[bytes]:
         return tempfile.TemporaryFile()
     except OSError as error:
         raise SearchError(
-            f"could not create a temporary file for rg's stderr: {error}; set TMPDIR to a writable directory"
+            f"could not create a temporary file for a program's output: {error}; set TMPDIR to a writable directory"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Worker processes that share the work of one call, each driven by a thread."""
+"""Pool of worker processes that share the work of one call; a thread for each process sends it the requests."""
 
 import os
 import queue
@@ -57,7 +57,9 @@ class WorkerPool:
     def map(
         self, work: Callable[[WorkerProcess, K], T], keys: Iterable[K], count: int | None = None
     ) -> Generator[tuple[K, T]]:
-        """Yield each key with its result, in the order of `keys`. Call this once: the processes end with the iterator.
+        """Call `work` with each key, several at a time, and yield each key with its result, in the order of `keys`.
+
+        The processes end with the iterator, so call this method only once.
 
         Args:
             work: Function that takes a process and a key, and returns the result. It is called in a thread; no other

@@ -32,7 +32,7 @@ def start(
 ) -> Popen:
     """Start a program in a process group of its own.
 
-    The whole group is killed, so an rg that a launcher started ends, too. A terminal's Ctrl-C does not reach the group
+    `kill()` ends the whole group, and so also an rg that a script started. A terminal's Ctrl-C does not reach the group
     (rg-facts 35).
 
     Raises:
@@ -54,7 +54,7 @@ def widen_pipe(pipe: IO[bytes]) -> None:
 
 
 def peek(popen: Popen) -> int | None:
-    """Return the exit code, or `None` for a running child; the child is reaped only without `os.waitid()`."""
+    """Return the exit code of a child, or `None` if it still runs. Without `os.waitid()`, also reap the child."""
     if popen.returncode is None and hasattr(os, "waitid"):  # on macOS from Python 3.13 on
         with suppress(ChildProcessError):
             ended = os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -74,12 +74,12 @@ def kill(popen: Popen) -> None:
 
 
 def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
-    """Wait until a read of the pipe returns at once, with bytes or its end; return `False` after `seconds`."""
+    """Wait at most `seconds` for bytes in a pipe, or for its end; return True if a read would not block."""
     return bool(_poll(pipe, seconds))
 
 
 def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:  # noqa: ARG001 - Windows needs the process
-    """Return True if no process can write to the pipe any more, so that the pipe has the whole rest of the output."""
+    """Return True if no process can still write to a pipe, so that the pipe has the whole rest of the output."""
     return bool(_poll(pipe, 0) & select.POLLHUP)
 
 

@@ -8,9 +8,9 @@ from ripwrap._windows import IS_WINDOWS, path_entries
 def find_program(name: str, *, windows: bool = IS_WINDOWS) -> str | None:
     """Return the path of a program in an absolute directory of PATH; `None` if there is none.
 
-    `subprocess` may start a program of this name in the current directory, which may be an untrusted checkout.
-    CreateProcess looks there before PATH (https://learn.microsoft.com/windows/win32/api/processthreadsapi). On POSIX, a
-    relative entry of PATH such as `.` has the same effect.
+    If `subprocess` gets only a name, it may start a program in the current directory, which may be an untrusted
+    checkout. CreateProcess looks there before PATH (https://learn.microsoft.com/windows/win32/api/processthreadsapi).
+    On POSIX, a relative entry of PATH such as `.` has the same effect.
 
     Args:
         name: Name of the program, without `.exe`.

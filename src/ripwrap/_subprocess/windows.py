@@ -126,7 +126,7 @@ class Job:
         _KERNEL.TerminateJobObject(self._handle, KILLED_RETURNCODE)
 
     def is_empty(self) -> bool:
-        """Return whether no process of the job runs."""
+        """Return True if no process of the job runs."""
         about = _Accounting()
         size = ctypes.sizeof(about)
         if not _KERNEL.QueryInformationJobObject(
@@ -171,7 +171,7 @@ def start(
     cwd: str | None = None,
     make_job: Callable[[int], Job] = make_job,
 ) -> Popen:
-    """Start a program without a window, in a job of its own, with a wide pipe for its output.
+    """Start a program without a window, in a job of its own, with a pipe of `PIPE_BYTES` for its output.
 
     Windows refuses to make a job for a process in a job that restricts the user interface. The program then runs
     without a job: `kill()` ends the program, but not the processes that the program started. A warning is logged.
@@ -225,7 +225,7 @@ def _put_into_job(popen: Popen, make_job: Callable[[int], Job]) -> None:
         except OSError as error:
             _warn_once(f"rg runs without a job object, so processes that rg starts may outlive rg: {error}")
         if status := _NT.NtResumeProcess(process):
-            raise OSError(f"could not resume {popen.args!r}: status {status & 0xFFFF_FFFF:#010x}")
+            raise OSError(f"could not resume the new process of {popen.args!r}: status {status & 0xFFFF_FFFF:#010x}")
     finally:
         _KERNEL.CloseHandle(process)
 
@@ -247,16 +247,16 @@ def _make_pipe() -> tuple[IO[bytes], IO[bytes]]:
 
 
 def widen_pipe(pipe: IO[bytes]) -> None:
-    """Do nothing: `start()` makes a wide pipe."""
+    """Do nothing, because `start()` makes pipes of `PIPE_BYTES`."""
 
 
 def peek(popen: Popen) -> int | None:
-    """Return the exit code, or `None` for a running child."""
+    """Return the exit code of a child, or `None` if it still runs."""
     return popen.poll()
 
 
 def kill(popen: Popen) -> None:
-    """Kill a child and the processes that it has started, even if the child has ended."""
+    """Kill a child and the processes that it has started, even if the child has ended. Without a job, kill only it."""
     if popen.job is not None:
         popen.job.terminate()
     elif popen.poll() is None:
@@ -269,7 +269,7 @@ def _terminate(popen: Popen) -> None:
 
 
 def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
-    """Wait until a read of the pipe returns at once, with bytes or its end; return `False` after `seconds`.
+    """Wait at most `seconds` for bytes in a pipe, or for its end; return True if a read would not block.
 
     Ctrl-C interrupts the pauses between checks; it would not interrupt a read.
     """
@@ -283,7 +283,7 @@ def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
 
 
 def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:
-    """Return True if no process can write to the pipe any more, so that the pipe has the whole rest of the output."""
+    """Return True if no process can still write to a pipe, so that the pipe has the whole rest of the output."""
     if _peek_pipe(pipe) is None:
         return True
     # Windows reports the end of a pipe only when all its bytes are read.

@@ -54,7 +54,7 @@ because hostile source code may take control of a parser.
 
 
 class StartError(Exception):
-    """Error for a process that cannot be started; the message says why."""
+    """Error for a worker process that could not be started; the message says why."""
 
 
 class WorkerProcess:
@@ -62,11 +62,11 @@ class WorkerProcess:
 
     The process is started for the first request. If it ends unexpectedly, the next request starts it again. It ends in
     four cases: `close()` or `kill()` is called, the process that started it ends, it has no work for `idle` seconds, or
-    the task that waits for an answer is cancelled (`CANCELLED`). A lock lets one thread use it at a time. After a fork,
-    the forked child starts its own worker process.
+    the task that waits for an answer is cancelled (`CANCELLED`). A lock lets one thread use the process at a time.
+    After a fork, the forked child starts its own worker process.
 
-    The thread has a reference to this object, so the object is not garbage collected. The owner of the object must call
-    `kill()` in a finalizer.
+    The thread that ends the process refers to this object, so the object is not garbage collected. The owner of the
+    object must call `kill()` in a finalizer.
     """
 
     def __init__(self, code: str, seconds: float, idle: float) -> None:
@@ -90,8 +90,8 @@ class WorkerProcess:
         """Return the answer to a request, or `None` if the process ended before it had answered.
 
         Args:
-            parts: The request.
-            seconds: Time limit for this answer; `None` is the usual limit.
+            parts: Parts of the request, at most 16. The process gets them as separate byte strings.
+            seconds: Time limit for this answer; `None` is the limit that `__init__()` got.
 
         Raises:
             StartError: The process cannot be started.
@@ -149,7 +149,7 @@ class WorkerProcess:
         if self._exchange(None, _START_TIMEOUT) != _READY:
             code = self._process.wait()
             _check_cancelled()
-            raise StartError(f"it ended with {code}")
+            raise StartError(f"it ended with exit code {code}")
         self._used, self._ended = time.monotonic(), threading.Event()
         # A daemon thread, so that the program can end without waiting for it.
         threading.Thread(
@@ -165,7 +165,7 @@ class WorkerProcess:
     def _exchange(self, request: Sequence[bytes] | None, seconds: float) -> list[bytes] | None:
         """Send a request and return the answer; on a timeout or cancellation, kill the process and return `None`.
 
-        `request` is `None` right after the start: then only read the message that the process is ready.
+        If `request` is `None`, send nothing, and return the first message of the process, which says that it is ready.
         """
         # Reads and writes of pipes block, and on Windows they cannot have a time limit. So a thread watches the clock
         # and kills the process, which ends them.
@@ -218,14 +218,14 @@ def _close_pipes(process: Popen) -> None:
 
 
 def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: float, idle: float) -> None:
-    """Answer the requests on stdin until stdin ends; this is the worker's part of `WorkerProcess`.
+    """Answer the requests that a `WorkerProcess` sends to stdin, until stdin ends; runs in the worker process.
 
     Args:
         answer: Function that returns the answer to a request.
         seconds: Time limit of the parent for an answer. If the parent was killed, it cannot end a hanging `answer`. So
             this process ends itself after twice that time, on systems with alarms.
-        idle: Seconds without a request after which the parent ends this process. If the parent was killed, but a fork
-            of the parent holds the pipe open, this process ends itself later, on systems with alarms.
+        idle: Seconds without a request after which the parent ends this process. If the parent was killed, but a forked
+            child of the parent holds the pipe open, this process ends itself a minute later, on systems with alarms.
     """
     if sys.platform != "win32":
         import resource

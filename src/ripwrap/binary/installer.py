@@ -24,7 +24,7 @@ from ripwrap._concurrency import ProcessLock, hold_lock, replace_file
 from ripwrap._windows import explain_exit
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.archive import extract
-from ripwrap.binary.download import Fetcher
+from ripwrap.binary.download import ALLOW_MORE_TIME, Fetcher
 from ripwrap.binary.probe import OLDEST, ask, format_version, parse_version
 from ripwrap.binary.releases import BASE_URL, DEFAULT_VERSION, PINS, asset_name, folder_name, wrong_release
 from ripwrap.binary.settings import redact
@@ -36,7 +36,8 @@ BUSY_RETRY_SECONDS = 1.0
 """Maximum number of seconds to retry the start of the new rg, while another process has its file open for writing."""
 
 _NOEXEC_HINT = (
-    ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another directory, or RIPWRAP_RG to another rg"
+    ". If the system lets no program run from the directory of the cache, set RIPWRAP_CACHE_DIR to another directory, "
+    "or set RIPWRAP_RG to the path of an rg that runs"
 )
 
 
@@ -62,11 +63,14 @@ class Release:
             BinaryError: The version does not look like `15.2.0`, or is older than 13, or the hash is malformed.
         """
         if not re.fullmatch(r"\d+(\.\d+)*", self.version):
-            raise BinaryError(f"{self.version!r} is not a version of rg; pass one like {DEFAULT_VERSION}")
+            raise BinaryError(f"{self.version!r} is not a version of rg; pass a version such as {DEFAULT_VERSION}")
         if tuple(map(int, self.version.split("."))) < OLDEST[:1]:
             raise BinaryError(f"rg {self.version} is too old: 13 or later is needed")
         if self.sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", self.sha256):
-            raise BinaryError(f"a SHA-256 must have 64 hexadecimal digits, got {self.sha256!r} (RIPWRAP_SHA256)")
+            raise BinaryError(
+                f"a SHA-256 must have 64 hexadecimal digits, got {self.sha256!r}; correct the hash that you passed, or "
+                "the variable RIPWRAP_SHA256"
+            )
 
     def hash_of(self, target: str, fetcher: Fetcher) -> str:
         """Return the hash that this release's archive must have.
@@ -101,6 +105,7 @@ def install(
     progress: Callable[[int, int | None], None] | None,
     cancelled: threading.Event,
     platform: platforms.Platform | None = None,
+    advice: HintedText | None = None,
 ) -> tuple[str, bool]:
     """Install a release of rg into the cache, or as one file into `dest`; return its path, and True if it is new.
 
@@ -110,15 +115,18 @@ def install(
             not installed again.
         mirrors: Base addresses, tried in order.
         timeout: Seconds for the whole call, including the wait for other installers.
-        progress: Function that is called with the number of bytes read, and their total or `None`.
+        progress: Function that is called with the number of bytes read so far, and the size of the file, which is
+            `None` if it is not known.
         cancelled: Event that another thread sets when the call is cancelled.
         platform: Platform of another machine; `None` is this machine. The rg for another machine is not run here.
+        advice: End of the error message after `timeout`, which says what to do; `None` says to allow more time.
 
     Raises:
-        UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: See `errors`.
-        BinaryError: The directory cannot be used, or the release does not run here.
+        UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: See
+            `ripwrap.errors`.
+        BinaryError: The directory cannot be used, or the release does not run on this machine.
     """
-    fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress, cancelled)
+    fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress, cancelled, advice=advice or ALLOW_MORE_TIME)
     candidates = platforms.targets(platform or platforms.current(), release.version)
     check = _check_runs if platform is None else _check_nothing
     folder = dest or cache.folder()
@@ -161,7 +169,7 @@ def _install_any(
     publish: Callable[[Path, Path], Path],
     check: Callable[[Path, str, str], None],
 ) -> tuple[str, bool]:
-    """Install the first of the targets that has a release and passes the check."""
+    """Install rg for the first target in `candidates` that can be downloaded and passes `check`; return its path."""
     failure: BinaryError | None = None
     for target in candidates:
         try:
@@ -190,7 +198,9 @@ def _install(
 ) -> Path:
     asset = asset_name(release.version, target)
     sha256 = release.hash_of(target, fetcher)
-    _LOGGER.info("downloading %s from %s", asset, redact(fetcher.mirrors[0]) if fetcher.mirrors else "no mirror")
+    _LOGGER.info(
+        "downloading %s from %s", asset, redact(fetcher.mirrors[0]) if fetcher.mirrors else "an empty list of mirrors"
+    )
     staging = Path(tempfile.mkdtemp(prefix=_STAGING_PREFIX, dir=folder))
     try:
         rg = staging / cache.NAME
@@ -240,7 +250,7 @@ class _DoesNotRunError(BinaryError):
 
 
 def _check_nothing(_rg: Path, _version: str, _archive: str) -> None:
-    """Do not run the rg, because it is for another platform; its hash was verified."""
+    """Do nothing in place of `_check_runs()`, because an rg for another platform cannot run here."""
 
 
 def _check_runs(rg: Path, version: str, archive: str) -> None:
@@ -284,7 +294,8 @@ def _name_source(url: str) -> Generator[None]:
 def _explain_os_errors(folder: Path) -> Generator[None]:
     """Convert an `OSError` into a `BinaryError` that says what to do."""
     way_out = (
-        "Set RIPWRAP_CACHE_DIR to a directory that you can write to, or install rg yourself and name it: RIPWRAP_RG=…"
+        "Set RIPWRAP_CACHE_DIR to a directory that you can write to, or install rg yourself and set RIPWRAP_RG to its "
+        "path"
     )
     try:
         yield

@@ -1,4 +1,4 @@
-"""Map a platform to the release targets to try, in order; only `current()` reads the system.
+"""Map a platform to the targets (names of the builds of rg in a release) to try, in order; only `current()` does I/O.
 
 Facts about the releases:
 
@@ -98,21 +98,22 @@ def describe(here: Platform, implementation: str, python: tuple[int, ...], *, fr
 
 
 def targets(here: Platform, version: str) -> tuple[str, ...]:
-    """Return the release targets that may run on a platform, best first.
+    """Return the targets, such as `x86_64-unknown-linux-musl`, whose rg may run on a platform; the best comes first.
 
     Raises:
-        UnsupportedPlatformError: No target of this version runs there.
+        UnsupportedPlatformError: This version of rg has no target that runs on the platform.
     """
     machine = _MACHINES.get(here.machine.lower(), here.machine.lower())
     number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     systems = {"Linux": _linux, "Darwin": _macos, "Windows": _windows}
     found = systems[here.system](machine, here, number) if here.system in systems else ()
     if not found:
-        seen = f"{here.system or 'unknown'} on {here.machine or 'unknown'}, {here.bits}-bit"
+        libc = f" {here.libc}" if here.libc else ""
+        seen = f"{here.system or 'unknown'} on {here.machine or 'unknown'}, {here.bits}-bit{libc}"
         raise UnsupportedPlatformError(
-            f"rg {version} was not released for this platform ({seen} {here.libc}). Releases exist for {SUPPORTED}.\n"
-            "Install rg with your system's package manager or `cargo install ripgrep`, and put it on PATH or name it: "
-            "rg=… or RIPWRAP_RG=…"
+            f"rg {version} was not released for this platform ({seen}). Releases exist for {SUPPORTED}.\n"
+            "Install rg with your system's package manager or `cargo install ripgrep`. If it is then not in PATH, pass "
+            "its path: rg=… or RIPWRAP_RG=…"
         )
     return found
 

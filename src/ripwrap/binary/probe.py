@@ -30,17 +30,17 @@ OLDEST = (13, 0, 0)
 """Oldest supported version of rg. On Windows, older versions run programs from the current directory (CVE-2021-3013).
 """
 
-OTHER_RG = HintedText("; pass another ", Hint("rg"))
+OTHER_RG = HintedText("; pass the path of another rg as ", Hint("rg"))
 """End of an error message about a program that cannot be used as rg."""
 
-BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands; pass the path of rg.exe"
+BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands"
 """Reason why `.bat` and `.cmd` files of Windows are refused."""
 
 PROBE_SECONDS = 10
 """Maximum number of seconds that `rg --version` may take."""
 
 MAX_OUTPUT_BYTES = 64 * 1024
-"""Maximum number of bytes of the output of `rg --version`, which usually has a few hundred."""
+"""Maximum number of bytes of stdout and of stderr of `rg --version`, which usually has a few hundred."""
 
 REAP_SECONDS = 1.0
 """Maximum number of seconds to wait for a killed program to end."""
@@ -55,13 +55,17 @@ RESOURCE_ERRNOS = {
 """Error numbers for a lack of system resources, which is no fault of the program."""
 
 
+class OutputTooLargeError(TimeoutError):
+    """Error for a program that was ended because it wrote too much; it might not have ended by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class RgBinary:
     """An rg program that was found.
 
     Attributes:
         path: Absolute path of the program.
-        source: Step that found the program, such as `PATH` or `cache`.
+        source: Step of the search for rg that found the program, such as `PATH` or `cache`.
     """
 
     path: str
@@ -129,7 +133,9 @@ def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa
         returncode, printed, complained = ask(path, flag)
     except OSError as error:
         if error.errno in RESOURCE_ERRNOS:
-            raise SearchError(f"could not start {path}: {error.strerror}") from error
+            raise SearchError(
+                f"could not start {path}: {error.strerror}; close files or programs, and try again"
+            ) from error
         raise BinaryError(HintedText(f"{path} cannot be run: {error}", OTHER_RG)) from error
     if not printed:  # an error is not cached, because the next try may succeed
         gave = f"exit code {returncode} {explain_exit(returncode) or repr(complained.strip()[:200])}"
@@ -148,7 +154,8 @@ def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str,
     Raises:
         OSError: rg cannot be started.
         SearchError: A temporary file cannot be created.
-        TimeoutError: rg did not end within `seconds`, it wrote too much, or the call was cancelled.
+        OutputTooLargeError: rg wrote more than `MAX_OUTPUT_BYTES`.
+        TimeoutError: rg did not end within `seconds`, or the call was cancelled.
     """
     returncode, *printed = run_program((path, "--no-config", flag), seconds)
     stdout, stderr = (text.decode("utf-8", "replace") for text in printed)
@@ -170,7 +177,8 @@ def run_program(
     Raises:
         OSError: The program cannot be started.
         SearchError: A temporary file cannot be created.
-        TimeoutError: The program did not end within `seconds`, it wrote too much, or the call was cancelled.
+        OutputTooLargeError: The program wrote more than `MAX_OUTPUT_BYTES`.
+        TimeoutError: The program did not end within `seconds`, or the call was cancelled.
     """
     cancelled = CANCELLED.get()
     with cancelled.child(), open_temporary_file() as stdout, open_temporary_file() as stderr:
@@ -192,7 +200,9 @@ def _wait(popen: Popen, seconds: float, cancelled: Cancellation, *files: IO[byte
     for pause in poll_intervals(seconds):
         if (returncode := reap(popen)) is not None:
             return returncode
-        if cancelled.is_set() or any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
-            break
+        if cancelled.is_set():
+            raise TimeoutError("the call was cancelled")
+        if any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
+            raise OutputTooLargeError(f"the program wrote more than {MAX_OUTPUT_BYTES >> 10} KiB")
         time.sleep(pause)
-    raise TimeoutError(f"the program did not end within {seconds} seconds, or its output was too large")
+    raise TimeoutError(f"the program did not end within {seconds:g} seconds")

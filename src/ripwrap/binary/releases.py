@@ -7,10 +7,10 @@ import re
 from types import MappingProxyType
 
 DEFAULT_VERSION = "15.2.0"
-"""Newest pinned release."""
+"""Newest release whose hashes are in `PINS`."""
 
 BASE_URL = "https://github.com/BurntSushi/ripgrep/releases/download"
-"""Base address of the releases, which the address of a mirror replaces."""
+"""Base address of rg's releases on GitHub. The base address of a mirror may take its place."""
 
 MAX_ARCHIVE_BYTES = 32 * 1024 * 1024
 """Maximum size in bytes of an archive that is downloaded; releases have under 3 MB."""
@@ -56,7 +56,7 @@ PINS = MappingProxyType(
         ): "0332b481aa007969a54d5c19e793208e73405c48d38f226bdee56b9ed085cdde",
     }
 )
-"""SHA-256 of the archive for a version and target."""
+"""SHA-256 of an archive, by its version and target (platform)."""
 
 
 def asset_name(version: str, target: str) -> str:
@@ -70,7 +70,7 @@ def folder_name(version: str, target: str) -> str:
 
 
 def parse_folder_name(name: str) -> tuple[str, str]:
-    """Return the version and target in the name of a directory; empty texts if it has another name."""
+    """Return the version and target in a directory name of the form of `folder_name()`; empty texts for other names."""
     found = re.fullmatch(r"ripgrep-(\d[\w.]*)-(.+)", name)
     return (found[1], found[2]) if found else ("", "")
 

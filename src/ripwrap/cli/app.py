@@ -1,7 +1,7 @@
 """The program `ripwrap`: its commands, and the errors that it prints.
 
-On a terminal, results are grouped and colored; in a pipe, they are plain lines with the original bytes. `--json` prints
-one model per line.
+On a terminal, results are grouped and colored; in a pipe, they are plain lines with the original bytes. With `--json`,
+each line is one JSON value.
 """
 
 import io
@@ -35,13 +35,14 @@ app: App = App(
 app["--help"].group = app["--version"].group = OTHER
 app["--help"].sort_key = 1
 
-# A command is imported when it is used. So its help is here; its usage and its options are in its module.
+# The module of a command is imported when the command is used, and has the usage and the options of the command. The
+# list of all commands also needs one line about each command, so these lines are here.
 for _number, (_command, _help) in enumerate(
     {
         "search:search": "Search files for a regular expression.",
         "files:files": "List the files that a search would read.",
         "files:tree": "Show files as a tree, shortened to --limit entries.",
-        "files:types": "List the file types of --type, with their globs.",
+        "files:types": "List the file types that --type accepts, with their globs.",
         "rank:rank": "Find code by words or a name, best first.",
         "index:index": "Keep an index of a directory, and search with it.",
         "scan:scan": "Search for texts that match rules, e.g. secrets.",
@@ -56,14 +57,14 @@ for _number, (_command, _help) in enumerate(
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run a command, and return rg's exit code: 0 found, 1 nothing found, 2 an error."""
+    """Run a command, and return its exit code. Most commands have rg's: 0 found, 1 nothing found, 2 an error."""
     for stream in (sys.stdout, sys.stderr):  # a question mark for a character that the console cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     if sys.stderr is None:  # stderr is closed, so `print` would write errors to stdout
         sys.stderr = io.StringIO()
     if sys.stdout is None:
-        complain("stdout is closed, so no results can be printed")
+        complain("stdout is closed, so no results can be printed; send stdout to a file or a pipe")
         return FAILED
     try:
         given = drop_overridden(move_stdin(sys.argv[1:] if arguments is None else arguments))

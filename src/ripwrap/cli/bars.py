@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from ripwrap.index import Progress as Done
 
 _REDRAW_SECONDS = 0.1
-"""Minimum number of seconds between two updates of a progress bar that has no thread."""
+"""Minimum number of seconds between two updates of a `RootsBar`."""
 
 
 class _Bar:
-    """Progress bar on stderr, if stderr is a terminal."""
+    """Base class of progress bars on stderr. A bar is drawn only if stderr is a terminal."""
 
     def __init__(self, *columns: ProgressColumn, **options: Any) -> None:
         described = TextColumn("{task.description}"), BarColumn()
@@ -50,7 +50,7 @@ class _Bar:
 
 
 class DownloadBar(_Bar):
-    """Progress bar of a download on a terminal; otherwise one line at the start."""
+    """Progress bar of a download. If stderr is not a terminal, one line is printed at the start instead."""
 
     def __init__(self) -> None:
         super().__init__(DownloadColumn(), TransferSpeedColumn())
@@ -63,10 +63,10 @@ class DownloadBar(_Bar):
 
 
 class RootsBar(_Bar):
-    """Progress bar of a search in many roots on a terminal; elsewhere nothing.
+    """Progress bar of a search in many roots (directories). If stderr is not a terminal, nothing is shown.
 
-    Matches are printed to stdout while the bar is shown, and a thread that refreshes the bar could write between them.
-    So only calls draw the bar, and `hide()` removes it before anything else is printed.
+    Matches are printed to stdout while the bar is shown. A thread that refreshes the bar could write between them. So
+    this bar has no thread: it is drawn only when it is called, and `hide()` removes it before a match is printed.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class RootsBar(_Bar):
         self.hide()
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how many roots have ended, at most ten times per second."""
+        """Show how many roots were searched to the end; redraw the bar at most ten times per second."""
         now = time.monotonic()
         if self._bar.console.is_interactive and (done == total or now - self._drawn_at >= _REDRAW_SECONDS):
             self._drawn_at = now
@@ -96,7 +96,10 @@ class RootsBar(_Bar):
 
 
 class IndexBar(_Bar):
-    """Progress bar of an index on a terminal; otherwise nothing. It is called from a worker thread."""
+    """Progress bar of the refresh of an index. It is called from a worker thread.
+
+    If stderr is not a terminal, nothing is shown.
+    """
 
     def __init__(self) -> None:
         unit = TextColumn("{task.fields[unit]}")

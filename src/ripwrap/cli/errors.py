@@ -1,4 +1,4 @@
-"""Exit codes of the commands, and errors on stderr."""
+"""Exit codes of the commands, and functions that phrase errors and print them to stderr."""
 
 import sys
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 FOUND, NOTHING, FAILED = 0, 1, 2
-"""Exit codes, the same as rg's."""
+"""Exit codes, the same as rg's: something was found, nothing was found, an error."""
 
 
 def complain(text: str) -> None:
@@ -32,7 +32,7 @@ def complain(text: str) -> None:
 
 
 def invalid_options(error: "ValidationError") -> Iterator[str]:
-    """Yield a line for each option with a wrong value; it says which values are allowed."""
+    """Yield an error message for each option with a wrong value; the message says which values are allowed."""
     hints = get_type_hints(SearchOptions, include_extras=True)
     given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
     for name, problem in reversed(given.items()):
@@ -47,7 +47,7 @@ def invalid_options(error: "ValidationError") -> Iterator[str]:
 
 
 def usage_error(error: CycloptsError) -> str:
-    """Return a line that describes the error in the arguments of a command."""
+    """Return one line that describes an error in the arguments of a command."""
     command = " ".join(("ripwrap", *(error.command_chain or ())))
     advice = f"; see `{command} --help`"
     match error:
@@ -76,14 +76,14 @@ def usage_error(error: CycloptsError) -> str:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    """Return the known flag that is similar to an unknown flag; empty if no known flag is."""
+    """Return the known flag that the unknown flag `name` stands for, or is similar to; empty if there is none."""
     plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
     meant = suggest(name.removeprefix("--").replace("-", "_"), plain)
     return plain.get(meant, "--glob='!…'" if meant else "")
 
 
 def _allowed(kind: Any) -> str:
-    """Return a phrase for the values that an option of this type takes; empty if it takes any text."""
+    """Return a phrase for the values that an option of the type `kind` takes; empty if the option takes any text."""
     if get_origin(kind) is Literal:
         *others, last = map(str, get_args(kind))
         return f"{', '.join(others)} or {last}"

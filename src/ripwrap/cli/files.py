@@ -15,7 +15,9 @@ from ripwrap.options import FileOptions
 
 Exclude = Annotated[
     tuple[str, ...],
-    Parameter(group=GROUPS["files"], negative=(), metavar="NAME", show_default=" ".join, help="Names to leave out"),
+    Parameter(
+        group=GROUPS["files"], negative=(), metavar="NAME", show_default=" ".join, help="File or directory to leave out"
+    ),
 ]
 
 files: App = App(
@@ -93,7 +95,7 @@ types: App = App(
 
 @types.default
 def run_types(*, json: Json = False, rg: RgPath = None) -> int:
-    """List the file types of --type, with their globs."""
+    """List the file types that --type accepts, with their globs."""
     from ripwrap.cli.output import print_types
 
     print_types(sync.file_types(rg=rg), as_json=json)

@@ -1,4 +1,4 @@
-"""Flags of the command line, made from the options of the library: names, groups, and their form in messages."""
+"""Command-line flags, which are made from the options of the library, and the names of options in error messages."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ RIPWRAP = Group("ripwrap options", sort_key=5)
 STDIN = "-"
 """Path that stands for standard input."""
 OTHER = Group("Options", sort_key=0)
-"""Group of the options that belong to one command."""
+"""Group, in help texts, of the options that have no other group, such as `--help`."""
 
 
 def _output(help: str, **settings: Any) -> Parameter:  # noqa: A002 - cyclopts' name
@@ -38,7 +38,10 @@ Json = Annotated[bool, _output("Print JSON, one value a line", show_default=Fals
 
 
 def check_limit(_: Any, value: int | None) -> None:
-    """Check a limit here, because the error of the library mentions `None`, which a flag cannot have."""
+    """Raise `ValueError` if a limit is negative.
+
+    The library checks limits, too, but its error mentions `None`, which cannot be given on the command line.
+    """
     if value is not None and value < 0:
         raise ValueError(f"must be a whole number, 0 or more, got {value}")
 
@@ -59,8 +62,8 @@ MaxColumns = Annotated[
 ]
 When = Literal["auto", "always", "never"]
 Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
-Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Directory to start from")]
-RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg to run, a path or a name in PATH")]
+Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Run as if ripwrap was started in DIR")]
+RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg to run, a path or a name in $PATH")]
 OnHost = Annotated[
     str | None,
     Parameter(name="--on", group=RIPWRAP, metavar="HOST", help="Search on a host: ssh:HOST[:DIR] or docker:NAME[:DIR]"),
@@ -96,16 +99,18 @@ _COMMANDS = {
     "refresh": "ripwrap index build",
     "prune": "ripwrap index prune",
     "file_types": "ripwrap types",
+    "ripwrap.binary.install": "ripwrap install",
     "host.install": "ripwrap install --on HOST",
 }
-"""Command for each function that a hint names."""
+"""Command that error messages name in place of each function of the library."""
 
-_ARGUMENTS = {"path": "FILE", "paths": "PATHS"}
-"""Positional argument for each option that is not a flag."""
+_ARGUMENTS = {"path": "FILE", "paths": "PATHS", "roots": "--root DIR"}
+"""Name in error messages of each argument of the library that has no flag of the same name: a positional argument, or
+another flag."""
 
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
-"""Options without a negated flag: their negation is a separate option, for which rg has a letter (`-n`)."""
+"""Options without a negated flag. The negation of `--no-line-number` is the separate option `--line-number` (`-n`)."""
 
 _OVERRIDES = (
     {"ignore_case", "smart_case", "case_sensitive"},
@@ -121,28 +126,28 @@ _OVERRIDES = (
     {"line_number", "no_line_number"},
     {"files_with_matches", "files_without_match", "count", "count_matches"},
 )
-"""Groups of options that override each other: the last one wins (help of rg 15)."""
+"""Groups of options that override each other: the last one on the command line wins (`rg --help` of rg 15)."""
 
 _OWN = {"files_with_matches": "-l", "files_without_match": "", "count": "-c", "count_matches": "", "line_number": "-n"}
-"""Flags in `_OVERRIDES` that are not options of the library, each with its letter."""
+"""Flags in `_OVERRIDES` that are not options of the library, each with its short form; empty if it has none."""
 
 
 def flags(
     options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS, without: Collection[str] = ()
 ) -> Callable[[Function], Function]:
-    """Give a command's `**options` the flags of a TypedDict, with rg's names, letters and negations.
+    """Return a decorator that gives a command a flag for each option in a TypedDict: rg's name, letter and negation.
 
     Args:
-        options: TypedDict with the options.
-        defaults: Defaults of the command that differ from those of the flags.
+        options: TypedDict with the options, as in the annotation of the command's `**options`.
+        defaults: Options whose default is different in this command; only its help text uses them.
         without: Options that the command does not have.
     """
 
     def decorate(function: Function) -> Function:
         hints = get_type_hints(options, include_extras=True)
         named = {key: _parameter(key, hint, defaults) for key, hint in hints.items() if key not in without}
-        # The type is made at run time, so no type checker can see its keys. They see `Unpack[SearchOptions]` in the
-        # signature.
+        # The type is made at run time, so no type checker can see its keys. Type checkers see the annotation in the
+        # signature, such as `Unpack[SearchOptions]`.
         flags: Any = TypedDict("flags", named, total=False)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
         function.__annotations__["options"] = Unpack[flags]
         return function
@@ -151,14 +156,17 @@ def flags(
 
 
 def move_stdin(arguments: Sequence[str]) -> list[str]:
-    """Move a single dash (standard input) behind `--`, because cyclopts reads it as an option."""
+    """Return the arguments with single dashes (standard input) after a `--`, because cyclopts takes `-` for an option.
+
+    If there is a `--` already, nothing is moved.
+    """
     if STDIN not in arguments or "--" in arguments:
         return list(arguments)
     return [*(one for one in arguments if one != STDIN), "--", *(one for one in arguments if one == STDIN)]
 
 
 def drop_overridden(arguments: Sequence[str]) -> list[str]:
-    """Remove the flags that a later flag overrides: `-s -i` becomes `-i`, as in rg."""
+    """Return the arguments without the flags that a later flag overrides: `-s -i` becomes `-i`, as in rg."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     given = list(_split(arguments[:end]))
     kept: list[list[str]] = []
@@ -173,7 +181,10 @@ def drop_overridden(arguments: Sequence[str]) -> list[str]:
 
 
 def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each option with its tokens, and each other token with an empty name; split combined letters (`-in`)."""
+    """Yield the name of each option with its tokens (flag and value). A token without an option has an empty name.
+
+    Combined letters such as `-in` are split.
+    """
     names, rest = _names(), iter(arguments)
     for token in rest:
         left = token
@@ -187,16 +198,19 @@ def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 @cache
 def _names() -> dict[str, tuple[str, bool]]:
-    """Map each flag of `search`, long or short, to the name of its option, and True if a value follows."""
-    names = {spelled: (key, False) for key, letter in _OWN.items() for spelled in (flag_name(key), letter)}
+    """Map each flag of `search`, long or short, to the name of its option, and to True if the flag takes a value."""
+    spelled = [(key, letter.removeprefix("-"), False) for key, letter in _OWN.items()]
     for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
-        for spelled in (flag_name(key), f"-{flag_of(hint).short}"):
-            names[spelled] = key, hint.__origin__ is not bool
-    return names
+        spelled.append((key, flag_of(hint).short, hint.__origin__ is not bool))
+    names = {flag_name(key): (key, takes_value) for key, _, takes_value in spelled}
+    return names | {f"-{letter}": (key, takes_value) for key, letter, takes_value in spelled if letter}
 
 
 def spell_as_flag(hint: Hint) -> str:
-    """Return a hint in the form that is typed in a shell: `fixed_strings=True` becomes `--fixed-strings`."""
+    """Return a hint (an option or a call in a message) as it is typed in a shell.
+
+    `fixed_strings=True` becomes `--fixed-strings`.
+    """
     if hint.kind == "install":
         return str(hint)
     option = _flag(hint) if hint.option else ""
@@ -204,7 +218,11 @@ def spell_as_flag(hint: Hint) -> str:
 
 
 def parse_host(on: str | None) -> "Host | None":
-    """Return the host that `--on` names; error messages name the flag."""
+    """Return the host that `--on` names, or None without `--on`.
+
+    Raises:
+        ValueError: The value names no host; the message begins with `--on`.
+    """
     if on is None:
         return None
     from ripwrap import remote  # late: few searches need it

@@ -17,14 +17,14 @@ from ripwrap.results import GrepResult
 def print_grep(
     ask: Callable[[], GrepResult], color: When, max_columns: int, *, as_json: bool, errors: bool = True
 ) -> int:
-    """Print the lines of a result, or the result as JSON, and return the exit code.
+    """Call `ask`, print the lines of its result or the result as JSON, and return the exit code.
 
     Args:
         ask: Function that returns the result; warnings while it runs go to stderr.
         color: When to color lines.
-        max_columns: Maximum length of a line; 0 is no limit.
-        as_json: Print one line of JSON.
-        errors: Print the errors of the result to stderr.
+        max_columns: Maximum length of a line in bytes; longer lines are omitted. 0 is no limit.
+        as_json: True to print the whole result as one line of JSON.
+        errors: True to print the errors of the result to stderr.
     """
     failed = False
 
@@ -61,7 +61,7 @@ def search_near(
     on: RgHost | None,
     options: SearchOptions,
 ) -> int:
-    """Print the matches that are near matches of other patterns, and return the exit code."""
+    """Print the matches that are near a match of each pattern of `--near`, and return the exit code."""
     lines: SearchOptions = {"context": 0, **options}
     ask = partial(sync.grep, pattern, cwd=cwd, paths=paths, limit=limit, timeout=None, rg=rg, on=on, **lines)
     found = (

@@ -12,7 +12,7 @@ EXIT_CODES = """\
 Exit codes:
   0  something was found
   1  nothing was found
-  2  an error, or a part that could not be read; stderr says which"""
+  2  an error, or an unreadable file or directory; stderr says which"""
 
 SETUP_EXIT_CODES = """\
 Exit codes:
@@ -20,7 +20,7 @@ Exit codes:
   2  an error; stderr says which"""
 
 _NAME_COLUMN = 30
-"""Column at which descriptions start. A longer name is on a line by itself."""
+"""Column at which the descriptions of options start. A description is on the next line if the names are longer."""
 
 
 def epilogue(*examples: str, after: str = EXIT_CODES) -> str:
@@ -86,7 +86,7 @@ def _names(entry: "HelpEntry") -> str:
 
 
 def _description(entry: "HelpEntry") -> "Text":
-    """Return the description of an option with choices and default in brackets."""
+    """Return the description of an option, then its choices and its default, each in brackets."""
     from rich.text import Text  # late: only help texts need rich
 
     parts = [_plain(entry.description).rstrip(".")]

@@ -1,4 +1,4 @@
-"""`ripwrap index`: make an index, search with it, and maintain it."""
+"""Command `ripwrap index`: make an index, search with it, and maintain it."""
 
 import contextlib
 import os
@@ -65,7 +65,7 @@ class IndexOptions:
         Parameter(
             metavar="DIR",
             show_default="user's cache",
-            help="Directory of the index; `project` is .ripwrap in ROOT",
+            help="Directory of the index; `project` means ROOT/.ripwrap",
         ),
     ] = None
     chunker: Annotated[
@@ -74,7 +74,7 @@ class IndexOptions:
     ] = "auto"
 
     def existing(self, root: str, options: FileOptions) -> "Index":
-        """Return the index of an existing directory.
+        """Return the async index of the directory `root`, with the file options of the command.
 
         Raises:
             ValueError: The directory does not exist.
@@ -84,7 +84,11 @@ class IndexOptions:
         return self._make(Index, root, options)
 
     def blocking(self, root: str, options: FileOptions) -> "sync.Index":
-        """Return the blocking index of an existing directory; raise what `existing()` raises."""
+        """Return the blocking index of the directory `root`, with the file options of the command.
+
+        Raises:
+            ValueError: The directory does not exist.
+        """
         from ripwrap import sync
 
         return self._make(sync.Index, root, options)
@@ -103,7 +107,7 @@ class IndexOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class BuildOptions(IndexOptions):
-    """Options of the commands that read or write content."""
+    """Options of `build`, `status`, `search` and `watch`: location, chunker, embedder and rg."""
 
     embedder: EmbedderName = None
     hybrid_weight: HybridWeight = None
@@ -154,7 +158,7 @@ def status(
     json: Json = False,
     **options: Unpack[FileOptions],
 ) -> int:
-    """Show what is in the index: branches and models.
+    """Show what is in the index: branches and embedding models.
 
     The exit code is 1 if there is no index, and 2 if it is damaged.
     """
@@ -175,7 +179,7 @@ def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
 
 
 def _with_flags(result: "CheckResult | IndexStatus") -> "CheckResult | IndexStatus":
-    """Return the result with the options of each view (the files that a search covers) written as flags."""
+    """Return the result with the file options of each view (the indexed files of a branch) written as flags."""
     views = tuple(
         view.model_copy(update={"options": shlex.join(spell_file_flags(loads(view.options)))}) for view in result.views
     )
@@ -184,7 +188,7 @@ def _with_flags(result: "CheckResult | IndexStatus") -> "CheckResult | IndexStat
 
 @index.command(usage="ripwrap index prune [OPTIONS] [ROOT]")
 def prune(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json: Json = False) -> int:
-    """Remove content of deleted branches and worktrees."""
+    """Remove deleted branches and worktrees from the index."""
     done = anyio.run(settings.existing(root, {}).prune)
     print_json(done) if json else print_fields(done)
     return FOUND
@@ -244,7 +248,7 @@ def grep(
 ) -> int:
     """Search for a regular expression, like `search`, with the index.
 
-    The index keeps a separate list of files for each choice by options.
+    The index keeps a separate list of files for each choice of file options.
 
     Parameters
     ----------
@@ -273,7 +277,7 @@ def watch(
 ) -> int:
     """Keep the index up to date until Ctrl-C.
 
-    A line is printed for each refresh that found a difference.
+    A line is printed for each refresh that found a change.
     """
     # The blocking index is used, because asyncio may notice a Ctrl-C late: if the signal arrives just before the loop
     # waits, asyncio notices it at the next event.
@@ -285,7 +289,7 @@ def watch(
 
 
 def _renamed(old: str, new: Callable[..., int]) -> None:
-    """Register a command under its name from before 0.2; it is hidden in help, and prints a warning."""
+    """Register a command also under its name from before 0.2, which is not in the help and prints a warning."""
 
     @wraps(new)
     def command(*arguments: Any, **options: Any) -> int:

@@ -1,4 +1,4 @@
-"""Search many roots with the command `search`, on this machine or on a Dask cluster."""
+"""Search in many roots (directories) for `ripwrap search --repositories`, on this machine or on a Dask cluster."""
 
 import glob
 import os
@@ -78,7 +78,7 @@ def search_repositories(
 def _printer(
     roots: Sequence[Root], here: str, color: When, max_columns: int
 ) -> Callable[[RootMatch | RootCount], None]:
-    """Return the printer of results, with paths that are relative to `here` if they are below it."""
+    """Return a function that prints a result; a path below the directory `here` is printed relative to `here`."""
     places = {root.name: _place(root.path, here) for root in roots}
     show_match, show_count = match_printer(color, max_columns), count_printer(color)
     last: str | None = None
@@ -108,7 +108,7 @@ def _place(path: str, here: str) -> str:
 
 @contextmanager
 def _dask(address: str) -> Generator[Executor]:
-    """Connect to a scheduler, and return an executor.
+    """Connect to the scheduler of a Dask cluster, and yield an executor that runs calls on the cluster.
 
     Raises:
         RipwrapError: `distributed` is not installed, or the scheduler does not answer.
@@ -117,7 +117,7 @@ def _dask(address: str) -> Generator[Executor]:
         distributed: Any = import_module("distributed")
     except ImportError as error:
         raise RipwrapError(
-            HintedText("--dask needs distributed: ", Hint(kind="install", target="ripwrap[cluster]"))
+            HintedText("--dask needs the package distributed: ", Hint(kind="install", target="ripwrap[cluster]"))
         ) from error
     try:
         client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)

@@ -57,9 +57,9 @@ def run_mcp(
     index
         Offer the tools of an index, kept in the user's cache
     index_location
-        Keep the index in DIR; project is .ripwrap in each root
+        Keep the index in DIR; `project` means ROOT/.ripwrap
     anchors
-        Show a hash of each line, and a tool to find it again
+        Show line hashes, and offer a tool that finds lines by them
     deny
         Deny files that match, as in .gitignore; may be repeated
     no_deny
@@ -80,7 +80,7 @@ def run_mcp(
         needed = error.name
         if package == "mcp" and (
             module or not isinstance(error, ModuleNotFoundError)
-        ):  # an installed version with another interface
+        ):  # mcp is installed, but its version has another interface
             from importlib import metadata
 
             requirements = (one.partition(";")[0] for one in metadata.requires("ripwrap") or ())

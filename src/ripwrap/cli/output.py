@@ -1,4 +1,4 @@
-"""Print models as lines for a terminal, a pipe or a program, and errors on stderr."""
+"""Print results (Pydantic models) as lines or as JSON to stdout, and errors to stderr."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ Operation: TypeAlias = Callable[..., Iterable[object]]
 MAX_SNIPPET_LINES = 6
 """Maximum number of lines of a ranked chunk that are shown."""
 MAX_LINE_CHARS = 200
-"""Maximum number of characters of each of these lines that are shown."""
+"""Maximum number of characters that are shown of each line of a ranked chunk."""
 _MAGENTA, _GREEN, _RED, _RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 """rg's colors of paths, line numbers and matches."""
 
@@ -39,13 +39,13 @@ def print_all(
 ) -> int:
     """Print every item, and return the exit code.
 
-    Warnings of the library and errors of a summary go to stderr.
+    Warnings of the library, and the errors in a `Summary`, go to stderr.
 
     Args:
         items: Items to print.
         show: Function that prints an item.
-        wanted: Type or types of the items that are results; if there are none, the exit code says so.
-        lenient: If True, warnings do not change the exit code. If False, a warning causes the exit code of an error.
+        wanted: Type or types of the items that are results. Without any result, the exit code is 1.
+        lenient: If False, the exit code is 2 after a warning of the library. If True, warnings do not change it.
     """
     found = failed = False
     with printed_warnings() as warned:
@@ -57,7 +57,7 @@ def print_all(
 
 
 def print_results(operation: Operation, show: Callable[[Any], None], wanted: type, run: RunOptions) -> int:
-    """Print the results of an operation, and return the exit code."""
+    """Call an operation with the directory and the rg of `run`, print its results, and return the exit code."""
 
     def results() -> Iterator[object]:
         # A generator, so that the operation runs inside of `print_all()`, which prints its warnings.
@@ -67,7 +67,7 @@ def print_results(operation: Operation, show: Callable[[Any], None], wanted: typ
 
 
 def _print_errors(summary: Summary) -> bool:
-    """Print the errors in a summary, except broken links; return True if there are any."""
+    """Print the errors in a summary, except those about broken links; return True if an error was printed."""
     errors = [error for error in summary.errors if not error.harmless]
     for error in errors:
         complain(str(error))
@@ -75,7 +75,10 @@ def _print_errors(summary: Summary) -> bool:
 
 
 class _WarningPrinter(logging.Handler):
-    """Handler that prints warnings of the library, and records in `any` that there was one; a rebuilt index is none."""
+    """Logging handler that prints warnings of the library, and sets `any` to True after a warning.
+
+    A warning that an index was rebuilt is printed, too, but it does not set `any`.
+    """
 
     any = False
 
@@ -86,7 +89,7 @@ class _WarningPrinter(logging.Handler):
 
 @contextmanager
 def printed_warnings() -> Generator[_WarningPrinter]:
-    """Print warnings of the library to stderr."""
+    """Print the warnings that the library logs inside of the `with` block to stderr; yield the handler."""
     logger, printer = logging.getLogger("ripwrap"), _WarningPrinter(logging.WARNING)
     logger.addHandler(printer)
     try:
@@ -96,7 +99,7 @@ def printed_warnings() -> Generator[_WarningPrinter]:
 
 
 def print_json(item: BaseModel | str) -> None:
-    """Print one line of JSON."""
+    """Print a model or a path as one line of JSON."""
     _write(
         (item.model_dump_json().encode() if isinstance(item, BaseModel) else _path_adapter().dump_json(item)) + b"\n"
     )
@@ -108,7 +111,7 @@ def _path_adapter() -> TypeAdapter[str]:
 
 
 def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
-    """Print file types with their globs, as rg does, or all of them as one line of JSON."""
+    """Print one line for each file type with its globs, as `rg --type-list` does, or one line of JSON for all types."""
     if as_json:
         _write(json.dumps(types).encode() + b"\n")
         return
@@ -117,12 +120,12 @@ def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
 
 
 def print_reason(reason: "Reason") -> None:
-    """Print the reason why a file is searched or not, with hints as flags."""
+    """Print the reason why a file is searched or not; options in the text are written as flags."""
     print(reason.message.spell(spell_as_flag))
 
 
 def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
-    """Print to stderr how many files were searched, and one skipped file for each reason; or print JSON to stdout."""
+    """Print to stderr how many files were searched, and for each reason one skipped file; or print JSON to stdout."""
     if as_json:
         print_json(coverage)
         return
@@ -139,7 +142,7 @@ def path_printer(color: When) -> Callable[[str], None]:
 
 
 def count_printer(color: When) -> Callable[[FileCount], None]:
-    """Return a function that prints a path and a number, the path in rg's color if `color` asks for it."""
+    """Return a function that prints `path:count`, with the path in rg's color if `color` asks for it."""
     paint = _path_painter(color)
     return lambda counted: _write(b"%b:%d\n" % (paint(counted.path), counted.count))
 
@@ -151,7 +154,7 @@ def _path_painter(color: When) -> Callable[[str], bytes]:
 
 
 def _shows_color() -> bool:
-    """Return True if stdout is a terminal with colors, or if variables of rich tell rich to treat it as one."""
+    """Return True if stdout is a terminal with colors, or if FORCE_COLOR or TTY_COMPATIBLE makes rich treat it so."""
     if not sys.stdout.isatty() and not os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
         return False
     from ripwrap.cli.terminal import styled_console  # late: rich takes 40 ms
@@ -160,12 +163,12 @@ def _shows_color() -> bool:
 
 
 def print_entry(entry: TreeEntry) -> None:
-    """Print the line of a tree."""
+    """Print an entry of a tree as one line."""
     _write(os.fsencode(str(entry)) + b"\n")
 
 
 def print_chunk(chunk: "RankedChunk") -> None:
-    """Print path, symbol, score and reasons, then the first lines; in a pipe, lines have the original bytes."""
+    """Print path, symbol, score and reasons of a chunk, then its first lines; in a pipe with their original bytes."""
     if not sys.stdout.isatty():
         _print_plain(chunk)
         return
@@ -199,7 +202,7 @@ def _cut(line: bytes) -> bytes:
 
 
 def print_refreshed(done: "RefreshResult") -> None:
-    """Print one line about a refresh."""
+    """Print in one line what a refresh of an index has changed."""
     said = f"{done.added} added, {done.changed} changed, {done.removed} removed, {done.unchanged} unchanged"
     said += f"; {plural(done.chunks, 'chunk')} in {done.seconds:.1f} seconds"
     if done.embedded:
@@ -213,7 +216,7 @@ def print_refreshed(done: "RefreshResult") -> None:
 
 
 def print_fields(model: BaseModel) -> None:
-    """Print a line for each field that has a value; a field with several models gets a line for each."""
+    """Print a line for each field of a model that has a value. For a tuple of models, print a line for each of them."""
     for name, value in model:
         for one in _split_models(value):
             if one not in (None, (), ""):
@@ -249,7 +252,7 @@ def _write(line: bytes) -> None:
 
 
 def numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
-    """Yield the lines of a message with their terminators, each with its number."""
+    """Yield the number and the bytes of each line of a match or context; the bytes include the line terminator."""
     text = message.replaced() if isinstance(message, Match) else message.lines
     return _number(message, raw_bytes(text))
 
@@ -262,7 +265,10 @@ def _number(message: Match | Context, text: bytes) -> Iterator[tuple[int | None,
 
 
 def _highlighted(message: Match | Context) -> bytes:
-    """Return the bytes of a message with rg's colors around each match, line by line."""
+    """Return the bytes of a match or context, with codes of rg's color around each matched text.
+
+    In a matched text of several lines, each line has its own codes. Replaced texts are not colored.
+    """
     if not isinstance(message, Match) or any(hit.replacement is not None for hit in message.submatches):
         return raw_bytes(message.replaced() if isinstance(message, Match) else message.lines)
     raw, done, pieces = message.raw_lines, 0, list[bytes]()
@@ -277,20 +283,23 @@ def _red(text: bytes) -> bytes:
 
 
 def warn_of_binary_end(message: Message) -> None:
-    """Print the warning of `warn_of_binary()` at the end of a binary file."""
+    """If the message is the end of a binary file, warn that the file may not have been searched to its end."""
     if isinstance(message, End):
         warn_of_binary(message.path, message.binary_offset)
 
 
 def warn_of_binary(path: str | None, offset: int | None) -> None:
-    """Print a warning, as rg does, if the search of a file may have ended at its first NUL byte."""
+    """Print a warning, as rg does, that the search of a file may have ended at the NUL byte at `offset`.
+
+    If `offset` is None, print nothing.
+    """
     if offset is not None:
         where = shown(path or "<stdin>")
         complain(f"{where}: binary, so searched only up to the NUL byte at offset {offset}; --text searches all of it")
 
 
 def match_printer(color: When, max_columns: int) -> Callable[[Message], None]:
-    """Return the printer of a search: grouped by file on a terminal, otherwise lines with their paths."""
+    """Return the printer of a search: on a terminal, it groups lines by file; otherwise, each line has its path."""
     if sys.stdout.isatty():
         from ripwrap.cli.terminal import Grouped  # late: rich takes 40 ms
 

@@ -33,7 +33,7 @@ y: replace this, n: leave this, a: replace this and the rest, d: leave this and 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class WriteOptions:
-    """Options that say what to do with the planned replacements."""
+    """Options that say what to do with replacements: show, write or undo them."""
 
     apply: Annotated[bool, Parameter(group=OTHER, negative=(), show_default=False, help="Write the files")] = False
     interactive: Annotated[
@@ -44,7 +44,7 @@ class WriteOptions:
     ] = False
     journal: Annotated[
         str | None,
-        Parameter(group=OTHER, metavar="DIR", help="With --undo, the journal to restore [default: the last]"),
+        Parameter(group=OTHER, metavar="DIR", help="Journal of the replacement to --undo [default: the last]"),
     ] = None
     break_hard_links: Annotated[
         bool,
@@ -66,7 +66,7 @@ class WriteOptions:
             raise ValueError("--journal needs --undo; add --undo, or leave --journal out")
         if self.undo and any(text is not None for text in texts):
             raise ValueError(
-                "--undo takes no pattern: it restores the files of the last replacement; leave PATTERN out"
+                "--undo takes no PATTERN, because it restores the files of the last replacement; leave PATTERN out"
             )
         if not self.undo and any(text is None for text in texts):
             raise ValueError("PATTERN and REPLACEMENT are needed; see `ripwrap replace --help`")
@@ -121,7 +121,7 @@ def run_replace(
 
 
 def _undo_last(journal: str | None, cwd: str, *, as_json: bool) -> int:
-    """Undo a replacement, or the last one in a directory, and return the exit code."""
+    """Undo the replacement of a journal, or without a journal the last replacement in `cwd`; return the exit code."""
     return _print_applied(sync.undo(journal, cwd=cwd), as_json=as_json)
 
 
@@ -198,7 +198,7 @@ def _single_edits(plan: EditPlan) -> Iterator[tuple[FileEdits, Edit]]:
 
 
 def _ask(question: str) -> Answer:
-    """Return the answer to a question; the end of the input is `q`."""
+    """Ask until a valid answer is typed, and return it; the end of standard input is `q`."""
     while True:
         print(question, end="", flush=True)
         answer = sys.stdin.readline() if sys.stdin is not None else ""

@@ -23,7 +23,7 @@ SCAN = Group("Scan options", sort_key=0)
 
 EXIT_CODES = """\
 Exit codes:
-  0  no rule matched, or only texts in the baseline
+  0  no rule matched, or only texts that the baseline has
   1  a rule matched
   2  an error; stderr says which"""
 
@@ -52,7 +52,7 @@ def run_scan(
     rules: Annotated[str, Parameter(group=SCAN, metavar="FILE", help="File with rules, TOML in gitleaks' format")],
     sarif_output: Annotated[bool, Parameter(name="--sarif", group=SCAN, negative=(), show_default=False)] = False,
     baseline: Annotated[
-        str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out texts in this baseline")
+        str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out texts that --write-baseline wrote to FILE")
     ] = None,
     write_baseline: Annotated[
         str | None, Parameter(group=SCAN, metavar="FILE", help="Write the found texts to FILE, and exit with 0")
@@ -77,7 +77,8 @@ def run_scan(
     if json and sarif_output:
         raise ValueError("--json and --sarif exclude each other; leave one of them out")
     if (json or sarif_output) and redact:
-        raise ValueError("--redact has no effect on --json or --sarif; leave it out")
+        other = "--json" if json else "--sarif"
+        raise ValueError(f"--redact has no effect on {other}; leave one of them out")
     known = load_rules(rules)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:

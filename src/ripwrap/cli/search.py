@@ -45,7 +45,7 @@ def _flag(help: str, metavar: str) -> Parameter:  # noqa: A002 - cyclopts' name
 @Parameter(name="*")
 @dataclass(frozen=True)
 class NearOptions:
-    """Options to search only for matches that are near matches of other patterns."""
+    """Options that keep only the matches near a match of each further pattern."""
 
     near: Annotated[
         tuple[str, ...],
@@ -71,19 +71,19 @@ class NearOptions:
             others: Given flags that cannot be combined with `--near`.
 
         Raises:
-            ValueError: `--near` was given with one of them, or `--within` without `--near`.
+            ValueError: `--near` was given with a flag of `others`, or `--within` without `--near`.
         """
         if self.within is not None and not self.near:
             raise ValueError("--within needs --near; add --near, or leave --within out")
         if self.near and others:
-            raise ValueError(f"{others[0]} does not apply to --near; leave one of them out")
+            raise ValueError(f"{others[0]} and --near cannot be combined; leave one of them out")
         return bool(self.near)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ManyRoots:
-    """Options of a search in many roots."""
+    """Options of a search in many roots (directories)."""
 
     repositories: Annotated[tuple[str, ...], _flag("Search each directory that matches; may be repeated", "GLOB")] = ()
     only_root: Annotated[tuple[str, ...], _flag("Search only roots whose name matches; may be repeated", "GLOB")] = ()
@@ -95,10 +95,14 @@ class ManyRoots:
     dask: Annotated[str | None, _flag("Search on the Dask cluster with this scheduler", "ADDRESS")] = None
 
     def check(self, paths: Sequence[str], *, other_mode: bool) -> bool:
-        """Return True if many roots are to be searched.
+        """Check the flags, and return True if `--repositories` was given.
+
+        Args:
+            paths: Paths of the command line.
+            other_mode: True if a flag was given that cannot be combined with `--repositories`.
 
         Raises:
-            ValueError: An option needs --repositories, or cannot be given with it.
+            ValueError: A flag needs `--repositories`, or it or a path cannot be combined with `--repositories`.
         """
         given = {
             "--only-root": self.only_root,
@@ -141,12 +145,14 @@ class GitOptions:
             ValueError: A flag or path cannot be combined with another.
         """
         if self.since is not None and not self.history:
-            raise ValueError("--since limits --history; add --history, or leave --since out")
+            raise ValueError("--since needs --history; add --history, or leave --since out")
         if STDIN in paths and (len(paths) > 1 or self.rev is not None or self.history):
-            raise ValueError("- is standard input, which is searched alone; write ./- for a file with the name -")
+            raise ValueError(
+                "- (standard input) cannot be combined with other paths, --rev or --history; a file named - is ./-"
+            )
         what = "--history" if self.history else "--rev" if self.rev is not None else STDIN if STDIN in paths else ""
         if what and others:
-            raise ValueError(f"{others[0]} does not apply to {what}; leave one of them out")
+            raise ValueError(f"{others[0]} and {what} cannot be combined; leave one of them out")
         return bool(what)
 
 
@@ -160,8 +166,8 @@ search: App = App(
         "ripwrap search -F 'a[0]' -t py           # plain text, in Python files",
         "ripwrap search TODO -g '!tests/**' -C 2  # not in tests; two lines of context",
         "ripwrap search TODO --json               # JSON lines, for programs",
-        "ripwrap search retry --near timeout      # lines within 5 of a timeout",
-        "ripwrap search TODO --coverage           # and how many files were searched",
+        "ripwrap search retry --near timeout      # within 5 lines of a timeout",
+        "ripwrap search TODO --coverage           # also count the searched files",
         "ripwrap search TODO --on ssh:box:/srv    # on another machine",
         "ripwrap search TODO --repositories 'src/*' --per-root 5",
         "ripwrap search TODO --rev main~3         # in a revision of git",
@@ -294,6 +300,6 @@ def run_search(
 
 
 def _check_inside(given: Sequence[str]) -> None:
-    """Raise `ValueError` if --inside was given with another of the flags that exclude each other."""
+    """Raise `ValueError` if `given` has --inside and a flag that cannot be combined with it."""
     if "--inside" in given and len(given) > 1:
-        raise ValueError(f"{given[0]} does not apply to --inside; leave one of them out")
+        raise ValueError(f"{given[0]} and --inside cannot be combined; leave one of them out")

@@ -38,7 +38,7 @@ def run_doctor(*, rg: RgPath = None) -> int:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
         console.print(Text.assemble(mark, (place.source, "bold"), " ", shown(place.path), ": ", place.reason))
     if places[-1].source == "download" and not any(place.usable for place in places):
-        # `doctor` does not download rg only to show it.
+        # rg would be downloaded at the first search; `doctor` does not download it.
         complain(
             "there is no rg yet; `ripwrap install` downloads one. "
             f"Or install it yourself, for instance:\n{how_to_install()}"
@@ -114,7 +114,7 @@ def run_install(
             timeout=timeout,
             progress=progress,
         )
-    state = "installed" if found.source == "download" else "is there already"
+    state = "installed" if found.source == "download" else "is already installed"
     place = "" if host is None else f"{host.name}: "
     print(f"rg {format_version(found.version)} {state}: {place}{shown(found.path)}")
     return FOUND

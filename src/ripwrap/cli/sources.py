@@ -15,7 +15,7 @@ from ripwrap.models import HistoryMatch, Match
 from ripwrap.options import SearchOptions
 
 MAX_STDIN_BYTES = 1 << 30
-"""Maximum size of standard input, which is read into memory."""
+"""Maximum number of bytes of standard input, which is read into memory."""
 
 
 def search_source(
@@ -66,5 +66,7 @@ def _read_stdin() -> bytes:
     while chunk := sys.stdin.buffer.read(1 << 20):
         content += chunk
         if len(content) > MAX_STDIN_BYTES:
-            raise ValueError(f"standard input has more than {plural(MAX_STDIN_BYTES, 'byte')}; write it to a file")
+            raise ValueError(
+                f"standard input has more than {plural(MAX_STDIN_BYTES, 'byte')}; write it to a file, then search that"
+            )
     return bytes(content)

@@ -15,7 +15,7 @@ from ripwrap.models import Begin, Context, Match, Message
 from ripwrap.results import RankedChunk
 
 _COLOR_SYSTEMS: dict[When, Literal["auto", "standard"] | None] = {"auto": "auto", "always": "standard", "never": None}
-"""rich's name for each value of --color."""
+"""rich's name of the color system for each value of --color."""
 
 
 def styled_console(color: When = "auto", *, stderr: bool = False) -> Console:
@@ -32,7 +32,7 @@ def styled_console(color: When = "auto", *, stderr: bool = False) -> Console:
 
 
 def print_styled_chunk(chunk: RankedChunk) -> None:
-    """Print path, symbol, score and reasons, then the first lines."""
+    """Print path, symbol, score and reasons of a ranked chunk, then its first lines."""
     console = styled_console()
     where = f"{shown(chunk.path)}:{chunk.start_line}-{chunk.end_line}"
     symbol = f"  {shown(chunk.symbol)}" if chunk.symbol else ""
@@ -54,7 +54,7 @@ def _omitted_line(message: Match | Context, number: int | None, omitted: bytes) 
 
 
 class Grouped:
-    """Printer of a heading for each file, with the lines of the file below, in rg's colors."""
+    """Printer of matches in rg's colors: a heading for each file, and below it the matched lines and their context."""
 
     def __init__(self, color: When = "auto", max_columns: int = 0) -> None:
         self._console = styled_console(color)

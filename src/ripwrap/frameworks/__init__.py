@@ -30,7 +30,7 @@ def async_call(
         workspace: Workspace of the tool.
         name: Name of the tool.
         answer: Function that converts the text and the result to the framework's answer.
-        failure: The framework's error for a mistake of the model; its argument is the text for the model.
+        failure: The framework's error for a mistake of the language model; its argument is the text for that model.
     """
 
     async def call(**arguments: Any) -> T:
@@ -46,7 +46,7 @@ def async_call(
 def blocking_call(
     workspace: sync.Workspace, name: str, answer: Callable[[str, ToolResult], T], failure: type[Exception]
 ) -> Callable[..., T]:
-    """Return a function that calls a tool; see `async_call()`."""
+    """Return a blocking function that calls a tool; the arguments are those of `async_call()`."""
 
     def call(**arguments: Any) -> T:
         try:

@@ -56,8 +56,9 @@ MAX_BINARY_BYTES = 500 * 1024
 """Maximum size in bytes of a binary file that `read()` returns, as in the sandboxes of deepagents."""
 
 _PLAIN_GLOB = re.compile(r"(?:[^!,\\{}\[]|\{[^!\\{}\[]*\})+")
-"""Pattern for globs that have the same meaning in rg and in deepagents: without nested lists, negation, escapes and
-character classes, which in rg are classes of bytes.
+"""Regular expression for globs that have the same meaning in rg and in deepagents.
+
+Such a glob has no nested `{}`, no `!`, no backslash and no `[]`, which in rg is a class of bytes.
 """
 
 
@@ -70,7 +71,7 @@ class RipwrapBackend(BackendProtocol):
 
         agent = create_deep_agent(model=model, backend=RipwrapBackend(sync.Workspace("src")))
 
-    `grep()` and `glob()` skip files that ignore files exclude. `ls()` and `read()` use every file below the roots.
+    `grep()` and `glob()` skip files that ignore files exclude. `ls()` and `read()` do not skip them.
     `write()`, `edit()` and `upload_files()` return an error. `grep()` returns as many matches as fit into `max_chars`
     of the workspace, with lines of at most `max_line` characters. `truncated` is True if there are more matches.
 
@@ -79,8 +80,8 @@ class RipwrapBackend(BackendProtocol):
 
     Attributes:
         workspace: Workspace that reads and searches.
-        virtual: True if `/` is the root of the workspace.
-        hidden: True if `grep()` searches hidden files also without a `glob`; with one, it always does.
+        virtual: True if `/` is the root of the workspace; False if paths are paths of the system.
+        hidden: True if every `grep()` searches hidden files; False if only a `grep()` with a `glob` does.
     """
 
     def __init__(self, workspace: sync.Workspace, *, virtual: bool = True, hidden: bool = False) -> None:
@@ -90,13 +91,15 @@ class RipwrapBackend(BackendProtocol):
             workspace: Workspace that reads and searches.
             virtual: Use `/` for the root of the workspace. If False, use paths of the system, for example for an agent
                 that also has a shell.
-            hidden: Search hidden files also in a `grep()` without a `glob`.
+            hidden: Search hidden files in every `grep()`. If False, search them only in a `grep()` with a `glob`.
 
         Raises:
             ValueError: `virtual` is True, and the workspace has several roots.
         """
         if virtual and len(workspace.roots) > 1:
-            raise ValueError(f"a workspace with {len(workspace.roots)} roots has no single /; pass virtual=False")
+            raise ValueError(
+                f"the workspace has {len(workspace.roots)} roots, but / can be the path of only one; pass virtual=False"
+            )
         self.workspace = workspace
         self.virtual = virtual
         self.hidden = hidden
@@ -210,7 +213,7 @@ class RipwrapBackend(BackendProtocol):
             return FileDownloadResponse(path=path, error=_code(error) or self.workspace.error_text(error))
 
     def _find(self, pattern: str, inside: str) -> tuple[list[str], bool]:
-        """Return the files that a glob matches, and True if these are all of them."""
+        """Return the files that a glob matches, and True if none is missing."""
         names: list[str] = []
         for _ in range(MAX_PAGES):
             page = self.workspace.find_files_result(
@@ -231,7 +234,7 @@ class RipwrapBackend(BackendProtocol):
     def _inside(self, path: str) -> str:
         """Return a path of deepagents as a path of the workspace."""
         if not path.startswith("/"):
-            raise _RelativePathError(f"{path!r} is not absolute; begin with /")
+            raise _RelativePathError(f"the path {path!r} is not absolute; begin it with /")
         if self.virtual:
             return f".{path}"
         return "." if path == "/" else path
@@ -272,7 +275,8 @@ def _code(error: Exception) -> str | None:
 
 def _coarse(glob: str) -> str:
     """Return a glob of rg that matches at least all files that a glob of deepagents matches."""
-    return glob.replace("?", "*") if _PLAIN_GLOB.fullmatch(glob) else "*"  # in ripgrep, `?` is one byte
+    is_plain = _PLAIN_GLOB.fullmatch(glob) and "//" not in glob  # deepagents reads `//` as `/`
+    return glob.replace("?", "*") if is_plain else "*"  # in ripgrep, `?` is one byte
 
 
 def _lines(content: bytes, offset: int, limit: int) -> ReadResult:

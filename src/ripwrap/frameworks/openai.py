@@ -25,7 +25,7 @@ __all__ = ["BlockingStrictTools", "StrictTools"]
 
 
 class _Offers:
-    """Tools of a workspace in the formats of both APIs of OpenAI.
+    """Tools of a workspace in the formats of OpenAI's Responses API and Chat Completions API.
 
     Their schemas are strict (https://platform.openai.com/docs/guides/function-calling#strict-mode). All arguments are
     required; an argument with a default may be null; unknown arguments are not allowed.
@@ -78,22 +78,26 @@ class StrictTools(_Offers):
         self.workspace = workspace
 
     async def outputs(self, items: Iterable[Any]) -> list[FunctionCallOutput]:
-        """Call the tools that the items of a response ask for, and return the items of the next input.
+        """Call the tools that the items of a response ask for, and return their answers as items for the next input.
 
-        After a mistake of the model, the text says what to do. Calls of other functions are ignored; the caller must
-        answer them.
+        If the model made a mistake, the answer says what to do. Calls of functions that are not tools of the workspace
+        are ignored; the caller must answer them.
         """
         calls = self._response_calls(items)
         return [_output(call, await self.workspace.call(call.name, call.arguments)) for call in calls]
 
     async def messages(self, calls: Iterable[Any] | None) -> list[ChatCompletionToolMessageParam]:
-        """Call the tools that `message.tool_calls` of Chat Completions asks for, and return their answers to add."""
+        """Call the tools that `message.tool_calls` of Chat Completions asks for, and return their answers as messages.
+
+        Add these messages to the conversation, after the message of the model. Other calls are ignored as in
+        `outputs()`.
+        """
         asked = [(call, call.function) for call in self._chat_calls(calls)]
         return [_message(call, await self.workspace.call(each.name, each.arguments)) for call, each in asked]
 
 
 class BlockingStrictTools(_Offers):
-    """Blocking twin of `StrictTools`.
+    """Blocking twin of `StrictTools`, for a `sync.Workspace`.
 
     Attributes:
         workspace: Workspace of the tools.
@@ -104,12 +108,12 @@ class BlockingStrictTools(_Offers):
         self.workspace = workspace
 
     def outputs(self, items: Iterable[Any]) -> list[FunctionCallOutput]:
-        """Call the tools and return items of the next input; see `StrictTools.outputs()`."""
+        """Call the tools and return their answers as items for the next input; see `StrictTools.outputs()`."""
         calls = self._response_calls(items)
         return [_output(call, self.workspace.call(call.name, call.arguments)) for call in calls]
 
     def messages(self, calls: Iterable[Any] | None) -> list[ChatCompletionToolMessageParam]:
-        """Call the tools and return messages; see `StrictTools.messages()`."""
+        """Call the tools and return their answers as messages; see `StrictTools.messages()`."""
         asked = [(call, call.function) for call in self._chat_calls(calls)]
         return [_message(call, self.workspace.call(each.name, each.arguments)) for call, each in asked]
 

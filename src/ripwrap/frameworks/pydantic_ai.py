@@ -107,7 +107,8 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
         if ref is None or ref.provider != "local":
             where = "an unknown provider" if ref is None else f"{ref.provider}:{ref.id}"
             raise UserError(
-                f"WorkspaceSearch searches files of this machine, and the workspace is in {where}; use LocalWorkspace"
+                f"WorkspaceSearch searches files of this machine, but the run's workspace is in {where}; "
+                "use LocalWorkspace"
             )
         if folder not in self._made:
             self._made[folder] = WorkspaceToolset(self.make(folder))
@@ -166,7 +167,7 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
         return [_entry(os.path.join(path, entry.name), entry) for entry in await self.workspace.list_directory(path)]
 
     async def exists(self, path: str) -> bool:
-        """Return True if a path below the roots exists."""
+        """Return True if a path exists, is below the roots, and is not denied."""
         try:
             await self.workspace.file_info(path)
         except (FileNotFoundError, AccessDeniedError):

@@ -1,4 +1,4 @@
-"""Base class of the async and the blocking `Index`: its operations are coroutines that use a runner."""
+"""Base class of the async and the blocking `Index`: both run its coroutines, with an async or a blocking runner."""
 
 import errno
 import hashlib
@@ -69,10 +69,12 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 10
 WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
-"""Chunker that splits at lines."""
+"""Chunker that splits files between lines, without a parser."""
 
 _TOKENIZER = f"{TOKENIZER} 2"
-"""Tokenizer of full-text search, and version of the rule that splits identifiers."""
+"""Versions of the tokenizer of full-text search, and of the rules that split identifiers into words. If they change, an
+index is rebuilt.
+"""
 
 _FILES_VERSION = "2"
 """Version of the rules that choose the files by default. Version 1 included hidden files and followed links, so an
@@ -101,12 +103,12 @@ _Found = TypeVar("_Found", IndexStatus, CheckResult)
 
 @dataclass(frozen=True, slots=True)
 class _FinishedRefresh:
-    """Finished refresh. From these data, a later search decides if it must refresh again.
+    """Data about a finished refresh, from which a later search decides if it must refresh again.
 
     Attributes:
         view: View that was refreshed: the directory, branch and options.
         begun: Time (`time.monotonic()`) at which the listing of the files began.
-        generation: Generation of the view after the refresh: a number that changes with each change of the view.
+        generation: Generation of the view after the refresh: a number that is replaced with each change of the view.
         position: Position in the journal of changes before the files were listed; `None` if changes may have been
             missed.
     """
@@ -188,7 +190,7 @@ class BaseIndex:
         )
         self._trigrams = Trigrams(self._store)
         self._unlisted: tuple[PathError, ...] = ()
-        """Paths that the last listing of the files could not read."""
+        """Paths that rg could not read when it last listed the files."""
         self._last_refresh: _FinishedRefresh | None = None
         self._watches = 0
         self._journal: Journal | None = None
@@ -219,7 +221,7 @@ class BaseIndex:
 
     @contextmanager
     def _watched(self) -> Generator[None]:
-        """Keep a journal of changes within the block. While nothing changes, searches then do not list files."""
+        """Record changes of files within the block, so that searches do not list the files while nothing changes."""
         self._watches += 1
         try:
             yield
@@ -234,7 +236,7 @@ class BaseIndex:
             journal.close()
 
     def _position(self, view: View) -> "Position | None":
-        """Return the position in the journal of changes; `None` without a journal, or if it may miss changes."""
+        """Return the position in the journal (the record of changes); `None` if no journal records all changes."""
         if not self._watches or view.follows or f"--glob=!{EXCLUDED[0]}" not in self._command.arguments:
             return None
         journal = self._journal
@@ -261,7 +263,7 @@ class BaseIndex:
         self._chunker.close()
 
     def _lock(self) -> anyio.Lock:
-        """Return the lock of this event loop. A task waits for this lock and does not block a worker thread."""
+        """Return the lock of the running event loop; a task waits for it without blocking a worker thread."""
         lock = self._lock_of_loop.get(None)
         if lock is None:
             lock = anyio.Lock()
@@ -269,7 +271,7 @@ class BaseIndex:
         return lock
 
     def _limited(self, runner: Runner, timeout: float | None = None, *, lock: bool = True) -> Runner:
-        """Return a runner with one time limit for everything that it runs.
+        """Return a runner (which runs rg and functions) that has one time limit for everything that it runs.
 
         Args:
             runner: Runner without a time limit.
@@ -293,7 +295,7 @@ class BaseIndex:
         return found.model_copy(update={"messages": tuple(kept + notes)})
 
     def _notes_of_others(self) -> Iterator[HintedText]:
-        """Yield a note if an index of this directory is in the other default location: the project or the cache."""
+        """Yield a note if the directory has another index: in the project, or in the user's cache."""
         with suppress(RipwrapError):  # the cache cannot be trusted
             if self._location in (None, "project"):
                 other = "project" if self._location is None else None
@@ -317,7 +319,7 @@ class BaseIndex:
             self._store.delete()
 
     async def _refresh(self, run: Runner, on_progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
-        """Refresh files, then embed their texts."""
+        """Refresh the files of the index, then embed their texts."""
         refuse_overlay("An index")
         check_callback(on_progress)
         if rebuild:
@@ -364,7 +366,7 @@ class BaseIndex:
         raise AssertionError("unreachable: the last attempt returns a result")
 
     def _state_before(self) -> "tuple[View, int | None, Position | None]":
-        """Return the view, its generation and the position in the journal; called before the files are listed."""
+        """Return the view, its generation and the position in the journal, as they are before the files are listed."""
         view = self._current_view()
         if not self._root.is_dir():
             if self._root.exists():
@@ -395,7 +397,7 @@ class BaseIndex:
         return done if insist or self._current_view() == view else None
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        """Return the paths without the index's own files, which may be inside of the root."""
+        """Return the paths without the files of the index itself, which may be inside of the root."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
@@ -461,16 +463,17 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Return the search by embeddings for a query.
+        """Embed a query, and return a `VectorSearch` with the function that searches for its embedding.
 
         Args:
             run: Runner of the calls.
             hybrid: Embeddings of this index.
             text: The query.
             weight: Weight of embeddings in the score; `None` is the default weight.
-            known: Search of an earlier attempt, which is returned again; `None` in the first attempt.
+            known: Result of an earlier attempt, which is then returned instead of embedding the query again; `None` in
+                the first attempt.
             patience: Maximum number of seconds to wait for the embedder; `None` is no limit.
-            embed: First embed texts of the index that have no embedding.
+            embed: First embed some texts of the index that have no embedding.
         """
 
         async def ask() -> VectorSearch:
@@ -539,7 +542,7 @@ class BaseIndex:
         )
 
     async def _grep(self, run: Runner, request: GrepRequest, *, refresh: bool, max_age: float | None) -> GrepResult:
-        """Search the candidates for a pattern, or all files if the options choose other files than the index has."""
+        """Search only the files that may match (candidates), or all files if the options choose other files."""
         refuse_overlay("An index")
         chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
         command = files_command(self._root, (), cast("FileOptions", chosen))
@@ -553,7 +556,7 @@ class BaseIndex:
     async def _candidates(
         self, run: Runner, required: Required | None, max_age: float | None, *, refresh: bool
     ) -> Candidates:
-        """Return the files that may have the required literals.
+        """Return the files that may have the required literals (texts that every match contains).
 
         Raises:
             RipwrapError: There is no index, and `refresh` is false.
@@ -575,13 +578,16 @@ class BaseIndex:
         raise self._missing_error()
 
     def _find_candidates(self, required: Required | None, *, listed: bool) -> FoundFiles | None:
-        """Return the files that may have a match. If they were not `listed` for this call, drop deleted files."""
+        """Return the files that may have the required literals (texts that every match contains).
+
+        If the files were not `listed` for this call, leave out files that have been deleted since the refresh.
+        """
         view = self._current_view()
         found = self._trigrams.find(view, required)
         return found if found is None or listed else found.without_replaced(view)
 
     def _is_searchable(self) -> bool:
-        """Return True if the index has the current view, for this chunker and version; do not create an index."""
+        """Return True if there is an index of the current branch, of this chunker and version; create no index."""
         view, versions = self._current_view(), self._store.versions
         return bool(
             self._store.run_if_current(
@@ -610,12 +616,12 @@ def _view_now(root: Path, options: str) -> View:
 
 
 def _choosing_flags(command: Command) -> list[str]:
-    """Return the arguments of a listing that affect which files are listed."""
+    """Return the arguments of rg, in a command that lists files, that affect which files are listed."""
     return [one for one in command.arguments if not one.startswith(_ORDER_FLAGS)]
 
 
 def check_weight(weight: float | None) -> None:
-    """Check the weight of embeddings.
+    """Check the weight of embeddings in the score.
 
     Raises:
         ValueError: The weight is not from 0 to 1.
@@ -646,12 +652,12 @@ def check_workers(workers: int | None) -> None:
 
 
 def weight_without_embedder_error() -> ValueError:
-    """Return the error for `hybrid_weight` without an embedder."""
+    """Return the error for an index that has a `hybrid_weight` but no embedder."""
     return ValueError(HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder")))
 
 
 def _make_chunker(wanted: ChunkerName) -> Chunker:
-    """Return the chunker with a name.
+    """Return the chunker with the name `wanted`, such as 'syntax'.
 
     Raises:
         ValueError: The name is unknown.
@@ -670,7 +676,7 @@ def _make_chunker(wanted: ChunkerName) -> Chunker:
 
 
 def _index_folder(root: Path, location: Location) -> Path:
-    """Return the directory of an index.
+    """Return the directory in which the index of `root` is stored.
 
     Raises:
         RipwrapError: The user's cache cannot be trusted.

@@ -1,4 +1,6 @@
-"""Read the branch of a directory from `.git`, without running git. The branch is the name of a view in the index.
+"""Read the current branch of a directory from `.git`, without running git.
+
+An index has a view for each branch, a record of the files of that branch. The view has the name of the branch.
 
 The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A downloaded directory may have a hostile
 `.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. An unreadable file is
@@ -17,7 +19,7 @@ from ripwrap._windows import IS_WINDOWS, is_foreign_path
 DETACHED = "detached HEAD"
 NO_REPOSITORY = "no repository"
 UNKNOWN = "unknown branch"
-"""Names of views without a branch. They contain a space, which no branch name can contain."""
+"""Names that stand for a branch if there is none, or none is known. A space cannot be in the name of a branch."""
 
 _HEADS = "refs/heads/"
 _MAX_SMALL_FILE_BYTES = 64 << 10
@@ -32,8 +34,8 @@ class Repository:
 
     Attributes:
         top: Directory that has `.git`.
-        git: Directory that has `HEAD`: `.git`, or the git directory of a worktree.
-        common: Directory that has the branches, the same for all worktrees.
+        git: Directory that has the file `HEAD`: `.git`, or the directory in `.git/worktrees` for a worktree.
+        common: Directory that has the branches; all worktrees of a repository share it.
     """
 
     top: Path
@@ -57,7 +59,7 @@ def view_of(root: Path) -> str:
 
 
 def key_of(root: Path) -> str:
-    """Return the key of the index of a directory, the same in all worktrees of a repository."""
+    """Return a text that identifies the index of a directory; it is the same in all worktrees of a repository."""
     repository = repository_of(root)
     if repository is None:
         return str(root)
@@ -65,11 +67,11 @@ def key_of(root: Path) -> str:
 
 
 def is_gone(root: Path, name: str) -> bool:
-    """Return True if the directory or the branch of a view no longer exists; False if the branches cannot be read.
+    """Return True if the directory or the branch of a view does not exist any more; False if this cannot be found out.
 
     Args:
         root: Directory of the view.
-        name: Name of the view.
+        name: Name of the view, which is the name of the branch; see `view_of()`.
     """
     if not root.is_dir():
         return True
@@ -87,7 +89,7 @@ def is_gone(root: Path, name: str) -> bool:
 
 
 def _git_of(path: Path) -> Path | None:
-    """Return the directory that contains HEAD: `.git`, or the directory that a `.git` file names; `None` if neither."""
+    """Return the directory with HEAD: `.git`, or the directory that a file `.git` names; `None` if there is none."""
     # For a path that is too long, has a NUL or is forbidden, os.path's functions return False, and Path's raise.
     git: Path | None = path
     if not os.path.isdir(path):
@@ -104,7 +106,7 @@ def _common_of(git: Path) -> Path:
 
 
 def resolve_link(folder: Path, text: str, *, windows: bool = IS_WINDOWS) -> Path | None:
-    """Return the directory that a `.git` or `commondir` file names; `None` for a path on another computer."""
+    """Return the directory that a file `.git` or `commondir` names; `None` if it is on another computer, or invalid."""
     if windows and is_foreign_path(text, [folder.anchor]):
         return None
     with suppress(OSError, ValueError):  # ValueError: the path has a NUL
@@ -135,7 +137,7 @@ def _read_link(path: Path) -> str | None:
 
 
 def _read_packed_branches(common: Path) -> frozenset[str] | None:
-    """Return the branches in the file `packed-refs`, which have no files of their own; `None` if that is unreadable."""
+    """Return the branches in the file `packed-refs`, which have no files of their own; `None` if it cannot be read."""
     try:
         return frozenset(_parse_packed_refs(os.fsdecode(_read(common / "packed-refs", _MAX_PACKED_REFS_BYTES))))
     except FileNotFoundError:

@@ -17,12 +17,13 @@ from ripwrap.results import GrepResult, RankedChunk
 
 
 class Index(BaseIndex):
-    """Stored index of the files of a directory. It ranks results like `rank()`, but is faster.
+    """Stored index of the files of a directory. Its searches rank results like `rank()`, but are faster.
 
     The index is stored in a separate directory, which the first refresh creates. `Index` needs tantivy, which the extra
     `index` installs. Each search first refreshes the index: it reads changed files again, so that no result is stale.
-    An index has a view for each git branch: a record of the files of that branch. Content that several branches have is
-    stored once. A damaged index, or an index of another version, is rebuilt automatically.
+    An index has a view for each git branch: a record of the files of that branch. If several branches have a file with
+    the same content, the content is stored once. A damaged index, or an index of another version, is rebuilt
+    automatically.
 
     Several tasks, threads and processes may use an index of the same directory at once. While one of them writes, the
     others read the previous state. If the call that writes is cancelled, interrupted or killed, the index keeps the
@@ -45,17 +46,18 @@ class Index(BaseIndex):
     ) -> RefreshResult:
         """Update the index to the current files; create the index if it does not exist.
 
-        A file with the same size and times as before is not read. Files are decoded like in rg: by their byte order
-        mark, or as UTF-8. Only the first million bytes of a file are indexed. Unreadable files are logged as warnings.
+        A file with the same size and times as before is not read. Files are decoded in the same way as in rg: by their
+        byte order mark, or as UTF-8. Only the first million bytes of a file are indexed. Unreadable files are logged as
+        warnings.
 
         The refresh of files is one transaction. If it is cancelled, it stops after the current file, and the index
         keeps its previous state. If another process is refreshing the index, this call waits for that process, and then
         has little or nothing to do.
 
-        With an embedder, the call then embeds all texts that have no embedding; equal texts are embedded once.
-        Embeddings are stored batch by batch, so that only unfinished batches can be lost. One process at a time embeds
-        texts for an index and a model; other processes wait. The result counts the texts that could not be embedded.
-        These texts are logged as warnings, and the next refresh tries them again.
+        With an embedder, the call then embeds the texts of all chunks (parts of files) that have no embedding; equal
+        texts are embedded once. Embeddings are stored batch by batch, so that only unfinished batches can be lost. One
+        process at a time embeds texts for an index and a model; other processes wait. The result has the number of
+        texts that could not be embedded. Warnings give the reasons, and the next refresh tries these texts again.
 
         Args:
             on_progress: Function that is called in a worker thread, one call at a time: at the start, after every few
@@ -90,23 +92,23 @@ class Index(BaseIndex):
         max_age: float | None = None,
         hybrid_weight: float | None = None,
     ) -> list[RankedChunk]:
-        """Find the chunks that answer a question, or that define a symbol; the best chunks come first.
+        """Find the chunks (parts of files) that answer a question or define a name; the best chunks come first.
 
-        This method uses the ranking of `rank()`. But `rank()` reads only the 40 best files, and this method ranks the
-        chunks of all files. Results come from the current branch; the weight of a word depends on all branches in the
-        index.
+        This method uses the ranking of `rank()`. But `rank()` reads only the 40 best files, and this method searches
+        the chunks of all files. Results come from the current branch; the weight of a word depends on all branches in
+        the index.
 
-        With an embedder, a search first embeds up to 128 texts that have no embedding; `refresh()` embeds all texts. If
-        some texts still have no embedding, the `reasons` of each result say so. They also say so if the embedder failed
-        and only words were searched. A search waits for the embedder only briefly; `refresh()` waits longer. After a
-        failure, searches do not ask the embedder again for half a minute. The embeddings of the last 64 queries are
-        cached in this process, so these queries are not sent again.
+        With an embedder, a search first embeds the texts of chunks that have no embedding, up to 128; `refresh()`
+        embeds all texts. If some texts still have no embedding, the `reasons` of each result say so. The `reasons` also
+        say if the embedder failed, so that only words were searched. A search waits for the embedder only briefly;
+        `refresh()` waits longer. After a failure, searches do not ask the embedder again for half a minute. The
+        embeddings of the last 64 queries are cached in this process, so these queries are not sent again.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
             limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
-            refresh: Refresh the index first. If false, the search uses the state of the last refresh. Files that have
-                changed since then have no results, because the index does not store their text.
+            refresh: Refresh the index first. If false, the search uses the state after the last refresh. Files that
+                have changed since then have no results, because the index does not store texts.
             max_age: Maximum age of the last refresh, in seconds. The search does not refresh if this object listed the
                 files of the same branch less than `max_age` seconds ago. `None` refreshes each time.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the `hybrid_weight` of this object.
@@ -137,17 +139,17 @@ class Index(BaseIndex):
         max_age: float | None = None,
         **options: Unpack[SearchOptions],
     ) -> GrepResult:
-        """Search the files for a regular expression. The result is that of `grep()`, but the search is faster.
+        """Search the files for a regular expression, with the same result as `grep()`, but faster.
 
         An index of trigrams (sequences of three bytes) tells which files may have a match, and rg searches only these
         files. The first call builds the index of trigrams, at about 20 MB of text per second. Later calls add only new
-        content.
+        and changed files.
 
         The call looks up the literals of the pattern: texts that every match contains. For `foo.*bar`, these are `foo`
-        and `bar`; for `foo|bar`, one of the two. A literal has at least three bytes. If case is ignored, it has only
-        ASCII characters. A pattern such as `[a-z]+` has no literal; rg then searches all files. rg also searches all
-        files with the options `pcre2`, `engine`, `encoding` and `invert_match`. Binary and unreadable files, files in
-        UTF-16, and files of more than 16 million bytes are always searched.
+        and `bar`. For `foo|bar`, every match contains `foo` or `bar`. A literal has at least three bytes. If case is
+        ignored, it has only ASCII characters. A pattern such as `[a-z]+` has no literal; rg then searches all files. rg
+        also searches all files with the options `pcre2`, `engine`, `encoding` and `invert_match`. Binary and unreadable
+        files, files in UTF-16, and files of more than 16 million bytes are always searched.
 
         `GrepResult.candidates` is the number of files that rg searched, and `files_total` the number of all files.
 
@@ -158,13 +160,15 @@ class Index(BaseIndex):
             offset: Number of matches before the page: the `next_offset` of the previous page.
             timeout: Seconds that rg may take to search, not counting the refresh; `None` is no limit. After that time
                 rg is stopped, and the answer has the matches found so far.
-            explain: See `grep()`. The additional searches for the explanation do not use the index.
+            explain: If there is no match, explain why, as `grep()` does. The searches for the explanation do not use
+                the index.
             refresh: Refresh the index first. If false, the call searches the files of the last refresh. Matches in
                 files that have changed since then may be missing.
-            max_age: See `search()`.
+            max_age: Do not refresh the index if its last refresh is younger than this number of seconds; see
+                `search()`.
             **options: rg's flags; see `SearchOptions` and `grep()`. The call searches the files of the index. If
-                options such as `glob` or `hidden` choose other files, rg searches without the index, and `candidates`
-                and `files_total` are `None`.
+                options such as `glob` or `hidden` choose other files than the options of the index, rg searches without
+                the index, and `candidates` and `files_total` are `None`.
 
         This method raises the errors of `grep()` and `refresh()`, and `RipwrapError` if `refresh` is false and there is
         no index yet.
@@ -183,7 +187,7 @@ class Index(BaseIndex):
         Linux: while the generator is open and nothing has changed, searches with this `Index` do not list files. A
         search sees each change that was made before the search began, even within that half second. Three kinds of
         changes are seen up to a minute late: changes through a memory mapping, changes through a hard link in another
-        directory, and changes below a directory that was mounted later.
+        directory, and changes in a file system that was mounted in the directory later.
 
         Each search still lists the files if the directory is on a network file system or has over 30,000
         subdirectories, if some files are unreadable, or if `follow=True` or `include_git=True` is set.
@@ -200,7 +204,7 @@ class Index(BaseIndex):
         return watch_folder(self._root, self._store.folder, self.refresh, self._watched)
 
     async def status(self) -> IndexStatus:
-        """Return the state of the index after the last finished refresh."""
+        """Return the state of the index after the last finished refresh, such as the number of files and chunks."""
         return await self._get_status(self._runner(lock=False))
 
     async def check(self) -> CheckResult:
@@ -211,7 +215,7 @@ class Index(BaseIndex):
         return await self._check(self._runner(lock=False))
 
     async def prune(self) -> PruneResult:
-        """Remove the views of deleted branches and worktrees, and content that no view uses; free the space on disk.
+        """Remove unused content from the index, such as the files of deleted branches, and free the space on disk.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.

@@ -1,4 +1,4 @@
-"""The state of a file: its size, times and content."""
+"""Read the state of files: their sizes, times and contents."""
 
 import hashlib
 import os
@@ -24,8 +24,8 @@ milliseconds, coarse rounding is assumed. Git has the same problem: https://git-
 """
 
 MAX_WHOLE_BYTES = 16_000_000
-"""Maximum size in bytes of a file that is read as a whole. A larger file has no trigrams, and changes after its indexed
-part are not noticed.
+"""Maximum size in bytes of a file that is hashed as a whole. For a larger file, the index has no trigrams (see
+`trigrams.py`), and does not notice changes after the part that it has indexed.
 """
 
 _BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in their first 8 KiB
@@ -39,22 +39,22 @@ _SMALL_FILE_BYTES = 65_536
 """
 
 Stamp: TypeAlias = tuple[int, int, int]
-"""State of a file: size in bytes, time of the last change of content (mtime), time of the last change of any kind
-(ctime); times are in nanoseconds.
+"""Size of a file in bytes, time of the last change of its content (mtime), and time of its last change of any kind
+(ctime). Times are in nanoseconds. A file with the same stamp counts as unchanged.
 """
 
 
 @dataclass(slots=True)
 class FileContent:
-    """Content of a file.
+    """Content of a file that was read for an index.
 
     Attributes:
-        stamp: Stamp of the file before it was read. The size in the stamp is -1 if the file may change without a new
-            stamp.
-        raw: Bytes that are indexed.
-        whole: All bytes; `None` if the file is larger than `MAX_WHOLE_BYTES`.
-        digest: Digest of `whole`, or of `raw` if the file is larger than `MAX_WHOLE_BYTES`.
-        source: Text; `None` if the file is binary.
+        stamp: Stamp (size and times) of the file before it was read. The size in the stamp is -1 if the file may still
+            change without a new stamp.
+        raw: Bytes that are indexed: the beginning of the file, at most `MAX_FILE_BYTES`.
+        whole: All bytes, or the first 8 KiB of a binary file; `None` if the file is larger than `MAX_WHOLE_BYTES`.
+        digest: Digest of `whole`, or of `raw` if `whole` is `None`.
+        source: Decoded text of `raw`; `None` if the file is binary.
         cut: True if the file is longer than the part that is indexed.
     """
 
@@ -68,7 +68,7 @@ class FileContent:
 
 @dataclass(slots=True)
 class Stamps:
-    """Stamps of files, in columns, so that 80,000 files are compared without a Python object for each file.
+    """Stamps (sizes and times) of files, in columns, so that 80,000 files need no Python object for each file.
 
     Attributes:
         paths: Paths, in order.
@@ -80,7 +80,7 @@ class Stamps:
 
     @classmethod
     def of(cls, paths: list[str], stamps: Iterable[tuple[int, ...]]) -> "Stamps":
-        """Return the stamps of sorted paths."""
+        """Return an object with sorted paths and their stamps, which must be in the same order."""
         found, rows = cls(paths, (array("q"), array("q"), array("q"))), list(stamps)
         for number, column in enumerate(found.columns):
             _extend(column, itemgetter(number), rows)
@@ -100,7 +100,9 @@ class Stamps:
 
 
 def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamps, dict[str, str]]:
-    """Return the stamps of files, and a map from each unreadable path to the reason; skip files that do not exist.
+    """Return the stamps (sizes and times) of files, and a map from each unreadable path to the reason.
+
+    Paths that do not exist, or that are not regular files, are skipped.
 
     Args:
         root: Directory of the paths.
@@ -131,7 +133,7 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
 def _readable_states(
     prefix: str, paths: Iterable[str], get_state: Callable[[str], os.stat_result], unreadable_paths: dict[str, str]
 ) -> tuple[list[str], list[os.stat_result]]:
-    """Return the files that exist, and their states; add the reasons for unreadable files to `unreadable_paths`."""
+    """Return the paths that exist, and their states; add unreadable paths and the reasons to `unreadable_paths`."""
     found: list[tuple[str, os.stat_result]] = []
     for path in paths:
         try:
@@ -144,7 +146,7 @@ def _readable_states(
 
 
 def _extend(column: "array[int]", get: Callable[[Any], int], rows: Iterable[object]) -> None:
-    """Append one number of each row to a column; large numbers are wrapped by `_in_64_bits()`."""
+    """Append one number of each row to a column; numbers of more than 64 bits are wrapped by `_in_64_bits()`."""
     before = len(column)
     try:
         column.extend(map(get, rows))
@@ -154,7 +156,7 @@ def _extend(column: "array[int]", get: Callable[[Any], int], rows: Iterable[obje
 
 
 def _in_64_bits(number: int) -> int:
-    """Wrap a number to 64 bits, so that SQLite can store it: nanoseconds after the year 2262 need more bits."""
+    """Wrap a number to 64 bits, which SQLite can store; a time in nanoseconds after the year 2262 needs more."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -186,7 +188,9 @@ def is_replaced(root: str, path: str, *, follow: bool) -> bool:
 
 
 def read_file(root: str, path: str, *, follow: bool) -> FileContent:
-    """Read the part of a file that is indexed.
+    """Read a file, hash it, and decode the part that is indexed.
+
+    Of a binary file, only the first 8 KiB are read; of a file of more than `MAX_WHOLE_BYTES`, only its beginning.
 
     Args:
         root: Directory of the path.
@@ -221,8 +225,8 @@ class Span(NamedTuple):
 
     Attributes:
         start: Offset of its first character in the text.
-        at: Offset of its first byte; `None` in a file with a byte order mark.
-        size: Number of bytes; in a file with a byte order mark, number of characters.
+        at: Offset of its first byte in the file; `None` if the file has a byte order mark.
+        size: Number of bytes of the chunk; if the file has a byte order mark, number of characters.
     """
 
     start: int
@@ -231,9 +235,10 @@ class Span(NamedTuple):
 
 
 class IndexedFile:
-    """File in the state in which it was indexed. It is read when the text of one of its chunks is needed.
+    """File in the state in which it was indexed. The file is read when the text of one of its chunks is needed.
 
-    If the file still has the stamp that the index stores, it counts as unchanged. Otherwise it is read and hashed.
+    If the file still has the stamp (size and times) that the index stores, it counts as unchanged. Otherwise it is
+    read, and its digest is compared.
 
     Attributes:
         path: Path, relative to the root.
@@ -242,7 +247,7 @@ class IndexedFile:
     """
 
     def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:
-        """Set the path and the indexed state; nothing is read yet.
+        """Set the path, and the state that was indexed; nothing is read yet.
 
         Args:
             root: Directory of the path.
@@ -260,7 +265,7 @@ class IndexedFile:
         self._source: SourceText | None = None
 
     def text(self, span: Span) -> str | None:
-        """Return the text of a chunk; `None` if the file has changed. Invalid bytes of UTF-8 become lone surrogates."""
+        """Return the text of a chunk; `None` if the file has changed. Bytes that are not UTF-8 are lone surrogates."""
         if span.at is None:
             source = self.source()
             return None if source is None else source.text[span.start : span.start + span.size]
@@ -286,7 +291,7 @@ class IndexedFile:
         return self._raw
 
     def _read_unchanged(self, at: int, size: int) -> bytes | None:
-        """Return bytes of the file; `None` if its stamp differs from the stored stamp, before or after reading."""
+        """Return `size` bytes from offset `at`; `None` if the file is unreadable, or has another size or time."""
         if self._stamp[0] < 0:
             return None
         try:
@@ -300,7 +305,7 @@ class IndexedFile:
         return None
 
     def _read_changed(self) -> bytes | None:
-        """Return the bytes of a file whose stamp has changed; `None` if its digest has changed, too."""
+        """Return the bytes of a file whose size or times have changed; `None` if its digest has changed, too."""
         try:
             found = read_file(self._root, self.path, follow=self._follow)
         except OSError:

@@ -6,10 +6,11 @@ reads the events in a thread, at an unknown time, and does not report that the s
 gets an event for each file that is opened: 80,000 events for a search of the Linux sources.
 
 Three kinds of changes have no event: changes through a memory mapping (mmap(2)), through a hard link in another
-directory, and below a directory that is mounted later. So a caller must still list the files from time to time.
+directory, and in a file system that is mounted in the directory later. So a caller must still list the files from time
+to time.
 
 All journals of a process share one inotify instance, because a user may have only 128 instances. A journal works only
-on Linux, in local file systems, and if links are not followed. Otherwise its position is `None`.
+on Linux, in local file systems, and if links are not followed. Otherwise `Journal.position()` returns `None`.
 """
 
 import ctypes
@@ -37,14 +38,16 @@ _RETRY_SECONDS = 300.0
 """Seconds to wait before another attempt to watch a directory, after an attempt that failed."""
 
 _MAX_FOLDERS = 30_000
-"""Maximum number of directories that one journal watches. To start watching so many takes about two seconds."""
+"""Maximum number of directories that one journal watches. To begin to watch 30,000 directories takes two seconds."""
 
 _UNWATCHED = (".git", ".ripgrep")  # as in `EXCLUDED`
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOCAL_FILE_SYSTEM = re.compile(
     "bcachefs|btrfs|exfat|ext[234]|f2fs|jfs|nilfs2|ntfs3|overlay|ramfs|reiserfs|tmpfs|vfat|xfs|zfs"
 )
-"""Local file systems, to which only this machine writes; inotify(7) has no events for changes by other machines."""
+"""Pattern of the names of local file systems, to which only this machine writes. inotify(7) has no events for changes
+by other machines.
+"""
 
 _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
@@ -56,7 +59,7 @@ _CONTENT_CHANGES = _MODIFY | _CLOSE_WRITE | _ATTRIB
 _NAME_CHANGES = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
 _WATCH_MASK = _CONTENT_CHANGES | _NAME_CHANGES | _ONLY_FOLDER | _NO_FOLLOW
 _GONE_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG}
-"""Error numbers for a directory that was deleted, or that neither this process nor rg can read."""
+"""Numbers of the errors that mean that a directory was deleted, or that neither this process nor rg can read it."""
 
 _NUMBERS = itertools.count()
 
@@ -67,9 +70,10 @@ journals always differ.
 
 
 class Journal:
-    """Journal of the changes in a directory. Any number of threads may use it.
+    """Record of the changes in a directory, from which a caller learns if files may have changed.
 
-    The first call of `position()` starts the system's watches. `close()` ends them, and so does the garbage collector.
+    A caller compares the positions that two calls of `position()` returned. The first call begins to watch the
+    directory. `close()` ends this, and so does the garbage collector. Any number of threads may use a journal.
     """
 
     def __init__(
@@ -86,7 +90,7 @@ class Journal:
         Args:
             root: Directory, as a real path.
             own: Pattern of the relative paths of the index's own files, whose changes are ignored.
-            ignore_files: Files outside of `root` whose changes also count.
+            ignore_files: Paths of ignore files outside of `root`, whose changes also count.
             is_excluded: Function that returns True for a relative path that is not watched or opened. The path of a
                 directory ends in a separator.
             clock: Function that returns the time in seconds.
@@ -101,7 +105,7 @@ class Journal:
         weakref.finalize(self, _INOTIFY.remove_soon, self._watched).atexit = False
 
     def position(self) -> Position | None:
-        """Return the current position; `None` if later changes may be missed.
+        """Return the current position in the journal; `None` if the journal may miss later changes.
 
         Raises:
             TimeoutError: The caller is cancelled.
@@ -121,7 +125,7 @@ class Journal:
         return (self._number, changes, *map(_state, (*self._outside, *inside)), *self._global_states())
 
     def _global_states(self) -> Iterator[object]:
-        """Yield the states of git's settings, and of the global ignore files that the settings name."""
+        """Yield the states (sizes and times) of git's settings and of the global ignore files that they name."""
         found = [(path, _state(path)) for path in config_files()]
         if found != self._settings:
             self._global = [os.path.join(self._watched.root, path) for path in global_ignore_files()]
@@ -140,12 +144,12 @@ class _Watched:
     Attributes:
         root: Path of the root.
         own: Pattern of the relative paths whose changes are ignored.
-        is_excluded: See `Journal`.
+        is_excluded: Function that returns True for a relative path that is not watched; see `Journal`.
         identity: Device and inode of the root; `None` if it is not watched yet, or if its watches may be incomplete.
         changes: Number of changes so far.
-        folders: Relative path of each directory, by the number of its watch.
-        new: Relative paths of directories to watch.
-        outside: Paths of `.git/info/exclude` of the repositories in the root.
+        folders: Relative path of each watched directory, by the number that inotify gave to its watch.
+        new: Relative paths of directories that are to be watched, but are not watched yet.
+        outside: Paths of the files `.git/info/exclude` of all repositories that were found in the root.
     """
 
     def __init__(
@@ -161,7 +165,7 @@ class _Watched:
         self.outside: set[str] = set()
 
     def note(self, number: int, mask: int, name: str) -> None:
-        """Count an event of a directory, and collect new directories."""
+        """Count an event of a watched directory as a change; remember a new directory, so that it is watched, too."""
         folder = self.folders[number]
         path = os.path.join(folder, name)
         if self._is_left_out(path, folder=bool(mask & _IS_FOLDER)):
@@ -212,7 +216,7 @@ class _Inotify:
         self._dead: deque[_Watched] = deque()
 
     def position(self, watched: _Watched) -> tuple[int, list[str]] | None:
-        """Return the number of changes so far, and the paths in `watched.outside`; `None` if a change may be missing.
+        """Return the number of changes so far, and the paths in `watched.outside`; `None` if changes may be missing.
 
         Raises:
             OSError: The directory is gone, not local or too large, or the system's limit of watches is reached.
@@ -247,7 +251,7 @@ class _Inotify:
         return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
 
     def _invalidate_all(self) -> None:
-        """Restart all journals, because events or directories may be missing."""
+        """Make all journals begin again at their next use, because events or directories may be missing."""
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.identity = None
 
@@ -257,7 +261,7 @@ class _Inotify:
             self._remove(watched)
 
     def remove_soon(self, watched: _Watched) -> None:
-        """Remove the watches of a journal; safe in a finalizer, which may run in a thread that holds the lock."""
+        """Remove the watches of a journal, now or later; safe in a finalizer, whose thread may hold the lock."""
         self._dead.append(watched)
         if self._lock.acquire(blocking=False):
             try:
@@ -288,7 +292,7 @@ class _Inotify:
             self._descriptor = -1
 
     def reset_after_fork(self) -> None:
-        """Start again in a forked child, without the inotify instance: its events belong to the parent."""
+        """Begin again in a forked child, without the inherited inotify instance, whose events belong to the parent."""
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.folders.clear()
             watched.identity = None
@@ -394,10 +398,10 @@ def _outside_files(root: Path) -> Iterator[str]:
 
 
 def _check_local(root: str) -> None:
-    """Check that no other machine can write to a directory.
+    """Check that a directory is on local file systems, to which no other machine can write.
 
     Raises:
-        OSError: Another machine can write to it.
+        OSError: Another machine can write to the directory.
     """
     if not is_local(root, os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
         raise OSError(errno.ENOTSUP, "it is on a network file system", root)

@@ -1,4 +1,4 @@
-"""Status and check of an index, and removal of unused content (pruning)."""
+"""Get the status of an index, check it for damage, and remove unused content (prune it)."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -24,11 +24,11 @@ _MAX_NAMES = 10  # maximum number of views that a message names
 _UNUSED_BLOBS = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
 
 Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
-"""Way to fix an index: `refresh(rebuild=True)`, `refresh()` or `prune()`."""
+"""Method of `Index` that fixes an index: `refresh(rebuild=True)`, `refresh()` or `prune()`."""
 
 
 def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
-    """Return the status of an index. If the index cannot be used, a message of the status gives the reason."""
+    """Return the status of an index. If the index cannot be used, the `messages` of the status give the reason."""
     import sqlite3
 
     none = _empty_status(store, view, embedder)
@@ -148,7 +148,7 @@ def _empty_status(store: Store, view: View, embedder: EmbedderInfo | None) -> In
 
 
 def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
-    """Check an index, and return the result with the way to fix it; change nothing.
+    """Check an index, and return the result, with the method that fixes the index; change nothing.
 
     Args:
         store: The index.
@@ -265,17 +265,17 @@ _RULES = (
 
 
 def prune(store: Store) -> PruneResult:
-    """Remove the views of deleted branches and directories, and content that no view uses; create no index."""
+    """Remove unused content from an index, such as the files of deleted branches; if there is no index, do nothing."""
     done = store.run_if_current(lambda database: _prune(database, store, vectors=True))
     return done or PruneResult(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
 
 
 def prune_views(store: Store) -> tuple[str, ...]:
-    """Remove the views of deleted branches and directories, and content that no view uses; keep all embeddings.
+    """Remove unused content from an index, such as the files of deleted branches, but keep all embeddings.
 
     Nothing is written if there is nothing to remove, or if the index is read-only.
 
-    Returns: The names of the removed views.
+    Returns: The names of the removed views: the names of the branches.
     """
 
     def prune_if_any(database: "Connection") -> tuple[str, ...]:
@@ -288,7 +288,7 @@ def prune_views(store: Store) -> tuple[str, ...]:
 
 
 def _gone_views(database: "Connection") -> list[tuple[int, str]]:
-    """Return the number and name of each view whose branch or directory is gone."""
+    """Return the id and name of each view whose branch or directory is gone."""
     return [
         (row, shown(decode_text(name)))
         for row, name, root in database.execute("SELECT id, name, root FROM view ORDER BY root, name").fetchall()
@@ -325,7 +325,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
 
 
 def _prune_vectors(database: "Connection") -> int:
-    """Remove the embeddings of texts that no view uses, and embeddings of a wrong size; return their number."""
+    """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return their number."""
     removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
     removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
     if removed:
@@ -335,7 +335,7 @@ def _prune_vectors(database: "Connection") -> int:
 
 
 def _compact(database: "Connection") -> None:
-    """Shrink the database file if much of it is unused, unless another process is reading the file."""
+    """Make the database file smaller if much of it is unused, unless another process is reading the file."""
     import sqlite3
 
     free, pages, page = (

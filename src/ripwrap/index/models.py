@@ -19,7 +19,7 @@ def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
 
 
 Messages: TypeAlias = tuple[Annotated[str, WrapValidator(_keep_hints)], ...]
-"""Sentences. Some are a `HintedText`, whose hints say what to do."""
+"""Sentences about an index. Some are a `HintedText`: a text with hints that say what to do."""
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -35,8 +35,8 @@ class Progress(Model, frozen=True):
         total: Number of all new or changed files.
         chunks: Number of chunks written so far.
         embedded: Number of texts embedded so far.
-        to_embed: Number of texts that had no embedding at the start.
-        elapsed: Seconds since the start.
+        to_embed: Number of texts that had no embedding when the refresh began to embed.
+        elapsed: Seconds since the start of the refresh.
     """
 
     files: int
@@ -68,7 +68,7 @@ class EmbeddingFailure(Model, frozen=True):
 
     Attributes:
         reason: Kind of failure; see `EmbeddingError`.
-        texts: Number of texts. Chunks with equal text count once.
+        texts: Number of texts. Chunks (parts of files) with equal text count once.
         message: Error message for the first of these texts.
     """
 
@@ -88,8 +88,8 @@ class RefreshResult(Model, frozen=True):
         skipped: Files that are left out of the index, by reason. A refresh reads a binary file again only after the
             file has changed. It tries to read an unreadable file each time.
         cut: Number of files of which only the first million bytes are indexed.
-        chunks: Number of chunks written. Content that the index already has, e.g. from another branch, is not written
-            again.
+        chunks: Number of chunks (parts of files) written. Content that the index already has, e.g. from another branch,
+            is not written again.
         seconds: Duration in seconds, from the listing of the files to the last text that was embedded.
         embedded: Number of texts embedded. Chunks with equal text count once.
         failed: Texts that could not be embedded, by reason.
@@ -116,7 +116,7 @@ class IndexView(Model, frozen=True):
         options: rg's flags that choose the files, as a JSON list.
         files: Number of files, including skipped files.
         chunks: Number of chunks of these files.
-        changed_at: Time of the last refresh that wrote to the view.
+        changed_at: Time of the last refresh that found changes, and wrote them to the view.
         current: True if searches use this view now.
         gone: True if the branch or directory no longer exists. `prune()` then removes the view.
     """
@@ -149,23 +149,24 @@ class IndexStatus(Model, frozen=True):
     """Status of an index after its last refresh.
 
     Attributes:
-        built: True if the index has the current view, even if another chunker made it.
+        built: True if the index has a view of the current branch, even a view that another chunker made.
         outdated: True if the next refresh rebuilds the index, because another chunker or version made it, or because it
             is damaged.
-        files: Number of files of the current view that have text in the index.
+        files: Number of files of the current branch that are indexed: files that are neither binary nor unreadable.
         chunks: Number of chunks of these files.
-        bytes: Size of the index on disk in bytes, with all views.
-        view: Name of the current view: its branch.
+        bytes: Size of the index on disk in bytes, with all views, but without usearch's graphs of embeddings.
+        view: Name of the current view, which is the name of the branch.
         views: All views in the index.
         models: All embedding models that have embeddings in the index, even models that this `Index` does not use.
         location: Path of the directory of the index.
-        schema_version: Version of the database tables.
+        schema_version: Version of the database tables that this version of ripwrap uses.
         chunker: Name and version of the chunker that made the index. If there is no index, the chunker that the first
             refresh will use.
         model: Name of the embedding model, as `provider:model`; `None` without an embedder.
         dimension: Number of values in an embedding; `None` if it is not known yet, or without an embedder.
-        lacking: Number of texts of the current view that have no embedding; 0 without an embedder.
-        changed_at: Time of the last refresh that wrote to the current view; `None` if there was none.
+        lacking: Number of texts of the current branch that have no embedding; 0 without an embedder.
+        changed_at: Time of the last refresh that found changes on the current branch; `None` if there was no such
+            refresh.
         sent: Sentences that say which texts are sent to which address; empty without an embedder, because then nothing
             leaves the machine.
         sent_texts: Number of texts and queries that were sent to the model since the index was made, by all processes;
@@ -199,10 +200,10 @@ class CheckResult(Model, frozen=True):
     """Result of `Index.check()`.
 
     Attributes:
-        ok: True if nothing is wrong.
+        ok: True if no damage was found. There may still be messages, e.g. about deleted branches.
         checked: Result of SQLite's own check: `"ok"`, or a description of the damage.
-        files: Number of files of all views.
-        blobs: Number of stored file contents. Views with the same content of a file share it.
+        files: Number of files of all views; a file that two branches have counts twice.
+        blobs: Number of stored file contents. If views have a file with the same content, the content is stored once.
         chunks: Number of chunks.
         indexed: Number of chunks in full-text search; equal to `chunks` in an undamaged index.
         orphans: Number of stored file contents that belong to no view; `prune()` removes them.
@@ -244,19 +245,19 @@ class PruneResult(Model, frozen=True):
 
 
 Pool: TypeAlias = Sequence[tuple[int, float]]
-"""Chunks that a search has found: the number and score of each chunk, the best first. Scores of different pools are not
-comparable.
+"""Chunks that a search has found: the id and score of each chunk, the best first. Scores of different searches cannot
+be compared.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSearch:
-    """Search of one query by embeddings, and the reason if embeddings are missing.
+    """Function that searches for one query by embeddings, or the reason why there is no such function.
 
     Attributes:
-        search: Function that takes the database and the number of a view. It returns the chunks of the view that are
-            most similar to the query, with their cosines; `None` if the view has no vectors. The attribute itself is
-            `None` if vectors cannot be searched.
+        search: Function that takes the database and the id of a view (the files of one branch). It returns the chunks
+            of the view that are most similar to the query, with their cosines; `None` if the view has no vectors. The
+            attribute itself is `None` if vectors cannot be searched.
         weight: Weight of embeddings in the score, from 0 to 1; `None` is the default weight.
         unavailable: Reason why vectors cannot be searched; empty if they can be searched, or if no vector is stored.
         incomplete: Sentence about the texts that have no embedding yet; empty if all texts have one.
@@ -276,7 +277,8 @@ class EmbedderInfo:
         name: Name of the model, as `provider:model`.
         dimension: Number of values in a vector; `None` until it is known.
         destination: Sentence that says where texts are sent.
-        sent: Numbers of texts and characters that were sent, but are not yet counted in the index.
+        sent: Numbers of texts and characters that were sent, but that have not yet been added to the numbers in the
+            index.
     """
 
     name: str

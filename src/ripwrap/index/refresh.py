@@ -1,12 +1,12 @@
-"""Refresh a view: compare the files with their rows in the index, and write the differences in one transaction.
+"""Refresh a view of an index: compare files with their rows in the index, and write the differences in a transaction.
 
 A view is the list of the files of a directory on one branch; each file is a row. A refresh first computes a digest of
 the paths, sizes and times of all files. If the last refresh computed the same digest, nothing else is done. A file with
 the same size and times as before is not read. Any other file is read and hashed, and is split into chunks only if the
 index does not have this content under this path yet. Each refresh tries again to read an unreadable file, because the
 times of the file may not change when it becomes readable; until then, its row is kept. At the end, content that no view
-uses is removed, because full-text search would count it in its statistics. So the ranking is the same as that of a new
-index; see `storage/postings.py`.
+uses is removed, because full-text search would count it in its statistics. So an old index ranks results in the same
+way as a new index; see `storage/postings.py`.
 """
 
 import logging
@@ -61,15 +61,15 @@ _PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # path and stamp
 
 @dataclass(slots=True)
 class _Counts:
-    """Counts of one refresh.
+    """Counts of a refresh, and the files that it found to be changed or unreadable.
 
     Attributes:
         added: Number of new files.
         changed: Number of files with different content than before.
         chunks: Number of chunks written.
-        unreadable: Reasons why files cannot be read, by path.
+        unreadable: Map from the path of each unreadable file to the reason why it cannot be read.
         touched: Paths of new and changed files.
-        released: Numbers of the file contents that a file had before and no longer has.
+        released: Ids of the stored contents that files had before the refresh, and no longer have.
     """
 
     added: int = 0
@@ -91,15 +91,16 @@ def refresh(
     *,
     insist: bool = False,
 ) -> tuple[RefreshResult, int | None] | None:
-    """Update a view to the listed files.
+    """Update a view (the record of the files of a directory on a branch) to the listed files.
 
     Args:
         database: The index.
         postings: Full-text search of the index.
         view: View to update.
         paths: Files of the view, relative to its root.
-        splitter: Reads the files, and splits them into chunks.
-        expected: Generation of the view before the files were listed.
+        splitter: Object that reads files, and splits them into chunks.
+        expected: Generation of the view (a number that is replaced with each change) before the files were listed;
+            `None` if the view was new.
         progress: Function that is called in this thread, after every few files.
         insist: Write even if another process has refreshed the view since the files were listed. A file that is not in
             the list is then removed only if it does not exist, because the file may be newer than the list.
@@ -132,7 +133,7 @@ def refresh(
     if differing or gone or generation is None:
         try:
             with write_transaction(database), postings.writing(database, len(differing)) as writer:
-                reader.check_waste()
+                reader.check_waste(postings.min_waste)
                 if generation_of(database, view) != generation:
                     if not insist:
                         return None
@@ -153,7 +154,7 @@ def refresh(
 
 
 def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
-    """Empty a long write-ahead log, and delete documents of full-text search that no longer belong to a chunk."""
+    """Empty the write-ahead log if it is long; delete documents of full-text search that belong to no chunk."""
     if counts.chunks > _CHUNKS_PER_CHECKPOINT:
         checkpoint(database)
     if counts.released or not reader.is_clean:
@@ -163,12 +164,12 @@ def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, co
 def _find_differences(
     view: View, known: Mapping[str, Row], stamps: Mapping[str, Stamp], counts: _Counts, *, outdated: bool
 ) -> tuple[list[str], set[str]]:
-    """Return the paths to read, and the paths that are gone.
+    """Compare files with their rows in the index; return the paths to read, and the paths that are gone.
 
     Args:
         view: The view.
         known: Rows of the view, by path.
-        stamps: Stamps of the listed files, by path.
+        stamps: Sizes and times of the listed files, by path.
         counts: Counts of the refresh.
         outdated: True if rows may be newer than the list of files. A file that is not in the list then counts as gone
             only if it does not exist. If the file is ignored now, the next refresh removes its row.
@@ -205,7 +206,7 @@ def _write_differences(
     counts: _Counts,
     progress: Callable[[Progress], object] | None,
 ) -> None:
-    """Write the differences to the index, and update the rows in `known`."""
+    """Write new, changed and deleted files to the index, and update the rows in `known`."""
     previous_rows = rows_of_latest_view(database, view)
     number = mark_changed(database, view)
     # A file with the same stamp as on the previous branch is the same file.
@@ -242,7 +243,7 @@ def _write_differences(
 def _index_file(
     database: "Connection", postings: PostingsWriter, path: str, found: SplitFile, counts: _Counts
 ) -> Row | None:
-    """Add the content of a file to the index, and return its row; `None` if the file is gone."""
+    """Add the content of a file to the index, and return the row of the file; `None` if the file is gone."""
     if found.note == "gone":
         return None
     if found.note == "unreadable":
@@ -276,7 +277,7 @@ def _has_same_content(database: "Connection", view: View, path: str, row: Row | 
 def _write_row(
     database: "Connection", number: int, path: str, old: Row | None, row: Row | None, counts: _Counts
 ) -> None:
-    """Write or delete the row of a file, and count the change."""
+    """Write the row of a file, or delete it if `row` is `None`; count the change."""
     if row is None:
         database.execute("DELETE FROM tree WHERE view = ? AND path = ?", (number, encode_text(path)))
     else:
@@ -296,11 +297,11 @@ def _write_row(
 
 
 def _make_result(files: int, notes: Sequence[tuple[str, str]], counts: _Counts, gone: int) -> RefreshResult:
-    """Return the result, and log the unreadable files.
+    """Return the result of a refresh, and log the unreadable files.
 
     Args:
         files: Number of files in the view.
-        notes: Files that have a note, and their notes; see `Row`.
+        notes: Path and note of each file that is `'binary'`, `'unreadable'` or `'cut'`; see `Row`.
         counts: Counts of the refresh.
         gone: Number of files that are gone.
     """

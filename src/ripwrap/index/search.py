@@ -1,4 +1,4 @@
-"""Search in an index: find chunks by words and by embeddings, and rank them together, with the ranking of `rank()`."""
+"""Search in an index: find chunks by words and by embeddings, and rank them together, in the same way as `rank()`."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NAMES: dict[tuple[str, bytes, int], str] = {}
-"""Cache of the name of the definition around a line, by path, digest and line number. To find a name is slow."""
+"""Cache of names: the name of the definition that contains a line, by path, digest of the content, and line number."""
 _MAX_NAMES = 20_000
 
 VECTOR_WEIGHT = 0.34
-"""Default weight of embeddings in the score; the weight of words is 1."""
+"""Default weight of embeddings in the score of a file; the weight of words is 1."""
 
 # SQL for chunks that belong to a view. CROSS JOIN makes SQLite join the tables in this order, so that it starts from
 # the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'.
@@ -58,7 +58,7 @@ class Found:
     incomplete: str = ""
 
     def explained(self) -> list[RankedChunk]:
-        """Return the results. If embeddings were not used, or some are missing, the reasons of each result say so."""
+        """Return the results. If embeddings were not used, or some are missing, the `reasons` of each result say so."""
         note = f"without embeddings: {self.unavailable}" if self.unavailable else f"{self.incomplete}"
         if not note:
             return self.chunks
@@ -80,10 +80,11 @@ def search(
         database: The index, in a transaction.
         postings: Reader of the full-text search of the index.
         view: View to search.
-        number: Number of the view in the tables.
+        number: Id of the view in the tables.
         query: Parsed query.
         limit: Maximum number of results; `None` returns all ranked chunks.
-        vectors: Search of the query by embeddings; `None` without an embedder.
+        vectors: Function that searches for the query by embeddings, or the reason why there is none; `None` without an
+            embedder.
     """
     log_remark(query)
     similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
@@ -107,10 +108,11 @@ def search(
 
 
 def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
-    """Return the chunks of a view with the highest BM25, and the chunks in `defined` that have a word of the query.
+    """Return the chunks of a view that have the highest BM25, and chunks of `defined` that have a word of the query.
 
-    The weight of a word is computed from the chunks of all views. Chunks of other views are dropped afterwards. Chunks
-    with the same score are sorted by path and start, so that the order in which files were indexed does not matter.
+    The weight of a word is computed from the chunks of all views. Chunks of other views (files of other branches) are
+    dropped afterwards. Chunks with the same score are sorted by path and start, so that the order in which files were
+    indexed does not matter.
     """
 
     def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
@@ -126,7 +128,7 @@ def _word_pool(database: "Connection", match: WordMatches, view: int, defined: C
 
 
 def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[int, set[str]]:
-    """Map each chunk that defines one of the symbols to the symbols that it defines."""
+    """Map the id of each chunk that defines at least one of the symbols to the symbols that the chunk defines."""
     found: dict[int, set[str]] = {}
     for row, name in _select(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
         found.setdefault(row, set()).add(name)
@@ -139,7 +141,7 @@ def _select(database: "Connection", statement: str, values: Sequence[Any]) -> It
 
 
 def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
-    """Map each chunk of a view to its sort key (path and start); drop chunks that are not in the view."""
+    """Map ids of chunks to sort keys (path and start); drop chunks that are not in the view (the files of a branch)."""
     check()
     order: dict[int, tuple[bytes, int]] = {}
     for some in batches(list(rows)):
@@ -151,7 +153,7 @@ def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> d
 
 @dataclass(slots=True)
 class _StoredChunk:
-    """Chunk of the index, whose text is read from its file when it is needed.
+    """Chunk of the index. The index does not store its text, so the text is read from the file when it is needed.
 
     Attributes:
         file: File that contains the chunk.
@@ -187,16 +189,16 @@ def _read_candidates(
     words: Mapping[int, float],
     similar: Mapping[int, float],
 ) -> dict[Candidate, _StoredChunk]:
-    """Return the candidates with their stored chunks, and add the files of the chunks to `files`.
+    """Return the chunks to rank (candidates), each with its stored chunk, and add the files of the chunks to `files`.
 
     Args:
         database: The index, in a transaction.
         view: View to search.
-        number: Number of the view in the tables.
-        defined: Symbols of the query that each chunk defines, by the number of the chunk.
-        files: Map to which the files are added, by the number of their content.
-        words: BM25 of each chunk, by the number of the chunk.
-        similar: Cosine of each chunk, by the number of the chunk.
+        number: Id of the view in the tables.
+        defined: Symbols of the query that each chunk defines, by the id of the chunk.
+        files: Map to which the files are added, by the id of their content.
+        words: BM25 of each chunk that was found by words, by the id of the chunk.
+        similar: Cosine of each chunk that was found by embeddings, by the id of the chunk.
     """
     rows = list({**words, **similar})
     found: dict[Candidate, _StoredChunk] = {}
@@ -228,7 +230,7 @@ def _to_results(
 
 
 def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:
-    """Return the name of the definition around a line; see `SourceText.name_at()`. Cache the name for later queries."""
+    """Return the name of the definition that contains a line, empty if there is none; cache it for later queries."""
     key = file.path, file.digest, line
     if (name := _NAMES.get(key)) is None:
         if len(_NAMES) >= _MAX_NAMES:

@@ -1,4 +1,4 @@
-"""Read a file, and split it into the data that the index stores: chunks, the names that they define, and words.
+"""Read a file, and split it into what an index stores: its chunks, the names that they define, and their words.
 
 This work takes most of the time of a refresh, and needs neither the database nor tantivy. So it can run in other
 processes; see `workers.py`.
@@ -22,17 +22,17 @@ _BLANKS = " \t\n\v\f\r"
 _UNKNOWN_STAMP = (-1, 0, 0)  # a stamp that no file has, so that the next refresh reads the file again
 
 TOKENIZER = "words, english stemmer 1"
-"""Version of the rules that split the result of `fts_text()` into words."""
+"""Version of the rules that split texts into words for full-text search, after `fts_text()` has prepared the texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """Function that splits files into chunks, with its version.
+    """Function that splits files into chunks, with its name and version.
 
     Attributes:
         version: Name and version; an index that was made with another version is rebuilt.
-        chunks_of: Function that returns the chunks of a file, given its path and text. The chunks cover all of the
-            text, are in the order of their start, and may overlap.
+        chunks_of: Function that takes the path and text of a file, and returns its chunks. The chunks cover all of the
+            text, are in the order of their beginnings, and may overlap.
         close: Function that frees resources; `chunks_of` may be called again afterwards.
     """
 
@@ -42,7 +42,12 @@ class Chunker:
 
 
 class Position(NamedTuple):
-    """Position of a chunk; see `Span` and `Chunk`. `blank` is true for a chunk that needs no embedding."""
+    """Position of a chunk in its file.
+
+    `start`, `at` and `size` are explained in `Span`. `line` and `last` are the numbers of the first and last line.
+    `blank` is true if the chunk has only white space, so that it needs no embedding. `symbol` is the name of the
+    definition that contains the chunk, if known.
+    """
 
     start: int
     at: int | None
@@ -75,11 +80,12 @@ class SplitFile(NamedTuple):
     """Result of reading and splitting a file.
 
     Attributes:
-        stamp: Stamp; see `FileContent`.
-        note: Note, as in a `Row`; or `'gone'` for a deleted file.
+        stamp: Size and times of the file; see `FileContent`.
+        note: `'binary'`, `'unreadable'`, `'gone'` (deleted) or `'cut'` (only the beginning is indexed); `None` if all
+            of the text is indexed.
         why: Reason why an unreadable file cannot be read; empty for other files.
         digest: Digest of the content; see `FileContent`.
-        text: Chunks; `None` if the file has no text, or if the index already has its content.
+        text: Chunks of the text; `None` if the file has no text, or if the index already has its content.
     """
 
     stamp: Stamp
@@ -94,7 +100,8 @@ class Request(NamedTuple):
 
     Attributes:
         path: Path, relative to the root.
-        known: Digests of the contents that the index already has under this path. These are not split again.
+        known: Digests of the contents that the index already has under this path. A file with such a content is not
+            split again.
     """
 
     path: str
@@ -108,7 +115,7 @@ def split_file(root: str, request: Request, *, follow: bool, chunker: Chunker) -
         root: Directory of the path.
         request: The file.
         follow: Follow links.
-        chunker: Splits the text into chunks.
+        chunker: Object that splits the text into chunks.
     """
     path, known = request
     try:
@@ -144,7 +151,7 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
 
 
 def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
-    """Yield the positions of chunks; the chunks must be in the order of their start."""
+    """Yield the position of each chunk in the file; the chunks must be in the order of their beginnings."""
     text = source.text
     if source.marked or text.isascii():
         for chunk in chunks:
@@ -167,9 +174,9 @@ def _text_digest(text: str) -> bytes:
 
 
 class _WordCharacters(dict[int, str]):
-    """Table for `str.translate()`: replace all but letters, numbers, marks and private characters by a space.
+    """Table for `str.translate()` that replaces each character by a space, except the characters of words.
 
-    These are the characters of words in `_ranking.query.TOKENIZE`.
+    The characters of words are letters, numbers, marks and private-use characters, as in `_ranking.query.TOKENIZE`.
     """
 
     def __missing__(self, code: int) -> str:

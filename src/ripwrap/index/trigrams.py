@@ -1,9 +1,9 @@
-"""Trigrams of files, for `Index.grep()`: find the files that may contain given literals.
+"""Index of the trigrams of files, for `Index.grep()`: it finds the files that may contain given literals (texts).
 
-A trigram is a sequence of three bytes. A file that contains a literal has all trigrams of the literal. For each content
-of a file, tantivy stores a document with the number of the content and its trigrams. Each byte is read as a character
+A trigram is a sequence of three bytes. A file that contains a literal has all trigrams of the literal. For each stored
+content of a file, tantivy has a document with the id of the content and its trigrams. Each byte is read as a character
 of Latin-1, with folded case (`_ripgrep/literals.py`). The column `trigrams` of the table `blob` tells which contents
-have a document. These files are always candidates:
+have a document. The files that rg must search are called candidates. These files are always candidates:
 
 - a file without a text in the index: binary or unreadable;
 - a file that is larger than `MAX_WHOLE_BYTES`;
@@ -12,8 +12,8 @@ have a document. These files are always candidates:
 - a file that has changed since the refresh, so that the content in the index can no longer be read.
 
 Documents are committed before the column `trigrams` is set. A process that is killed in between leaves documents
-without a content, or a content with two documents. Both can only add a candidate. The directory of tantivy is made when
-it is first needed. It is rebuilt if it is damaged or documents are missing.
+without a content, or a content with two documents. At worst, rg then searches a file without a match. The directory of
+tantivy is made when it is first needed. It is rebuilt if it is damaged or documents are missing.
 """
 
 import codecs
@@ -44,17 +44,19 @@ _LOGGER = logging.getLogger("ripwrap")
 
 _FILES_PER_TRANSACTION = 10_000
 _MAX_TERMS = 64
-"""Maximum number of trigrams of a literal that are looked up."""
+"""Maximum number of trigrams of a literal that a search looks up."""
 _MIN_WASTE = 2_000
-"""Minimum number of documents without a content at which all documents are rebuilt, if they are also half of all
-documents.
+"""Minimum number of documents of removed contents at which all documents are rebuilt, if at least half of all documents
+belong to removed contents.
 """
 _ATTEMPTS = 3
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
-"""An arbitrary literal; a search for it indexes the new contents of a view."""
+"""Any literal: each search also indexes the new contents of a view, whatever the literal is."""
 _INDEXED, _NEVER = 1, 0
-"""Values of the column `trigrams`; it is NULL for a content that has not been read yet."""
+"""Values of the column `trigrams`: the content has a document, or never gets a document. NULL means that the content
+has not been read yet.
+"""
 
 _SELECT_MISSING = (
     "SELECT blob.id, blob.path, blob.digest FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = ?"
@@ -71,12 +73,13 @@ _SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
 
 
 class TrigramState(NamedTuple):
-    """Row of the database that describes the directory of trigrams.
+    """Row of the database that describes tantivy's directory of trigrams.
 
     Attributes:
         folder: Name of the directory.
         state: Random number, which is replaced when the documents change.
-        documents: Minimum number of documents in the directory.
+        documents: Number of documents that the directory must have at least; killed processes may have left further
+            documents.
     """
 
     folder: str
@@ -86,12 +89,13 @@ class TrigramState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """Files of a view that may contain given literals.
+    """Files of a view (the files of a directory on a branch) that may contain given literals.
 
     Attributes:
         total: Number of files of the view.
-        named: Text files that have the trigrams of the literals; `None` if all files are candidates.
-        unsure: Files without trigrams in the index; they are always candidates.
+        named: Files that have the trigrams of the literals; `None` if every file may have a match, so that rg must
+            search all files.
+        unsure: Files without trigrams in the index, such as binary files. rg must always search them.
     """
 
     total: int
@@ -115,16 +119,17 @@ class Trigrams:
     """Index of the trigrams of files. One thread at a time may use the object."""
 
     def __init__(self, store: Store) -> None:
-        """Set the store; nothing is opened yet."""
+        """Set the store of the index; nothing is opened yet."""
         self._store = store
         self._opened: EngineFolder | None = None
 
     def find(self, view: View, required: Required | None) -> FoundFiles | None:
-        """Index the new contents of a view, and return the files that may have the required literals.
+        """Return the files of a view that may have the required literals; first index the trigrams of changed files.
 
         Args:
             view: The view.
-            required: Literals; `None` if every file may have a match. Nothing is indexed in that case.
+            required: Literals that every match contains; `None` if there are none, so that every file may have a match.
+                In that case, nothing is indexed.
 
         Returns:
             The files; `None` if the index does not have the view.
@@ -136,11 +141,11 @@ class Trigrams:
         return self._store.run(lambda database: self._find(database, view, required))
 
     def update(self, view: View) -> None:
-        """Index the new contents of a view. This method raises the errors of `find()`."""
+        """Index the trigrams of new and changed files of a view. This method raises the errors of `find()`."""
         self.find(view, _ANYTHING)
 
     def prune(self, database: "Connection") -> None:
-        """Delete the documents of removed contents."""
+        """Delete the trigrams of file contents that the index no longer has."""
         try:
             self._delete_unused(database)
         except RebuildError as error:
@@ -168,7 +173,7 @@ class Trigrams:
         raise RipwrapError(f"the index of trigrams in {folder} was damaged {_ATTEMPTS} times in a row; check the disk")
 
     def _update(self, database: "Connection", view: View) -> None:
-        """Index the contents of a view that have no document, in transactions of some thousand files each."""
+        """Index the trigrams of new contents of a view, in transactions of at most `_FILES_PER_TRANSACTION` files."""
         number, last = number_of(database, view), 0
         while database.execute(_SELECT_MISSING, (number, last, 1)).fetchone():
             with write_transaction(database):
@@ -180,7 +185,10 @@ class Trigrams:
             self._store.postings.remove_others(database)
 
     def _write(self, database: "Connection", texts: Iterable[tuple[int, bytes]], files: int) -> None:
-        """Write a document for each content, and set the column `trigrams`, in a write transaction."""
+        """Write a document with the trigrams of each content, and set the column `trigrams`.
+
+        A write transaction must be open.
+        """
         writer: IndexWriter | None = None
         marks: list[tuple[int, int]] = []
         engine: EngineFolder | None = None
@@ -208,7 +216,7 @@ class Trigrams:
         _change_count(database, sum(value == _INDEXED for value, _ in marks))
 
     def _engine_to_write(self, database: "Connection") -> EngineFolder:
-        """Return the directory of tantivy; make a new one if it is missing or has too many unused documents."""
+        """Return tantivy's directory of trigrams; replace it if it is missing or has too many unused documents."""
         state = _state_of(database)
         if state is not None:
             (used,) = database.execute("SELECT count(*) FROM blob WHERE trigrams = ?", (_INDEXED,)).fetchone()
@@ -244,7 +252,7 @@ class Trigrams:
             with read_transaction(database):
                 if _state_of(database) == before:
                     if before is not None and searcher is not None and searcher.num_docs < before.documents:
-                        raise RebuildError("documents are missing")
+                        raise RebuildError("the trigrams of some files are missing")
                     yield searcher
                     return
 
@@ -273,7 +281,7 @@ class Trigrams:
             _change_count(database, engine.searcher().num_docs - state.documents)
 
     def _reset(self, database: "Connection", why: str) -> None:
-        """Delete all trigrams, unless another process has already deleted them."""
+        """Delete all trigrams, so that they are indexed again, unless another process has already deleted them."""
         damaged = None if self._opened is None else self._opened.path.name
         with write_transaction(database):
             state = _state_of(database)
@@ -298,12 +306,12 @@ def _state_of(database: "Connection") -> TrigramState | None:
 
 
 def _change_count(database: "Connection", more: int) -> None:
-    """Add `more` to the number of documents in the database, and set a new random state."""
+    """Add `more` to the number of documents in the database, and replace the random number that shows the change."""
     database.execute("UPDATE trigrams SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
 def _forget(database: "Connection") -> None:
-    """Mark all contents as not read yet, and remove the name of the directory from the database."""
+    """Mark all contents as not read yet, and remove the name of the trigrams' directory from the database."""
     database.execute("UPDATE blob SET trigrams = NULL WHERE trigrams IS NOT NULL")
     database.execute("DELETE FROM trigrams")
 
@@ -338,7 +346,7 @@ def _paths_of(database: "Connection", number: int, blobs: Sequence[int]) -> Iter
 
 
 def _matching_blobs(searcher: "Searcher", required: Required) -> list[int]:
-    """Return the numbers of the contents that have the trigrams of the required literals."""
+    """Return the ids of the contents (blobs) with the trigrams that `required` asks for, in ascending order."""
     limit = max(searcher.num_docs, 1)
     hits = searcher.search(_query(required), limit, count=False, order_by_field="blob").hits
     return sorted({int(blob) for blob, _ in hits})
@@ -399,7 +407,7 @@ def _not_replaced(view: View, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _read(view: View, path: str, digest: bytes) -> bytes | None:
-    """Return the bytes of a file; `None` if they no longer have that digest.
+    """Return the bytes of a file; `None` if it is binary or unreadable, or if its digest is no longer `digest`.
 
     For a file that is too large for trigrams, return a NUL byte, so that it counts as binary.
     """

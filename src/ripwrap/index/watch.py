@@ -20,7 +20,7 @@ from ripwrap.index.storage.files import own_files
 
 
 class Refresh(Protocol):
-    """Function that refreshes the index; its argument is a time limit in seconds; `None` is no limit."""
+    """Function that refreshes an index. Its argument is a time limit in seconds, or `None` for no limit."""
 
     def __call__(self, *, timeout: float | None) -> RefreshResult: ...  # noqa: D102
 
@@ -31,7 +31,7 @@ async def watch_folder(
     refresh: Callable[[], Awaitable[RefreshResult]],
     watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AsyncGenerator[RefreshResult]:
-    """Refresh now, and again after each burst of changes; see `Index.watch()`.
+    """Refresh an index now, and again each time files have changed; see `Index.watch()`.
 
     Args:
         root: Directory, as a real path.
@@ -64,7 +64,7 @@ def watch_blocking(
     timeout: float | None,
     watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Generator[RefreshResult]:
-    """Refresh now, and again after each burst of changes; the blocking twin of `watch_folder()`.
+    """Refresh an index now, and again each time files have changed; the blocking twin of `watch_folder()`.
 
     Args:
         root: Directory, as a real path.
@@ -103,7 +103,7 @@ def _has_differences(done: RefreshResult) -> bool:
 
 
 def _waiter(root: Path, own: Path) -> ChangeWaiter:
-    """Return the waiter for a directory and the index in `own`."""
+    """Return the object that waits for changes in a directory, except changes of the index in the directory `own`."""
     repository = repository_of(root)
     head = None if repository is None else repository.git
     # If the root is a worktree or a subdirectory of a repository, HEAD is outside of the root. Watch the directory of
@@ -114,7 +114,7 @@ def _waiter(root: Path, own: Path) -> ChangeWaiter:
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Filter of changed paths. It drops files of ripwrap's index, of rg's index (`.ripgrep`) and of git except HEAD."""
+    """Filter of changed paths. It drops ripwrap's index, rg's own index (`.ripgrep`), and git's files except HEAD."""
 
     root: Path
     own: re.Pattern[str] | None

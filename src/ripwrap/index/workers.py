@@ -1,8 +1,9 @@
 """Read and split the files of a large refresh in worker processes, because Python uses one CPU per process.
 
-The workers get paths, and send back the data that the index stores for each file. This process writes the data in the
-order of the paths, so the index is the same as without workers. Only this process opens the index, so a worker may be
-killed at any time. If a worker ends or cannot be started, this process splits its files.
+The workers get paths, and send back the data that the index stores for each file. The process that refreshes the index
+writes the data in the order of the paths, so the index is the same as without workers. Only that process opens the
+index, so a worker may be killed at any time. If a worker ends or cannot be started, that process splits the files of
+the worker.
 """
 
 import json
@@ -24,14 +25,14 @@ from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.index.splitting import TOKENIZER, Chunker, Position, Request, SplitFile, SplitText, split_file
 
 MIN_BYTES = 4_000_000
-"""Minimum size in bytes of all files to read, from which a refresh starts processes: about half a second of work."""
+"""Number of bytes that a refresh must have to read before it starts worker processes: about half a second of work."""
 
 _BATCH_BYTES = 400_000
 _BATCH_FILES = 200
 _DIGEST_BYTES = 16
 _LOGGER = logging.getLogger("ripwrap")
 _INSTALLED = os.stat(__file__).st_mtime_ns if os.path.exists(__file__) else 0
-"""Time at which this module was installed, in nanoseconds."""
+"""Time of the last change of this module's file, in nanoseconds. A new version of the package changes it."""
 _WITHOUT_TEXT = ("binary", "unreadable", "gone")
 _CODE = "from ripwrap.index.workers import serve; serve({version!r})"
 
@@ -45,12 +46,12 @@ class SizedRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Reader and splitter of the files of a refresh.
+    """Object that reads the files of a refresh and splits them into chunks, in this process or in worker processes.
 
     Attributes:
-        chunker: Splits the texts into chunks.
+        chunker: Object that splits texts into chunks.
         processes: Maximum number of worker processes; 0 starts none. `None` is the number of CPUs, up to 4.
-        least: Minimum size in bytes of all files to read, from which a refresh starts processes.
+        least: Number of bytes that a refresh must have to read before it starts worker processes.
     """
 
     chunker: Chunker
@@ -58,11 +59,13 @@ class Splitter:
     least: int = MIN_BYTES
 
     def split(self, root: str, requests: Iterable[SizedRequest], total: int, *, follow: bool) -> Generator[SplitFile]:
-        """Yield the results of `split_file()` for all files, in order. The caller must close the generator.
+        """Read files, split them into chunks, and yield a result for each file, in order.
+
+        The caller must close the generator.
 
         Args:
             root: Directory of the paths.
-            requests: The files. The generator takes some of them from the iterator before they are needed.
+            requests: The files. The generator takes some of them from the iterator before it yields their results.
             total: Size of all files, in bytes.
             follow: Follow links.
         """
@@ -77,7 +80,7 @@ class Splitter:
         failed: list[StartError] = []
 
         def ask(worker: WorkerProcess, batch: Sequence[Request]) -> list[bytes] | None:
-            """Return the answer of a worker; `None` if the worker ended before it answered, or if none can start."""
+            """Return the answer of a worker; `None` if it ended before it answered, or if workers cannot be started."""
             if failed:
                 return None
             try:
@@ -85,7 +88,11 @@ class Splitter:
             except StartError as error:
                 if not failed:
                     failed.append(error)
-                    _LOGGER.info("could not start worker processes, so this process splits all files: %s", error)
+                    _LOGGER.info(
+                        "could not start worker processes for the index, so this process splits the files into chunks "
+                        "itself: %s",
+                        error,
+                    )
                 return None
 
         pool = WorkerPool(_CODE.format(version=_version(self.chunker.version)), count, FILE_TIMEOUT, IDLE_TIMEOUT)
@@ -102,7 +109,7 @@ def _can_start() -> bool:
 def _answers(
     batch: Sequence[Request], message: list[bytes] | None, split: Callable[[Request], SplitFile]
 ) -> Iterator[SplitFile]:
-    """Yield the files of a batch; if the answer of the worker is missing or damaged, split them in this process."""
+    """Yield the split files of a batch; if the worker's answer is missing or damaged, split them in this process."""
     files = None if message is None else _decode_answer(message, batch)
     for request in batch if files is None else ():
         yield split(request)
@@ -123,7 +130,7 @@ def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[Request]]:
 
 
 def _version(chunker: str) -> list[str]:
-    """Return versions that this process and a worker must have in common. An upgrade of the package changes them."""
+    """Return versions that must be equal in this process and in a worker; an upgrade of the package changes them."""
     return [str(_INSTALLED), TOKENIZER, chunker]
 
 
@@ -152,7 +159,7 @@ def _encode_answer(files: Sequence[SplitFile]) -> list[bytes]:
 
 
 def _decode_answer(message: Sequence[bytes], batch: Sequence[Request]) -> list[SplitFile] | None:
-    """Decode the files of an answer; return `None` if it is malformed."""
+    """Decode the split files in the answer of a worker; return `None` if the answer is malformed."""
     with suppress(ValueError, TypeError):
         header, digests, joined = message
         words, at = joined.decode().split("\n"), 0
@@ -183,7 +190,8 @@ def serve(version: Sequence[str]) -> None:
     """Answer requests on stdin until stdin ends; this runs in the worker process.
 
     Args:
-        version: Version of the chunker in the calling process; this process ends if it has no chunker of this version.
+        version: Result of `_version()` in the calling process. If it is different here, this process ends with an
+            error.
     """
     windows = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
     chunkers = (windows, Chunker(chunker_version(), syntax_chunks))

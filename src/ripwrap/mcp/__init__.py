@@ -1,8 +1,8 @@
 """MCP server that offers the tools of a workspace over stdio or streamable HTTP; needs the extra `mcp`.
 
-The server searches the directories that it was started with. If there are none, it searches the roots of the client. It
-asks the client for its roots when they are first needed, and again when the client says that they have changed. Over
-HTTP, it never asks, because any program that connects could name any directory.
+The server searches the directories that it was started with. If there are none, it searches the roots of the client:
+directories that the client names. It asks the client for them when they are first needed, and again when the client
+says that they have changed. Over HTTP, it never asks, because any program that connects could name any directory.
 
 Besides tools, the server has prompts, and a resource template for the files in the directories.
 """

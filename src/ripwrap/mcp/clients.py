@@ -1,4 +1,7 @@
-"""Make the workspace of a client, whose roots are the directories of the server, or the roots that the client names."""
+"""Make the `Workspace` of a client, with the directories of the server, or with the directories that the client names.
+
+MCP calls the directories that a client names its roots.
+"""
 
 import logging
 import os
@@ -25,7 +28,11 @@ if TYPE_CHECKING:
 else:
     Embedder = Any  # annotations can be evaluated without loading the index
 
-NO_ROOTS_MESSAGE = "No directory may be searched: start the server with --root DIR, or have the client name its roots."
+NO_ROOTS_MESSAGE = (
+    "No directory may be searched: start the server with directories (`ripwrap mcp --root DIR`, or `roots` in Python), "
+    "or have the client name its roots."
+)
+"""Message for a client. The client cannot know if a command or a Python program has started the server."""
 
 ROOTS_TIMEOUT = 30.0
 """Seconds that a client may take to name its roots."""
@@ -67,10 +74,10 @@ class _Roots(BaseModel):
 
 
 class Params(types.RequestParams):
-    """Parameters of a request that needs the workspace. The SDK does not validate the client's answers in them.
+    """Parameters of a request that needs the workspace.
 
-    From protocol 2026-07-28 on, a server asks for the roots in its answer, and the client repeats the request with its
-    own answers (`Client.workspace()`).
+    From protocol 2026-07-28 on, a server cannot send a request to the client. Instead, it answers with questions, and
+    the client repeats its request with `input_responses` (see `Client.workspace()`). The SDK does not validate them.
     """
 
     input_responses: dict[str, Any] | None = None
@@ -81,7 +88,7 @@ class Client:
 
     Attributes:
         has_index: True if the workspace has an index.
-        has_anchors: True if the workspace has anchors.
+        has_anchors: True if the tools show anchors (hashes of lines).
         may_write: True if the workspace has the tool that changes files.
         sends_texts: True if the index sends texts to another machine, or if ripwrap does not know.
     """
@@ -110,7 +117,14 @@ class Client:
         self._changes += 1
 
     async def workspace(self, context: "Context", params: Params) -> Workspace | types.InputRequiredResult:
-        """Return the workspace. If the roots are not known, return a request to the client to name its roots."""
+        """Return the workspace; first ask the client for its roots if they are needed and not known.
+
+        If the server cannot send requests to the client (protocol 2026-07-28), return a question that is sent in place
+        of an answer.
+
+        Raises:
+            NoRootsError: Neither the server nor the client names a directory.
+        """
         if self._given is not None:
             return self._given
         capabilities = context.session.client_capabilities
@@ -169,7 +183,10 @@ def file_path(uri: str) -> tuple[str, str]:
 
 
 def as_utf8(text: str) -> str:
-    """Return a text without lone surrogates. They stand for bytes that are not UTF-8, and would crash the server."""
+    """Return a text in which U+FFFD replaces the lone surrogates, which would crash the server.
+
+    A lone surrogate stands for a byte that is not UTF-8.
+    """
     return raw_bytes(text).decode("utf-8", "replace")
 
 

@@ -13,7 +13,7 @@ PATH = types.PromptArgument(name="path", description="Directory or file to searc
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """A prompt.
+    """Prompt that the server offers.
 
     Attributes:
         title: Title, as clients show it.
@@ -76,14 +76,16 @@ async def list_prompts(context: Context, _: types.PaginatedRequestParams | None)
 
 
 async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    """Return the text of a prompt.
+    """Return a prompt as a message of the user, with the arguments in its text.
 
     Raises:
         MCPError: There is no such prompt, or an argument is missing or unknown.
     """
     prompt = PROMPTS.get(params.name)
     if prompt is None:
-        raise _invalid(f"there is no prompt {params.name!r}; the prompts are {', '.join(PROMPTS)}")
+        has_index = context.lifespan_context.has_index
+        offered = [name for name, one in PROMPTS.items() if has_index or not one.needs_index]
+        raise _invalid(f"there is no prompt {params.name!r}; the prompts are {', '.join(offered)}")
     if prompt.needs_index and not context.lifespan_context.has_index:
         raise _invalid(f"the prompt {params.name} needs an index; start the server with --index")
     given = {name: value.strip() for name, value in (params.arguments or {}).items() if value.strip()}

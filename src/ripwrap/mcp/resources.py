@@ -1,7 +1,8 @@
 """Resources: the files in the directories of the server, as `read_file` shows them, and completion of their paths.
 
 A client that attaches a file sends its URI. There are too many files to list, so there is a template for their URIs,
-and completion proposes paths. Both use the tools, so they show only what the tools show.
+and completion proposes paths. Files are read with the tool `read_file` and paths come from the tool `ls`, so both show
+only what the tools show.
 """
 
 import os
@@ -57,7 +58,7 @@ async def read_resource(context: Context, params: ReadParams) -> types.ReadResou
     """Return the lines of a file, as the tool `read_file` returns them.
 
     Raises:
-        MCPError: The URI is wrong, or the file cannot be read. The message is that of `read_file`.
+        MCPError: The URI is wrong, or the file cannot be read; in this case, the message is the error of `read_file`.
     """
     try:
         path, query = file_path(params.uri)
@@ -65,8 +66,8 @@ async def read_resource(context: Context, params: ReadParams) -> types.ReadResou
     except ValueError as error:
         raise _unreadable(params.uri, f"cannot read {params.uri!r}: {error}") from None
     if unknown := [name for name in ranges if name not in RANGES]:
-        takes = f"the query of an address takes {', '.join(RANGES)}, got {unknown[0]!r}"
-        raise _unreadable(params.uri, f"{takes}; write a question mark in the name of a file as %3F")
+        takes = f"the query of an address may have {', '.join(RANGES)}, got {unknown[0]!r}"
+        raise _unreadable(params.uri, f"{takes}; if the question mark is a part of the file's name, write it as %3F")
     try:
         workspace = await context.lifespan_context.workspace(context, params)
     except TOOL_ERRORS as error:
@@ -86,7 +87,7 @@ def _unreadable(uri: str, text: str) -> MCPError:
 
 
 async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Propose paths for the argument `path` of a prompt or of the template; propose nothing for other arguments."""
+    """Propose paths for `path` of a prompt or of the resource template; propose nothing for other arguments."""
     ref = params.ref
     if isinstance(ref, types.PromptReference):
         absolute = False

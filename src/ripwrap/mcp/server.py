@@ -44,9 +44,7 @@ READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 WRITES_CACHE = READ_ONLY.model_copy(update={"read_only_hint": False})
-"""Annotations of a tool that writes the index. The index is in the user's cache, or with `index="project"` in the
-project.
-"""
+"""Annotations of a tool that writes the index: in the user's cache, or with `index="project"` in the project."""
 SENDS_TEXTS = WRITES_CACHE.model_copy(update={"open_world_hint": True})
 """Annotations of a tool that sends texts to another machine, to be embedded."""
 CHANGES_FILES = types.ToolAnnotations(
@@ -196,7 +194,7 @@ class _RunningCall:
             self.result = _error_result(workspace.error_text(error))
 
     async def report(self, session: ServerSession) -> None:
-        """Report progress until cancelled; in the protocol, each number must be larger than the one before."""
+        """Report progress until cancelled; in the protocol, each number must be larger than the previous number."""
         reported = -1
         while True:
             await anyio.sleep(PROGRESS_INTERVAL)

@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from ripwrap import binary
 from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.settings import offline
-from ripwrap.errors import BinaryError
+from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.mcp.clients import WorkspaceOptions
 from ripwrap.mcp.server import server
 from ripwrap.options import StrPath
@@ -58,7 +58,12 @@ def serve(
         OSError: A root is not an existing directory, or the server cannot listen at the address.
     """
     if transport == "http" and not roots:
-        raise ValueError("an HTTP server needs at least one --root DIR: over HTTP, clients cannot name directories")
+        raise ValueError(
+            HintedText(
+                "over HTTP, clients cannot name the directories to search; pass at least one directory with ",
+                Hint("roots"),
+            )
+        )
     logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
     with _logging_once():
         made = server(*roots, **options)
@@ -71,7 +76,7 @@ def serve(
 
 @contextmanager
 def _logging_once() -> Generator[None]:
-    """Log messages from level INFO, each of them once; restore the logger at the end of the block."""
+    """Log ripwrap's messages of level INFO and above, the same text only once; restore the logger after the block."""
     level, once = _LOGGER.level, _OnceFilter()
     _LOGGER.setLevel(logging.INFO)
     _LOGGER.addFilter(once)
@@ -137,7 +142,8 @@ def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[
         url = f"http://{_bracket_ipv6(host)}:{bound}/mcp"
         if not ipaddress.ip_address(address).is_loopback:
             _LOGGER.warning(
-                "%s needs no password: any program that can connect to it can read the files in the directories", url
+                "the server at %s needs no password: any program that can connect to it can read its files",
+                url,
             )
         app = made.streamable_http_app(transport_security=_security_settings(host, address, allowed_hosts))
         _LOGGER.info("listening at %s", url)
@@ -181,7 +187,7 @@ def _raise_first(received: Sequence[signal.Signals]) -> None:
 
 
 def _security_settings(host: str, address: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
-    """Return the hosts and origins that requests may name. Any port is allowed, because a port may be forwarded."""
+    """Return the hosts and origins that requests may name, with any port, because a port may be forwarded."""
     bound = ipaddress.ip_address(address)
     names = {_bracket_ipv6(name) for name in (host, *allowed_hosts)}
     if bound.is_loopback or bound.is_unspecified:

@@ -24,14 +24,14 @@ _CWD_ERRORS: Mapping[int, tuple[type[OSError], int, str]] = {
 
 
 def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, advice: str) -> Exception:
-    """Return the error for an exit code.
+    """Return the error for a local program (ssh or docker) that ended without a result of rg.
 
     Args:
         host: Name of the host.
         argv: The local command line.
         cwd: Directory on the host.
         code: Exit code of the local program.
-        stderr: Its stderr.
+        stderr: stderr of the local program.
         advice: Step that the caller can take; empty if `stderr` says enough.
     """
     if code in _CWD_ERRORS:
@@ -57,7 +57,7 @@ def _end_of(stderr: str) -> str:
 
 
 def check_directory(path: str) -> str:
-    """Return a directory on a host; `.` if it is empty.
+    """Check the path of a directory on a host, and return the path; `.` if the path is empty.
 
     Raises:
         ValueError: The directory begins with `~`, which the host does not expand, or it has a NUL.
@@ -67,18 +67,21 @@ def check_directory(path: str) -> str:
     if path.startswith("~"):
         raise ValueError(
             HintedText(
-                _CWD, f" {path!r} begins with ~, which is not expanded; leave out '~/', or write './~' for a file name"
+                _CWD,
+                f" {path!r} begins with ~, which is not expanded; pass an absolute path, or, if the name itself begins "
+                "with ~, write './' before it",
             )
         )
     return path or os.curdir
 
 
 def check_name(rg: str) -> str:
-    """Return the path or name of an rg on a host.
+    """Check the path or name of an rg on a host, and return it.
 
     Raises:
         ValueError: The path or name is empty, begins with a dash, or has a NUL.
     """
     if not rg or rg.startswith("-") or "\0" in rg:
-        raise ValueError(HintedText(Hint("rg", kind="correct"), f" must be a path or a name on the host, got {rg!r}"))
+        text = f" must be a path or a name on the host, and not begin with a dash; got {rg!r}"
+        raise ValueError(HintedText(Hint("rg", kind="correct"), text))
     return rg

@@ -1,4 +1,4 @@
-"""Script that prints the platform of a host and the rgs on it, the parser of its output, and the choice of an rg."""
+"""Find an rg on a host: the script that prints the host's platform and rgs, its parser, and the choice of an rg."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -82,7 +82,7 @@ class RemoteCandidate:
     Attributes:
         source: Place where it was found: `cache`, `PATH` or `argument`.
         path: Absolute path on the host.
-        about: Output of `--version`.
+        about: Output of the program for `--version`.
     """
 
     source: Source
@@ -104,7 +104,7 @@ class Answer:
 
 
 def parse_answer(fields: Sequence[str]) -> Answer:
-    """Parse the texts that the script prints.
+    """Parse the texts that the script `FIND` prints.
 
     Raises:
         ValueError: The texts are not from this script.
@@ -144,14 +144,14 @@ def choose(answer: Answer, named: str | None, host: str) -> RemoteRg:
     if named is not None:
         seen = "\n".join(reasons) or f"  {named}: no such program"
         raise BinaryError(
-            f"the given rg cannot be used on {host}:\n{seen}\nPass another rg, or pass no rg to look for one."
+            f"the given rg cannot be used on {host}:\n{seen}\nPass another rg, or leave it out to find one."
         )
     seen = "\n".join(reasons) or "  no rg in its PATH, and none that ripwrap has installed"
     raise BinaryNotFoundError(
         HintedText(
             f"rg (ripgrep) was not found on {host}:\n{seen}\nInstall it with ",
             INSTALL_THERE,
-            ", or with the package manager there, or name one: ",
+            ", or with the package manager of the host, or pass the path of an rg on the host: ",
             Hint("rg"),
         )
     )

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import reprlib
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -11,7 +12,7 @@ from typing import IO, TypeVar
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.host import STARTED
-from ripwrap.binary.probe import RgBinary, run_program
+from ripwrap.binary.probe import OutputTooLargeError, RgBinary, run_program
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg
 from ripwrap.errors import RemoteError
 from ripwrap.options import check_timeout
@@ -32,12 +33,12 @@ _remembered: dict[tuple["Host", str | None], RemoteRg] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host(ABC):
-    """A machine or container on which rg runs. `ssh()` and `docker()` make one; pass it to an operation as `on=`.
+    """A machine or container on which rg runs. `ssh()` and `docker()` make hosts; pass one to an operation as `on=`.
 
     Hosts are immutable: they can be compared, pickled, and used by many searches at the same time.
 
     Attributes:
-        cwd: Directory on the host; `cwd` and `paths` of a search are relative to it. If it is a relative path, it
+        cwd: Directory on the host; `cwd` and `paths` of a search are relative to it. A relative path
             starts at the login directory, or at the working directory of the container.
     """
 
@@ -65,7 +66,7 @@ class Host(ABC):
         """Return advice about a local program that failed; empty if the program's message says enough."""
 
     def path(self, cwd: str) -> str:
-        """Return the path of a directory on the host, given the `cwd` of a search, which is relative to `self.cwd`.
+        """Return the directory of a search on the host: the `cwd` of the search, relative to the `cwd` of the host.
 
         Raises:
             ValueError: `cwd` begins with `~`, which the host does not expand.
@@ -82,19 +83,19 @@ class Host(ABC):
         return self.script_line(WATCHDOG, (directory, *argv))
 
     def returncode(self, code: int) -> int | None:
-        """Convert the exit code of the local command line to that of rg; return `None` if rg did not end by itself."""
+        """Convert the exit code of the local command line to the exit code of rg; `None` if it has none."""
         found = watchdog.returncode(code)
         return None if found in NOT_STARTED else found
 
     def forget(self) -> None:
-        """Clear the cached answer about the host's rg. Call this after you have replaced rg on the host."""
+        """Clear the cached result of `find()`. Call this after you have replaced rg on the host."""
         key = replace(self, cwd=os.curdir)
         for one in list(_remembered):
             if one[0] == key:
                 _remembered.pop(one, None)
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
-        """Return the error for a local command line whose exit code is not that of rg."""
+        """Return the error for a local command line that ended without an exit code of rg."""
         if watchdog.returncode(code) in NOT_STARTED:
             self.forget()
         said = stderr.decode("utf-8", "replace")
@@ -103,11 +104,11 @@ class Host(ABC):
     def find(self, rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
         """Return the rg to run on the host; blocking. The result of the first call is cached.
 
-        Without a name, this is the rg that `install()` has installed, or else the rg in PATH. The PATH of ssh commands
+        Without `rg`, this is the rg that `install()` has installed, or else the rg in PATH. The PATH of ssh commands
         is often shorter than the PATH of a terminal.
 
         Args:
-            rg: A path on the host, or a name to look up in its PATH; `None` finds one as described above.
+            rg: A path on the host, or a name to look up in its PATH; `None` finds an rg as described above.
             timeout: Time limit in seconds; `None` is half a minute.
 
         Raises:
@@ -198,7 +199,7 @@ class Host(ABC):
             argv = self.script_line(INSTALL, (program.sha256, str(program.size)))
             fields = self._run(argv, max(0.0, give_up - time.monotonic()), timeout, stdin=file)
         self.forget()
-        found = self._parse(lambda: parse_installed(fields), argv)
+        found = self._parse(parse_installed, fields, argv)
         _remembered[replace(self, cwd=os.curdir), None] = found
         return found
 
@@ -206,13 +207,17 @@ class Host(ABC):
         """Ask the host for its platform and rgs; wait at most `timeout` or `FIND_SECONDS` seconds."""
         argv = self.script_line(FIND, () if named is None else (named,))
         fields = self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout)
-        return self._parse(lambda: parse_answer(fields), argv)
+        return self._parse(parse_answer, fields, argv)
 
-    def _parse(self, parse: Callable[[], T], argv: tuple[str, ...]) -> T:
+    def _parse(self, parse: Callable[[Sequence[str]], T], fields: Sequence[str], argv: tuple[str, ...]) -> T:
         try:
-            return parse()
+            return parse(fields)
         except ValueError as error:
-            raise RemoteError(f"{self.name} gave an answer that ripwrap does not understand", argv=argv) from error
+            text = (
+                f"{self.name} gave an answer that ripwrap does not understand: {reprlib.repr(fields)}; check that "
+                f"{os.path.basename(argv[0])} and the shell on the host print no other text"
+            )
+            raise RemoteError(text, argv=argv) from error
 
     def _run(
         self, argv: tuple[str, ...], seconds: float, timeout: float | None, stdin: IO[bytes] | None = None
@@ -227,6 +232,9 @@ class Host(ABC):
         """
         try:
             code, stdout, stderr = run_program(argv, seconds, stdin=subprocess.DEVNULL if stdin is None else stdin)
+        except OutputTooLargeError as error:
+            text = f"{self.name} did not answer: {error}; check what the shell on the host prints at its start"
+            raise RemoteError(text, argv=argv) from None
         except TimeoutError as error:
             if timeout is not None:
                 text = f"{self.name} did not answer within timeout={timeout:g} seconds; allow more time"

@@ -1,4 +1,4 @@
-"""Send an rg to a host: the script that stores it there, and the program to send."""
+"""Send an rg to a host: the script that stores it on the host, and the program to send."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ INSTALL_ERRORS = {
     CUT_OFF: "rg was not installed, because the connection ended too early",
     WRONG_HASH: "rg was not installed, because it arrived with another SHA-256",
     DOES_NOT_RUN: "rg was not installed, because it does not run",
-    NOT_RG: "the program was not installed, because it is not ripgrep: --version gave another text",
+    NOT_RG: "the program was not installed, because its --version does not name ripgrep",
 }
 """Exit codes of the script, with their meanings."""
 
@@ -58,7 +58,7 @@ answer download
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A program to send.
+    """Program file on this machine that is sent to a host.
 
     Attributes:
         path: Path of the file on this machine.
@@ -72,7 +72,7 @@ class Source:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the source with the size and hash of a file.
+        """Return the `Source` of a program file, with its size and hash.
 
         Raises:
             BinaryError: The file cannot be read.
@@ -83,7 +83,7 @@ class Source:
                 return cls(os.fspath(path), file.tell(), digest)
         except OSError as error:
             raise BinaryError(
-                f"source {os.fspath(path)} cannot be read: {error.strerror}; pass a program file"
+                f"source {os.fspath(path)} cannot be read: {error.strerror}; pass the path of a program file"
             ) from error
 
     def open(self) -> IO[bytes]:
@@ -101,7 +101,7 @@ def source_of(
     timeout: float,
     progress: Progress | None,
 ) -> Source:
-    """Return the program to send; the arguments and errors are those of `Host.install()`."""
+    """Return the program to send. See `Host.install()` for the arguments and errors."""
     path = fetch_for(
         platform,
         version,

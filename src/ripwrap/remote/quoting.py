@@ -1,7 +1,7 @@
 r"""Quote arguments for the shell of another machine; no I/O. All text for a shell is quoted in this module.
 
 ssh joins its arguments with spaces, and the login shell of the other machine parses the result (ssh(1), RFC 4254
-section 6.5). `quote()` does what `shlex.quote()` does, but for bytes. It also respects shells other than sh:
+section 6.5). `quote()` is like `shlex.quote()`, but quotes bytes. It also respects shells other than sh:
 
 - It quotes `=word` and `~`, which zsh expands, and `%`, which fish before version 3 expands.
 - It puts a backslash outside of single quotes, because fish reads `\\` and `\'` in single quotes as escapes.
@@ -33,5 +33,5 @@ def quote(argument: bytes) -> bytes:
 
 
 def join(arguments: Iterable[str]) -> str:
-    """Return the words of a shell's command line; the strings stand for bytes as in `os.fsencode()`."""
+    """Quote arguments and join them to a command line of a shell; the strings are converted as by `os.fsencode()`."""
     return os.fsdecode(b" ".join(quote(os.fsencode(argument)) for argument in arguments))

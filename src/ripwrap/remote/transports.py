@@ -34,7 +34,7 @@ _CONTAINER = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
-_NO_KEY = "Load a key into ssh-agent, or set IdentityFile in the configuration of ssh; ssh must not ask for a password."
+_NO_KEY = "Load a key into ssh-agent, or set IdentityFile in the configuration of ssh; ripwrap passes no password."
 _SSH_ADVICE = (
     ("Permission denied (", _NO_KEY),
     ("Host key verification failed", "Connect once with ssh in a terminal, and check the key of the host."),
@@ -170,7 +170,8 @@ def ssh(
 def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = "docker") -> Container:
     """Return a running container, for the argument `on=` of the operations; this does not run docker yet.
 
-    Each search runs `docker exec`. The container needs a POSIX shell, `sh`, and an rg, which `install()` can put there.
+    Each search runs `docker exec`. The container needs a POSIX shell, `sh`, and an rg, which `install()` can
+    put into it.
 
     Args:
         name: Name or id of the container.
@@ -187,7 +188,7 @@ def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = 
     if not _CONTAINER.fullmatch(name):
         raise ValueError(f"the name of a container may have only letters, digits, '_', '.' and '-', got {name!r}")
     if user and not re.fullmatch(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]*(:[a-zA-Z0-9_.-]+)?", user):
-        raise ValueError(f"user must be like 1000, 1000:1000 or name, got {user!r}")
+        raise ValueError(f"user must be an id or name, or USER:GROUP, such as 1000 or 1000:1000; got {user!r}")
     return Container(container=name, cwd=check_directory(os.fspath(cwd)), user=user, program=os.fspath(program))
 
 
@@ -213,6 +214,6 @@ def parse_host(text: str) -> Host:
 
 
 def check_system(*, windows: bool = IS_WINDOWS) -> None:
-    """Raise `RemoteError` on Windows, because hosts were not tested there."""
+    """Raise `RemoteError` on Windows, on which ssh and docker were not tested."""
     if windows:
         raise RemoteError("ripwrap.remote does not run on Windows; run Python in WSL, where ssh and docker work")

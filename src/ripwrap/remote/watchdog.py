@@ -40,7 +40,8 @@ _CASES = " ".join(f"{code}) exit {other} ;;" for code, other in OTHERS.items())
 
 SAY_STARTED = "printf '{0}'; printf '{0}' >&2".format(STARTED.decode().replace("\0", "\\000").replace("\n", "\\n"))
 
-# 1. `cd -P` follows links as chdir(2) does; `path()` makes sure that `-` and CDPATH have no meaning.
+# 1. `cd -P` follows links as chdir(2) does. `Host.command_line()` puts `./` before a relative path, so that `cd` does
+#    not interpret `-` and does not use CDPATH.
 # 2. The watchdog is the subshell with `read`. No process writes to stdin, so `read` ends when stdin is closed: because
 #    ripwrap closed it, the connection ended, or the process that held the pipe was killed.
 # 3. The script closes its own stdout and stderr. Then both end when rg ends, and messages of the shell about killed
@@ -74,7 +75,7 @@ exit {UNKNOWN}
 
 
 def returncode(code: int) -> int | None:
-    """Return rg's exit code, or the negative number of the signal that ended rg; `None` for a code that is not rg's.
+    """Return rg's exit code, or the negative number of the signal that ended rg; `None` if there is no such code.
 
     Args:
         code: Exit code of the script.

@@ -106,7 +106,7 @@ class BaseRepositories:
 
     @classmethod
     def below(cls, directory: StrPath, *, max_depth: int | None = None, **settings: Any) -> Self:
-        """Find the git repositories in a directory, without repositories inside of another repository.
+        """Return `Repositories` of all git repositories in a directory; skip a repository inside of another repository.
 
         A repository is a directory with an entry `.git`. Its name is its path in `directory`. Links are not followed.
         Directories that cannot be read are logged as warnings.
@@ -131,7 +131,7 @@ class BaseRepositories:
 
     @classmethod
     def from_file(cls, file: StrPath, **settings: Any) -> Self:
-        """Read the paths or globs of roots from a file, one on each line, relative to the directory of the file.
+        """Return `Repositories` of the roots in a file: each line is a path or glob, relative to the file's directory.
 
         Empty lines, and lines that begin with `#`, are skipped.
 
@@ -240,11 +240,12 @@ class BaseRepositories:
 
 @dataclass(slots=True)
 class Question(Generic[T, Out]):
-    """A call of an operation that yields results, with checked arguments.
+    """Call of `search()`, `files()` or `count()`, with checked arguments.
 
     Attributes:
         tasks: Task of each root.
-        convert: Function that takes the root, a result and the worker, and returns the result for the caller.
+        convert: Function that takes the name of a root, a result of rg and the worker, and returns the result for the
+            caller.
         left: Number of results that may still be yielded; `None` is no limit.
         order: Order of the results.
         on_progress: Function that the caller passed; it is called when a root has ended.
@@ -261,7 +262,7 @@ class Question(Generic[T, Out]):
         return Progress((task.root.name for task in self.tasks), self.on_progress)
 
     def result(self, arrival: Arrival[T]) -> Out | RootError | None:
-        """Return the result or failure for the caller; `None` for the end of a root."""
+        """Convert a message about a root to the result or failure for the caller; `None` if the root has ended."""
         item = arrival.item
         if item is None or isinstance(item, RootError):
             return item
@@ -272,10 +273,10 @@ class Question(Generic[T, Out]):
 
 @dataclass(slots=True)
 class PageQuestion:
-    """A call of `grep()`, with checked arguments.
+    """Call of `grep()`, with checked arguments. A shard is a part of the files of a root that is searched separately.
 
     Attributes:
-        tasks: Tasks; one for each root, or for each shard.
+        tasks: Task of each root or shard.
         request: Request for a root that is not split into shards.
         collector: Collector of the page.
         shards: Number of shards of each root.
@@ -287,16 +288,16 @@ class PageQuestion:
     shards: int
 
     def planners(self) -> list[ShardPlanner]:
-        """Return a planner for each root."""
+        """Return a planner for each root, which splits the root into shards."""
         return [ShardPlanner(task, self.request, self.shards) for task in self.tasks]
 
 
 @dataclass(slots=True)
 class TermsQuestion:
-    """A call of `rank()`, with checked arguments.
+    """Call of `rank()`, with checked arguments.
 
     Attributes:
-        tasks: Tasks that count words.
+        tasks: Task of each root; it counts the words of the query in the files.
         terms: Collector of the counts.
         query: Parsed query.
         limit: Maximum number of results; `None` is no limit.
@@ -310,7 +311,11 @@ class TermsQuestion:
     options: FileOptions
 
     def read_tasks(self, chosen: Sequence[str]) -> list[Task[tuple[str, bytes]]]:
-        """Return the tasks that read the chosen files: one task for each root with a chosen file."""
+        """Return a task for each root with a chosen file, which reads these files.
+
+        Args:
+            chosen: Keys of the files; see `TermsCollector.place()`.
+        """
         files: dict[str, list[str]] = {}
         for key in chosen:
             root, path = self.terms.place(key)
@@ -323,7 +328,7 @@ class TermsQuestion:
         ]
 
     def in_order(self, chosen: Sequence[str], contents: Mapping[tuple[str, str], bytes]) -> Iterator[tuple[str, bytes]]:
-        """Yield the chosen files that were read, in order, with their contents."""
+        """Yield the key and the content of each chosen file that was read, in the order of `chosen`."""
         for key in chosen:
             root, path = self.terms.place(key)
             if (root.name, path) in contents:

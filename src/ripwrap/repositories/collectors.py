@@ -1,4 +1,4 @@
-"""Combine the answers for many roots, in bounded memory; no I/O."""
+"""Combine the results of many roots to one result, in bounded memory; no I/O."""
 
 import os
 from collections import Counter
@@ -44,7 +44,7 @@ class Progress:
         self._report = report
 
     def end(self, number: int) -> bool:
-        """Process the end of a task; return True if it was the last task of its root."""
+        """Count the end of the task with this number; return True if it was the last task of its root."""
         name = self._roots[number]
         self._left[name] -= 1
         if self._left[name]:
@@ -56,10 +56,11 @@ class Progress:
 
 
 class MatchesCollector:
-    """Collector of a page of matches from many roots; the answers of the roots may come in any order.
+    """Collector of a page of matches from many roots; the results of the roots may come in any order.
 
     The page has the first match of each root, then the second match of each root, and so on. The more roots have
-    matches, the fewer matches of each root are on the page; the other matches are dropped early.
+    matches, the fewer matches of each root are on the page. The collector drops matches that do not fit while other
+    roots are still searched.
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
@@ -84,7 +85,7 @@ class MatchesCollector:
         self.errors: dict[int, list[RootError]] = {}
 
     def take(self, root: Root, arrival: Arrival[GrepResult]) -> None:
-        """Add the page of a root or shard, or its failure."""
+        """Add the page of a root or of a shard (a part of the files of a root), or its failure."""
         place = self._places[root.name]
         if isinstance(arrival.item, RootError):
             self._exact = False
@@ -93,7 +94,7 @@ class MatchesCollector:
             self._shards.setdefault(place, []).append((arrival.item, arrival.worker))
 
     def end(self, root: Root) -> None:
-        """Process the end of a root; all of its shards have arrived."""
+        """Add the matches of a root to the page, after all of its shards have arrived."""
         place = self._places[root.name]
         shards = self._shards.pop(place, [])
         if not shards:
@@ -211,7 +212,7 @@ class ShardPlanner:
             self._sizes.append(item)
 
     def tasks(self) -> list[Task[GrepResult]]:
-        """Return the tasks of the shards. If the root cannot be listed, return one task, which reports the reason."""
+        """Return the tasks of the shards. If no file was listed, return the task of the whole root."""
         if not self._sizes:
             return [self._task]
         unreadable = tuple(path for error in self._errors for path in error.paths)
@@ -251,7 +252,7 @@ class TermsCollector:
     """Collector of the counts of a query's words in all roots, as if all roots were in one directory."""
 
     def __init__(self, query: Query) -> None:
-        """Set the query."""
+        """Set the query, whose words the roots count."""
         self._query = query
         self._terms = TermCounts(lambda _: ())
         self._sizes: dict[str, int] = {}
@@ -276,7 +277,7 @@ class TermsCollector:
         self._places = {key: place for key, place in self._places.items() if key in held}
 
     def choose(self) -> list[str]:
-        """Return the keys of the files to read, the best first; `place()` maps a key to a root and a path."""
+        """Return the keys of the files to read, the best first; see `place()` for keys."""
         self._terms.trim()
         self._drop()
         if not self._terms.files:
@@ -291,10 +292,13 @@ class TermsCollector:
         return chosen
 
     def place(self, key: str) -> tuple[Root, str]:
-        """Return the root of a file, and the path of the file in the root."""
+        """Return the root of the file with this key, and the path of the file in the root.
+
+        A key is a path that begins with the name of the root, or with its absolute path if two keys would be equal.
+        """
         return self._places[key]
 
     def result(self, chunk: RankedChunk) -> RootChunk:
-        """Convert a chunk whose path is a key (see `choose()`) to a chunk with a root and a path."""
+        """Convert a chunk whose path is a key (see `place()`) to a chunk with a root and a path."""
         root, path = self._places[chunk.path]
         return RootChunk.model_construct(None, **{**dict(chunk), "root": root.name, "path": path})

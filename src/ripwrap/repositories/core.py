@@ -1,4 +1,4 @@
-"""`Repositories`, which searches many roots with one call. `blocking.py` has its blocking twin."""
+"""`Repositories`, which searches many directories (roots) with one call. `blocking.py` has its blocking twin."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -30,9 +30,9 @@ Out = TypeVar("Out")
 
 
 class Repositories(BaseRepositories):
-    """Many directories that are searched with one call, here or on the workers of an executor.
+    """Many directories that are searched with one call, in this process or on the workers of an executor.
 
-    A root is a directory with a name. Each result has the name of its root. If a root fails, the answer has a
+    A root is a directory with a name. Each result has the name of its root. If a root fails, the results have a
     `RootError` for it, and the search of the other roots continues. An error that concerns all roots, such as a pattern
     that does not compile, is raised. Without an executor, a missing rg is also raised.
 
@@ -72,7 +72,7 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[SearchOptions],
     ) -> AsyncGenerator[RootMatch | RootError]:
-        """Search all roots and yield each match as it is found, with its root.
+        """Search all roots and yield each match as it is found, with the name of its root.
 
         With an executor, the matches of a root come after its search has ended, in path order. They come in pages of
         5,000; each further page needs a further search.
@@ -81,8 +81,8 @@ class Repositories(BaseRepositories):
             pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
             per_root: Maximum number of matches of a root.
             limit: Maximum number of matches of all roots.
-            order: `arrival` yields matches of all roots as they are found. `root` yields the matches of one root after
-                another, in the order of `roots`. The order within a root is that of rg.
+            order: `arrival` yields matches of all roots as they are found. `root` yields all matches of the first root,
+                then all matches of the second root, and so on.
             timeout: Seconds for each root; `None` is no limit. Matches that were found before the limit are yielded.
             on_progress: Function that is called with the number of roots that have ended, and the number of all roots.
             **options: rg's flags; see `SearchOptions`. Globs and paths are relative to each root.
@@ -110,7 +110,7 @@ class Repositories(BaseRepositories):
     ) -> AsyncGenerator[RootFile | RootError]:
         """List the files of all roots. The files of one root are yielded one after another, in path order.
 
-        The arguments and errors are the same as for `search()`.
+        The arguments and errors have the same meaning as for `search()`.
         """
         return self._stream(self._files_question(per_root, limit, order, timeout, on_progress, options))
 
@@ -125,7 +125,7 @@ class Repositories(BaseRepositories):
     ) -> AsyncGenerator[RootCount | RootError]:
         """Count the matching lines of all roots, and yield a number for each root, even if the number is 0.
 
-        The arguments and errors are the same as for `search()`.
+        The arguments and errors have the same meaning as for `search()`.
         """
         return self._stream(self._count_question(pattern, order, timeout, on_progress, options))
 
@@ -182,9 +182,9 @@ class Repositories(BaseRepositories):
     ) -> RepositoriesRanking:
         """Find the code in all roots that answers a question, or that defines a symbol; best results first.
 
-        The result is the same as if `ripwrap.rank()` searched one directory with a subdirectory for each root. First,
-        the words of the query are counted in the files of each root. Then the best files of all roots are read and
-        ranked together.
+        The result is the same as if all roots were subdirectories of one directory, and `ripwrap.rank()` searched this
+        directory. First, the words of the query are counted in the files of each root. Then the best files of all roots
+        are read and ranked together.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar".
@@ -230,10 +230,11 @@ class Repositories(BaseRepositories):
         )
 
     def indexes(self, **settings: Unpack[IndexSettings]) -> "dict[str, Index]":
-        """Return an index of each root, by the name of the root; nothing is read or built yet.
+        """Return a dict from the name of each root to its index; nothing is read or built yet.
 
         Each index is stored in the user's cache on this machine, and its first search builds it. It runs the rg that
-        was given to `Repositories`. The executor is not used; to make indexes on its workers, submit your own tasks.
+        was given to `Repositories`. The executor is not used; to make indexes on its workers, submit your own functions
+        to it.
 
         Args:
             **settings: Settings of all indexes: `chunker`, `embedder`, `hybrid_weight`, `workers`; see `Index`.

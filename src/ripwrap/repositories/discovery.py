@@ -42,13 +42,13 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
     if not paths:
         raise ValueError("no roots given; pass directories, or globs such as 'src/*'")
     if repeated := [name for name, number in Counter(named.values()).items() if number > 1]:
-        raise ValueError(f"two roots have the name {repeated[0]!r}; give each root another name")
+        raise ValueError(f"two roots have the name {repeated[0]!r}; give each root a different name")
     names = _names([path for path in paths if path not in named], set(named.values())) | named
     roots = [Root(name=names[path], path=path) for path in paths]
     kept = [root for root in roots if (not only or _matches(root, only)) and not _matches(root, exclude)]
     if not kept:
         given = f"only={list(only)!r} and exclude={list(exclude)!r}"
-        raise ValueError(f"no root of {len(roots)} is left after {given}; change one of these globs")
+        raise ValueError(f"{given} leave out all roots ({len(roots)}); change one of these globs")
     return kept
 
 
@@ -98,7 +98,7 @@ def read_roots(file: StrPath) -> list[str]:
         for line in (os.path.expanduser(line) for line in lines if line.strip() and not line.startswith("#"))
     ]
     if not found:
-        raise ValueError(f"{shown(path)} has no root; write the path of a directory on each line")
+        raise ValueError(f"{shown(path)} names no root; write the path of a directory on each line")
     return found
 
 
@@ -123,14 +123,14 @@ def absolute_path(place: StrPath) -> str:
     if not isinstance(text, str):
         raise TypeError(f"a root must be a str or os.PathLike[str], got {type(place).__name__}")
     if not text:
-        raise ValueError("a root is empty; pass '.' for the current directory")
+        raise ValueError("the path of a root is empty; pass '.' for the current directory")
     if "\0" in text:
-        raise ValueError("a NUL character cannot be part of a root; remove it")
+        raise ValueError("a NUL character cannot be part of the path of a root; remove it")
     return os.path.abspath(os.path.expanduser(text))
 
 
 def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
-    """Map each path to its name: as few of its last parts as are needed to differ from all other paths."""
+    """Map each path to its name: its last part, with as many parts before it as make it differ from other names."""
     names: dict[str, str] = {}
     left, parts = list(paths), 1
     while left:
@@ -143,7 +143,7 @@ def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
 
 
 def _end(path: str, parts: int) -> str:
-    """Return the last `parts` parts of a path; the whole path if it has no more."""
+    """Return the last `parts` parts of a path; the whole path if it has no more parts than that."""
     split = path.split(os.sep)
     return os.sep.join(split[-parts:]) if parts < len(split) and split[-1] else path
 

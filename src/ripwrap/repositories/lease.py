@@ -1,4 +1,4 @@
-"""End the tasks that a call runs in other processes when the call ends.
+"""When a call of `Repositories` ends, end the tasks that it runs in the processes of an executor.
 
 An executor does not interrupt a running task, even if the future of the task is cancelled. So each call has a file, the
 lease, which the calling process touches as long as the call runs. Each task watches this file. The task and its rg end
@@ -6,7 +6,7 @@ if the file is removed, because the call has then ended. They also end if the fi
 because the calling process has then ended or hangs.
 
 A worker on another machine sees the file only if the directory is shared. A worker of Dask also checks whether Dask has
-cancelled the task. A worker that can do neither ends a task at its time limit.
+cancelled the task. Any other worker that does not see the file ends a task at its time limit.
 """
 
 import os
@@ -107,7 +107,7 @@ def dask_cancellation() -> Callable[[], bool] | None:
         return None
     try:
         worker = distributed.get_worker()
-    except ValueError:  # this thread is not one of a worker
+    except ValueError:  # this is not a thread of a worker
         return None
     key = worker.get_current_task()
 

@@ -51,7 +51,7 @@ class RootError(Model, frozen=True):
         error: Class of the error, e.g. `FileNotFoundError`.
         message: Text of the error.
         paths: Paths in the root that could not be read.
-        attempts: Number of attempts to search the root.
+        attempts: Number of times that the search of the root was started.
         worker: Process in which the search failed; `None` without an executor, and if the process was lost.
     """
 
@@ -110,7 +110,7 @@ class RootCount(Model, frozen=True):
 
 
 class RootMatches(Model, frozen=True):
-    """Matches of a root in a page.
+    """Matches of one root on a page.
 
     Attributes:
         root: Name of the root.
@@ -118,7 +118,7 @@ class RootMatches(Model, frozen=True):
         files: Files with matches on the page, in the order of `rg --sort=path`.
         total_matches: Number of matches in the root; a lower bound if not `exact`.
         files_matched: Number of files with a match in the root; a lower bound if not `exact`.
-        exact: True if rg searched to its end and nothing was dropped.
+        exact: True if rg searched the whole root and no record was dropped.
         worker: Process that searched the root; `None` without an executor, and for a root in several shards.
     """
 
@@ -149,7 +149,7 @@ class RepositoriesResult(Model, frozen=True):
         roots_matched: Number of roots with a match.
         roots_searched: Number of roots that were searched.
         exact: True if the numbers are final: all roots were searched to their end.
-        truncated: True if further matches are not on the page. If not `exact`, True if there may be further matches.
+        truncated: True if there are matches that are not on the page, or may be, because the result is not `exact`.
         errors: Failures of roots, in the order of `Repositories.roots`.
         message: Summary of the result in one or two sentences.
     """
@@ -170,7 +170,7 @@ class RepositoriesResult(Model, frozen=True):
         return sum(map(len, self.roots))
 
     def __bool__(self) -> bool:
-        """Return True if there is a match, on this page or not."""
+        """Return True if there is a match on any page."""
         return self.total_matches > 0
 
     # See `GrepResult.__iter__()`.

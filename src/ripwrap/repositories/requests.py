@@ -1,6 +1,7 @@
-"""Requests about one root, and the code that answers them in pages. Requests and pages can be pickled.
+"""Requests for matches, files or counts of one root, and the code that runs them. Requests and results can be pickled.
 
-A request is answered in an event loop of this process, or in an event loop that a worker starts for it.
+A request is run in an event loop of this process, or in an event loop that a worker (a process of an executor) starts
+for it. A worker returns a long result in several pages.
 """
 
 import os
@@ -31,13 +32,13 @@ from ripwrap.repositories.models import Root, RootError, Worker, incomplete_erro
 from ripwrap.results import GrepResult
 
 PAGE_MATCHES = 5_000
-"""Maximum number of matches in one page of a worker's answer."""
+"""Maximum number of matches in one page that a worker returns."""
 
 QUESTION_ERRORS = (PatternError, GlobError, UnknownTypeError)
 """Errors that every root would have, because the pattern or an option is wrong; they end the call."""
 
 ROOT_ERRORS = (OSError, RipwrapError)
-"""Errors of a root or of its worker."""
+"""Errors that are returned as the `RootError` of one root; they do not end the call."""
 
 Item = TypeVar("Item", str, FileCount)
 T = TypeVar("T")
@@ -46,7 +47,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[T_co]):
-    """Part of the answer to a request.
+    """Part of the results of a request.
 
     Attributes:
         items: Results.
@@ -60,19 +61,19 @@ class Found(Generic[T_co]):
 
 
 class Request(Protocol[T_co]):
-    """Question about one root."""
+    """Request for matches, files or counts of one root."""
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T_co]:
-        """Return the part of the answer after `offset` results; it has no results only if there are no more."""
+        """Skip `offset` results, and return the next results; none only if there are no more."""
         ...
 
     def stream(self, cwd: str, rg: Rg) -> "AsyncGenerator[Found[T_co]]":
-        """Yield the parts of the answer as they are found."""
+        """Yield results in parts, as they are found."""
         ...
 
 
 class _Whole(Generic[T]):
-    """Base class of requests whose answer has only one part."""
+    """Base class of requests whose results come in one part."""
 
     __slots__ = ()
 
@@ -91,7 +92,7 @@ class SearchRequest:
         patterns: Patterns.
         limit: Maximum number of matches.
         options: Options of the search.
-        page_matches: Maximum number of matches in one part of an answer.
+        page_matches: Maximum number of matches in one page.
     """
 
     patterns: tuple[str, ...]
@@ -100,7 +101,10 @@ class SearchRequest:
     page_matches: int = PAGE_MATCHES
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[Match]:
-        """Search to the end, and return a page in path order; in other orders, pages of two searches may overlap."""
+        """Search the whole root, and return a page of its matches in path order.
+
+        Each page needs a new search. rg's own order may differ between searches, so that pages would overlap.
+        """
         left = self.page_matches if self.limit is None else min(self.page_matches, self.limit - offset)
         options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
         request = grep_request(self.patterns, cwd, (), left, None, offset, None, options, explain=False)
@@ -178,7 +182,7 @@ class CountRequest(_Whole["tuple[int, int]"]):
 
 @dataclass(frozen=True, slots=True)
 class MatchesRequest(_Whole[GrepResult]):
-    """Request for a page of matches of a root, or of a shard of it.
+    """Request for a page of matches of a root, or of a shard (a part of the files of a root).
 
     Attributes:
         patterns: Patterns.
@@ -209,9 +213,9 @@ class MatchesRequest(_Whole[GrepResult]):
 
 
 def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tuple[PathError, ...]) -> Candidates:
-    """Return the files of a shard as candidates.
+    """Return a `Candidates` object, with which rg searches only the files of a shard.
 
-    rg finds candidates in directories, so it detects binary files in the same way as in a search of the whole root.
+    rg is given their directories and not their paths, so it detects binary files as in a search of the whole root.
 
     Args:
         files: Paths, relative to the root.
@@ -255,7 +259,7 @@ class ReadRequest(_Whole["tuple[str, bytes]"]):
 
     Attributes:
         files: Paths.
-        options: Options that chose the files; `follow` says whether links may be followed.
+        options: Options that chose the files; links are followed only with the option `follow`.
     """
 
     files: tuple[str, ...]
@@ -294,7 +298,7 @@ class Task(Generic[T]):
         root: Root.
         request: Request.
         rg: Path or name of the rg to run; `None` lets the worker find one.
-        timeout: Seconds for the answer; `None` is no limit.
+        timeout: Maximum number of seconds for a page of results; `None` is no limit.
         lease: File of the call; if the file is removed, the task ends.
         offset: Number of results to skip.
         attempt: Number of times that the task was sent. Without it, a second attempt would be an equal call, and Dask
@@ -312,13 +316,13 @@ class Task(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T_co]):
-    """Answer of a worker to a task; a long answer has several pages.
+    """Results that a worker returns for a task; the worker returns a long result in several pages.
 
     Attributes:
         items: Results.
         error: Failure of the root; if its kind is `incomplete`, there may be results, too.
         next_offset: Number of results before the next page; `None` if this is the last page.
-        worker: Process that answered.
+        worker: Process that ran the task.
     """
 
     items: Sequence[T_co] = ()
@@ -328,7 +332,7 @@ class Page(Generic[T_co]):
 
 
 def run_task(task: Task[Any]) -> Page[Any]:
-    """Answer a task, in a worker. The rg of the task ends when the call that owns the lease ends.
+    """Run a task in a worker, and return a page of its results. Its rg ends when the call that sent the task ends.
 
     Raises:
         PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.

@@ -44,7 +44,7 @@ class Arrival(Generic[T]):
     Attributes:
         number: Number of the task.
         item: Result or failure; `None` at the end.
-        worker: Process that answered; `None` without an executor.
+        worker: Process that ran the task; `None` without an executor.
     """
 
     number: int
@@ -108,14 +108,14 @@ class _Executors:
             self._executor = None
 
     def close(self) -> None:
-        """Shut down the executors that were made here; do not wait for their tasks."""
+        """Shut down the executors that this object has made; do not wait for their tasks."""
         for executor in self._made:
             executor.shutdown(wait=False)  # Dask's executor has no `cancel_futures`; each task cancels its own future
 
 
 @dataclass(slots=True)
 class _Run(Generic[T]):
-    """One call.
+    """Run of all tasks of one call of an operation.
 
     Attributes:
         tasks: Tasks; each is made when it is needed.
@@ -132,7 +132,7 @@ class _Run(Generic[T]):
     lease: Lease | None = None
 
     async def run(self) -> None:
-        """Run all tasks; send an error that ends the call as the last item."""
+        """Run all tasks, and send their results. If an error ends the call, send the error as the last item."""
         async with self.output:
             error: BaseException | None = None
             try:
@@ -174,7 +174,7 @@ class _Run(Generic[T]):
         Args:
             number: Number of the task.
             task: Task.
-            slots: Slots of running tasks; this task has taken one of them.
+            slots: Semaphore that limits the number of running tasks; this task has acquired it.
             before: Event that is set when all results of the task before this one were sent.
             after: Event that is set when all results of this task were sent.
         """
@@ -277,7 +277,10 @@ def _lost(root: str, error: _LostError) -> RootError:
 
 
 async def _wait(future: Future[T]) -> T:
-    """Return the result of a future. `asyncio.wrap_future()` would report a cancelled future as a cancelled task."""
+    """Return the result of a future.
+
+    `asyncio.wrap_future()` is not used, because it raises the same error for a cancelled future and a cancelled task.
+    """
     import asyncio  # late: only calls with an executor need it
 
     loop, done = asyncio.get_running_loop(), asyncio.Event()
@@ -296,7 +299,7 @@ async def _in_thread(call: Callable[[], T]) -> T:
 
 
 class _Inbox(Generic[T]):
-    """Results of a call for its consumer; the call runs in a separate thread."""
+    """Queue of the results of a call, which runs in a separate thread; its consumer takes the results."""
 
     def __init__(self, tasks: Iterable[Task[T]], plan: Plan, order: Order) -> None:
         self._stack = ExitStack()
@@ -305,7 +308,7 @@ class _Inbox(Generic[T]):
         self._run: Future[None] = self._portal.start_task_soon(_Run(iter(tasks), plan, order, sent).run)
 
     def take(self) -> list[Arrival[T]]:
-        """Wait for results, and return all results that have arrived; empty at the end.
+        """Wait for results, and return all results that have arrived; return an empty list after the last result.
 
         Raises the error that ends the call.
         """
@@ -339,7 +342,7 @@ async def _streams() -> "tuple[_Output[Any], MemoryObjectReceiveStream[Any]]":
 
 
 async def arrivals(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> AsyncGenerator[Arrival[T]]:
-    """Run tasks and yield their results, their failures, and the end of each.
+    """Run tasks; yield their results and failures, and a message at the end of each task.
 
     Raises:
         PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.

@@ -74,7 +74,7 @@ _BUILT_IN = {
 
 
 def find_format(name: str) -> Format | None:
-    """Return the format with this name; `None` if no built-in format or entry point has it."""
+    """Return the format with this name; `None` if no built-in format or entry point has this name."""
     return _BUILT_IN.get(name) or (None if name.startswith(".") else _added().get(name))
 
 

@@ -91,7 +91,7 @@ class _LimitError(Exception):
 
 
 class ArchiveSource(Source):
-    """Members of archives and contents of compressed files on the disk."""
+    """Source of the members of archives and the contents of compressed files on the disk."""
 
     def __init__(
         self,
@@ -112,8 +112,8 @@ class ArchiveSource(Source):
             inside: Formats to read.
             bounds: Limits for each file.
             follow: True to follow links.
-            named: Paths that the caller names. Links in them are followed, and documents among them are read even if
-                `selects()` is false for them.
+            named: Paths that the caller names. Links in these paths are followed. A document among them is read even if
+                `selects()` returns False for it.
             reader: Reader of documents, which this source closes; `None` is a new reader without a cache.
         """
         super().__init__()
@@ -311,7 +311,7 @@ class _Counting(io.RawIOBase):
     """
 
     _MAX_READS_AT_END = 100
-    """Maximum number of reads at the end of the file. A false size in a header makes `tarfile` read on and on there."""
+    """Maximum number of reads at the end of the file. A false size in a header makes `tarfile` repeat such reads."""
 
     def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
         self.left: int = _HEADER_BYTES

@@ -33,14 +33,14 @@ class LocatedName(str):
 
     @classmethod
     def of(cls, document: str, location: Location) -> Self:
-        """Return the name of a part of a document."""
+        """Return the name of a part of a document, such as `report.pdf!/page 3`."""
         name = cls(f"{document}{SEPARATOR}{location}")
         name.location = location
         return name
 
 
 class Source(ABC):
-    """Items that are read from processes or files. At its end, a search closes its source.
+    """Items to search that are read from processes or files. A search closes its source when it ends.
 
     Attributes:
         errors: Errors for items that could not be read; complete after the iteration.

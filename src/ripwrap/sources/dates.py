@@ -10,7 +10,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def check_date(since: str | None) -> str | None:
-    """Check a date for `git log --since` and return it; `None` is no date.
+    """Check a date for `git log --since` and return it; return `None` if `since` is `None`.
 
     Raises:
         ValueError: The date is empty, has a NUL, or is a day that does not exist.

@@ -52,7 +52,7 @@ def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
 
 
 def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the text of each paragraph of the body, including those in tables and text boxes.
+    """Yield the text of each paragraph of the body, also in tables and text boxes.
 
     Raises:
         ValueError: The document is encrypted, or it unpacks to far more than its size.

@@ -47,7 +47,7 @@ class _SearchTimeoutError(TimeoutError):
 
 
 class _OverError(Exception):
-    """Error after `max_bytes` bytes were fetched."""
+    """Error that ends a fetch, because the limit `max_bytes` is used up."""
 
 
 def fs(
@@ -89,7 +89,7 @@ def fs(
         inside: Formats of archives and compressed files. Their members are searched instead of their bytes, as in
             `search(inside=…)`: `inside="gz"` searches `a.gz` as `a.gz!/a`.
         max_bytes: Maximum number of bytes to fetch. The first object that would exceed this number is not searched, and
-            no later object is searched. `errors` then names the first object. `None` is no limit.
+            no later object is searched. `errors` of the source then names the first object. `None` is no limit.
         stall_seconds: Seconds to wait for the next byte of an object. After that, the object counts as unreadable.
             `None` is no limit.
         storage_options: Arguments for the file system, such as `{"anon": True}` for public buckets of S3.
@@ -130,7 +130,7 @@ def fs(
 
 
 class FileSystemSource(Source):
-    """Objects in object stores, as a source of items; `fs()` returns one.
+    """Source of items that are objects in object stores; `fs()` makes it.
 
     Attributes:
         bytes_fetched: Number of bytes that were fetched, at most `max_bytes`.
@@ -179,7 +179,7 @@ class FileSystemSource(Source):
             self._members.close()
 
     def _contents(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the objects in order, while the next ones are fetched."""
+        """Yield the name and content of each object, in order; at the same time, threads fetch the next objects."""
         objects = self._objects()
         fetching: deque[tuple[_Object, _Task[bytes]]] = deque()
         left_out = self._fill(fetching, objects)
@@ -195,7 +195,7 @@ class FileSystemSource(Source):
                 yield found.name, content
             left_out = left_out or self._fill(fetching, objects)
         if left_out is not None:
-            text = f"max_bytes={self._max_bytes} would be exceeded; this object and all later ones were not searched"
+            text = f"max_bytes={self._max_bytes} would be exceeded; this and all later objects were not searched"
             self.errors.append(PathError(path=left_out.name, kind="other", message=text))
 
     def _fill(self, fetching: "deque[tuple[_Object, _Task[bytes]]]", objects: "Iterator[_Object]") -> "_Object | None":
@@ -305,9 +305,9 @@ class FileSystemSource(Source):
         return b"".join(chunks)
 
     def _reserve(self, found: "_Object") -> bool:
-        """Reserve the bytes of an object; return False if they exceed `max_bytes`.
+        """Count the bytes of an object toward `max_bytes` before it is fetched; return False if they exceed the limit.
 
-        An object of unknown size reserves its bytes piece by piece while it is fetched.
+        The bytes of an object of unknown size are counted piece by piece while it is fetched.
         """
         if self._max_bytes is None:
             return True
@@ -318,7 +318,9 @@ class FileSystemSource(Source):
         return True
 
     def _take(self, wanted: int) -> int:
-        """Reserve up to `wanted` more bytes, for an object with an unknown or wrong size; return how many.
+        """Count up to `wanted` more bytes toward `max_bytes`, and return how many bytes may be fetched.
+
+        This is for an object whose size is unknown, or larger than the store has reported.
 
         Raises:
             _OverError: `max_bytes` is used up.
@@ -383,7 +385,7 @@ class _Task(Generic[T]):
             self.ended.set()
 
     def progress(self, size: int) -> None:
-        """Count bytes."""
+        """Count fetched bytes, and store the time."""
         self.done_bytes += size
         self.progressed = time.monotonic()
 
@@ -444,7 +446,7 @@ def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]
 
 
 def _text(error: BaseException) -> str:
-    """Return the message of an error that a file system raised; for an error without one, the name of its type."""
+    """Return the message of an error that a file system raised; the name of its type if it has no message."""
     if isinstance(error, FileNotFoundError) and error.strerror is None:  # some file systems only name the path
         return os.strerror(errno.ENOENT)
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -1,9 +1,9 @@
-"""Read files out of git without a checkout: the tree of a revision, and the blobs of a history.
+"""Read files out of git without a checkout: the files of a revision, or all versions of files in a history.
 
-git is started without a shell. A revision is never read as an option, and paths are bytes ended by NUL. Only the
-absolute entries of PATH are searched for git, so that a `git` in a checkout is never run. The directory determines the
-repository; variables such as `GIT_DIR`, which git sets for hooks, have no effect. git asks no questions, takes no
-optional locks, and does not fetch missing objects of a partial clone.
+git is started without a shell. A revision is never read as an option, and each path in git's output ends with a NUL.
+Only the absolute entries of PATH are searched for git, so that a `git` in a checkout is never run. The directory
+determines the repository; variables such as `GIT_DIR`, which git sets for hooks, have no effect. git asks no questions,
+takes no optional locks, and does not fetch missing objects of a partial clone.
 """
 
 import errno
@@ -55,11 +55,11 @@ _PLAIN_LOG = (
     "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00",
     *("--no-show-signature", "--no-color", "--no-notes", "--no-mailmap", "--no-follow", "--encoding=UTF-8"),
 )
-"""Options of `git log` that override the user's configuration. For example, `log.showSignature` would start gpg."""
+"""Options of `git log`, which override the user's configuration. For example, `log.showSignature` would start gpg."""
 
 
 class _Entry(NamedTuple):
-    """File in a tree."""
+    """File of a git revision: its path, and the id of its content in git."""
 
     path: str
     oid: str
@@ -75,7 +75,7 @@ class _Git:
         self.closed: bool = False
 
     def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "_Output":
-        """Start a command, and return its output."""
+        """Start a command of git, and return its output."""
         program = find_program("git")
         argv = (program or "git", *_GLOBAL_OPTIONS, *arguments)
         env = {name: value for name, value in os.environ.items() if name not in _DROPPED_VARIABLES}
@@ -103,7 +103,7 @@ class _Git:
         return _Output(popen, argv, stderr)
 
     def read(self, *arguments: str) -> bytes:
-        """Return the whole output of a command.
+        """Return the whole output of a command of git.
 
         Raises:
             SearchError: The command fails.
@@ -112,7 +112,7 @@ class _Git:
             return output.stdout.read()
 
     def close(self) -> None:
-        """End git."""
+        """End the command that runs, and start no more commands."""
         with self._lock:
             self.closed = True
             if self._running is not None:
@@ -147,7 +147,7 @@ class _Output:
             self._stderr.close()
 
     def records(self) -> Iterator[bytes]:
-        """Yield the parts of the output; each part ends with a NUL."""
+        """Yield the parts of the output between NULs."""
         rest = b""
         while chunk := self.stdout.read1(_BUFFER_BYTES):
             *whole, rest = (rest + chunk).split(b"\0")
@@ -175,7 +175,7 @@ def check_revision(rev: str) -> str:
 
 
 class RevisionSource(NamedSource):
-    """Regular files of a revision below a directory, in path order.
+    """Source of the regular files of a revision below a directory, in path order.
 
     Links are left out. Submodules and missing objects become errors.
     """
@@ -187,8 +187,8 @@ class RevisionSource(NamedSource):
             cwd: Directory of a repository; paths are relative to it.
             rev: Revision, such as a commit, branch or tag.
             paths: Files and directories; empty is all.
-            commits_only: True to accept only commits. A tree may be that of a subdirectory, and then its paths do not
-                begin at the top directory.
+            commits_only: True to accept only a commit as `rev`. A `rev` may also name the tree of a subdirectory, whose
+                paths do not begin at the top directory of the repository.
         """
         super().__init__()
         self._kind = "commit" if commits_only else "tree"
@@ -258,20 +258,20 @@ class Blob:
 
 
 class BlobName(str):
-    """Name of an item: the newest selected path of a blob, with the blob itself as `blob`."""
+    """Name of an item in a history: the newest selected path of a version of a file. `blob` is the version."""
 
     blob: Blob
 
     @classmethod
     def of(cls, path: str, blob: Blob) -> "BlobName":
-        """Return the name of a blob."""
+        """Return the name with this path and this version."""
         name = cls(path)
         name.blob = blob
         return name
 
 
 class HistorySource(Source):
-    """All versions of files in a history; each version is yielded once, the newest first."""
+    """Source of all versions of files in a git history; each version is yielded once, the newest first."""
 
     def __init__(self, cwd: str, rev: str, since: str | None, paths: Sequence[StrPath] = ()) -> None:
         """Choose the commits; git runs when they are read.
@@ -310,10 +310,10 @@ class HistorySource(Source):
         self._git.close()
 
     def _blobs(self, tip: str) -> Mapping[str, Blob]:
-        """Return the versions of files by the ids of their blobs, the newest first."""
+        """Return the versions of files, the newest first, as a map from the id of each version to the version."""
         blobs: dict[str, Blob] = {}
         found = False
-        left: dict[str, tuple[bool, str]] = {}  # by blob: (removed by a merge, parent of the commit that removed it)
+        left: dict[str, tuple[bool, str]] = {}  # by version: (removed by a merge, parent of the commit that removed it)
         since = () if self._since is None else (f"--since={_readable_date(self._git, self._since)}",)
         diff = ("--raw", "-z", "-m", "--root", "--no-renames", "--no-abbrev", "--relative", "--no-ext-diff")
         with self._git.lines("log", *diff, *_PLAIN_LOG, *since, tip, "--", *self.roots) as output:
@@ -345,7 +345,7 @@ class HistorySource(Source):
         return blobs
 
     def _commit(self, first: bytes, records: Iterator[bytes]) -> tuple[Commit, list[str]]:
-        """Return the commit that begins with a record, and the ids of its parents."""
+        """Return the commit whose first record in the log is `first`, and the ids of its parents."""
         fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
         oid, parents, author, date, subject = (field.decode("utf-8", "replace") for field in fields)
         if oid not in self._commits:
@@ -386,7 +386,7 @@ def _readable_date(git: _Git, since: str) -> str:
 
 
 def _resolve(git: _Git, cwd: str, name: str, rev: str) -> str:
-    """Return the id of an object.
+    """Return the id of the object (commit or tree) that a revision names.
 
     Raises:
         ValueError: The revision does not exist, or the directory is not in a repository.
@@ -475,7 +475,7 @@ def _relative(cwd: str, path: StrPath) -> str:
     if relative == ".." or relative.startswith("../"):
         raise ValueError(
             HintedText(
-                f"the path {shown(text)} is outside of {shown(cwd)}, where ",
+                f"the path {shown(text)} is outside of {shown(cwd)}, the only directory that ",
                 Hint("rev"),
                 " searches; check ",
                 Hint("cwd", kind="correct"),

@@ -43,7 +43,8 @@ class DocumentText:
 
     Attributes:
         parts: Location and text (UTF-8) of each part.
-        errors: Location of each part that could not be read, with the reason; `None` is the rest of the document.
+        errors: Location of each part that could not be read, with the reason. The location `None` stands for the rest
+            of the document.
     """
 
     parts: list[tuple[Location, bytes]]
@@ -61,7 +62,8 @@ class DocumentReader:
         Args:
             cache: Cache of texts; `None` is no cache.
             seconds: Maximum number of seconds for a document.
-            until: Time of `time.monotonic()` at which reading ends with a `TimeoutError`; `None` is no limit.
+            until: Time, as `time.monotonic()` gives it, at which reading ends with a `TimeoutError`; `None` is no
+                limit.
         """
         self._cache = cache
         self._seconds = seconds
@@ -114,7 +116,7 @@ class DocumentReader:
 
 
 def serve(seconds: float, idle: float) -> None:
-    """Answer requests on stdin until it ends: the worker's side of `DocumentReader`."""
+    """Run the worker process of a `DocumentReader`: answer requests on stdin until stdin ends."""
 
     def answer(request: list[bytes]) -> list[bytes]:
         sys.stdout = sys.stderr  # the answers go to stdout, where a reader must print nothing
@@ -125,7 +127,7 @@ def serve(seconds: float, idle: float) -> None:
 
 
 def extract(wanted: Format, content: bytes) -> list[bytes]:
-    """Return two byte strings: JSON with the location, size and errors of each part, and the joined texts."""
+    """Return two byte strings: JSON with the errors and the location and size of each part, and the joined texts."""
     head: list[tuple[dict[str, Any], int]] = []
     errors: list[tuple[dict[str, Any] | None, str]] = []
     texts = bytearray()

@@ -35,7 +35,7 @@ class TextCache:
 
     @staticmethod
     def key(reader: str, content: bytes) -> str:
-        """Return the name for the text of a document.
+        """Return the key of the text of a document: a hash, which is also the name of the file in the cache.
 
         Args:
             reader: Name and version of the adapter that reads the document.
@@ -57,7 +57,7 @@ class TextCache:
         return text if hashlib.sha256(text).digest() == digest else None
 
     def put(self, key: str, text: bytes) -> None:
-        """Store a text."""
+        """Store the text with this key, unless it is too large."""
         if len(text) > min(MAX_TEXT_BYTES, self._max_bytes):
             return
         with suppress(OSError):

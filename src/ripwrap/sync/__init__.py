@@ -1,10 +1,10 @@
-"""The operations of ripwrap for code that does not await: the same names, blocking.
+"""Blocking twins of ripwrap's operations, with the same names, for code that does not await.
 
 Each function takes the arguments of its async twin. Most also take a `timeout` in seconds, because a blocking call
-cannot be cancelled. After that time rg is stopped, and `TimeoutError` is raised. A generator first yields the items
-found until then; its time begins with the first item. The time does not include the wait for a slot; see
-`ripwrap.limit_processes()`. If you leave a generator early, its rg ends when the generator is closed or garbage
-collected; use `contextlib.closing` to close it.
+cannot be cancelled. After that time rg is stopped, and `TimeoutError` is raised; a generator first yields the items
+that rg has found. The time of a generator begins when its first item is requested. The time does not include the wait
+for other rg processes; see `ripwrap.limit_processes()`. If you leave a generator early, its rg ends when the generator
+is closed or garbage collected; use `contextlib.closing` to close it.
 
 ```python
 from ripwrap import sync

@@ -40,7 +40,8 @@ def coverage(
         timeout: Seconds for the whole call; `None` is no limit. When the time is up, the counts so far are returned
             as lower bounds.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: The options of the search; see `SearchOptions`. Options that do not choose files have no effect.
+        **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
+            binary files (such as `text`), have an effect.
 
     Raises what `files()` raises.
     """
@@ -70,12 +71,12 @@ def why(
     its directory shop is too deep; searched without max_depth, type
     ```
 
-    The rules are those of rg 15.2. Other versions differ. rg 13 and 14 treat ignore files above the searched path and
-    in nested repositories differently, and do not recognize repositories of Jujutsu. Versions before 15.2 do not read
-    `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
+    ripwrap applies the rules of rg 15.2. Another version of rg may choose other files: rg 13 and 14 treat ignore files
+    above the searched path and in nested repositories differently, and do not recognize repositories of Jujutsu.
+    Versions before 15.2 do not read `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
 
-    Several of `paths` may contain the file. If rg searches the file because of any of them, the answer is `searched`;
-    otherwise the answer is the reason for the first of these paths.
+    If several of `paths` contain the file, and the search of any of them reads it, the answer is `searched`. If none
+    reads it, the answer is the reason why the search of the first of them does not.
 
     Args:
         path: A file or directory, relative to `cwd` or absolute.
@@ -84,7 +85,8 @@ def why(
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. It lists the file types, and finds
             NUL bytes.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: The options of the search; see `SearchOptions`. Options that do not choose files have no effect.
+        **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
+            binary files (such as `text`), have an effect.
 
     Raises:
         FileNotFoundError: There is no such file, or `cwd` does not exist.

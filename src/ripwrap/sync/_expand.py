@@ -23,7 +23,7 @@ def expand(
     may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
     Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line with the
     lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing lines.
-    Outside of blocks, the lines between the blank lines before and after the match are shown.
+    Outside of blocks, the paragraph is shown: the lines between the nearest blank lines before and after the match.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The file must still have
     the lines of the match, with the same text.
@@ -44,13 +44,13 @@ def expand(
 
     Args:
         match: A match or line of context from `search()`, `grep()` or `search_messages()`, or a result of `rank()` or
-            `Index.search()`. For a result, the definition that the result names is shown.
+            `Index.search()`. For a result, the definition that its `symbol` names is shown; without `symbol`, a block.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
         max_lines: Maximum number of lines. If a definition or block is longer, some of its lines are left out. Most
             of the shown lines are around the match, fewer are at the start, and fewest at the end. `None` shows all
             lines.
-        cwd: Directory that was searched; the path of the match is relative to it (`GrepResult.root`).
+        cwd: Directory that was searched, such as `GrepResult.root`; the path of the match is relative to it.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
     Raises:

@@ -71,25 +71,26 @@ def grep(
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
             as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
         rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
-            its files below `cwd` are searched; ignore files have no effect. `errors` names submodules, and objects that
-            are missing in a partial clone.
+            files of the revision below `cwd` are searched; ignore files have no effect. `GrepResult.errors` names what
+            cannot be searched: submodules, and objects that are missing in a partial clone.
         inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. The matches inside
-            of these files come after all other matches. `errors` names the files and members that cannot be read.
+            of these files come after all other matches. `GrepResult.errors` names files and members that cannot be
+            read.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
-            that count. Each pattern is one more search, with the same `timeout`. Cannot be combined with
+            that count. Each further pattern is one more search, with the same `timeout`. `near` cannot be combined with
             `rev` or `inside`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
-            call. Cannot be combined with `rev` or `inside`.
+            call. `on_progress` cannot be combined with `rev` or `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
-            `explain` runs rg there once more.
+            `explain` is one more run of rg on the host.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
-    Raises what `search()` raises. It also raises `ValueError` for a negative number and for a `rev` that names no
+    Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, or if `rev` names no
     revision, and `SearchError` if git fails.
     """
     detecting = options.get("encoding") == "detect"

@@ -35,8 +35,8 @@ def search_history(
         cwd: A directory of a repository. Files outside of `cwd` are not searched, and paths are relative to `cwd`.
         paths: Files or directories whose history is searched, including deleted ones; empty is all of `cwd`.
         rev: The newest commit, such as a branch or tag; its ancestors are searched, too.
-        since: Search only versions that a commit after this date introduced. Dates are those of `git log --since`, such
-            as `2024-01-31`.
+        since: Search only versions that a commit after this date introduced. The date is in a form that
+            `git log --since` accepts, such as `2024-01-31`.
         limit: Maximum number of matches.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -47,7 +47,8 @@ def search_history(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `cwd` is not in a repository, `rev` is not a revision of the repository, or a path is outside of
             `cwd`. `search_in()` lists further causes.
-        FileNotFoundError: `cwd` does not exist, or, without `since`, no path in `paths` ever existed.
+        FileNotFoundError: `cwd` does not exist, or none of `paths` ever existed. (With `since`, a missing path is no
+            error.)
         SearchError: git cannot be started, or git or rg fails.
         TimeoutError: The call took more than `timeout` seconds.
     """

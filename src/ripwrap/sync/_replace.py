@@ -14,7 +14,7 @@ from ripwrap.options import SearchOptions, StrPath
 
 
 class ReplacePlan(EditPlan, frozen=True):
-    """Replacements that are not written yet, as `replace()` returns them.
+    """Plan of replacements that are not written yet, as `replace()` returns it.
 
     `EditPlan.diff()` shows them, `apply()` writes them, and `undo()` restores the files.
     """
@@ -163,9 +163,9 @@ def undo(
 
     Raises:
         FileNotFoundError: There is no such journal.
-        ConflictError: A file has changed since the plan was applied; nothing was written.
+        ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
-        OSError: A file cannot be written; all files have their new contents.
+        OSError: A file cannot be written; all files keep their new contents.
         TimeoutError: The call took more than `timeout` seconds.
     """
     work = partial(undo_edits, journal, cwd, journals)

@@ -12,10 +12,12 @@ from ripwrap.options import check_timeout
 def resolve(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
     """Find the rg to use; install one if there is none.
 
-    The result is cached until the arguments, the environment or the file change.
+    The result is cached for each argument, until PATH or a `RIPWRAP_*` variable changes, or the file cannot be run any
+    more.
 
     Args:
-        rg: A path, or a bare name to find in PATH; `None` looks everywhere.
+        rg: A path, or a bare name to find in PATH. `None` tries `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the
+            cache and a download, in this order.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
     Raises:
@@ -50,14 +52,15 @@ def install(
         allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in ripgrep's `.sha256`
             file.
         timeout: Seconds for the whole call.
-        progress: Function that is called with the number of bytes read, and the total or `None`.
+        progress: Function that is called with the number of bytes read so far, and the size of the file, which is
+            `None` if it is not known.
 
     Raises:
         UnsupportedPlatformError: This version has no release for this platform.
         DownloadFailedError: The download failed, the release has no pinned hash, or `RIPWRAP_OFFLINE` is set.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
-        BinaryError: The directory cannot be used, or the release does not run here.
+        BinaryError: The directory cannot be used, or the release does not run on this machine.
     """
     return install_blocking(
         version,

@@ -58,18 +58,19 @@ def scan(
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, each rule is searched in a run of its
-            own.
+        **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, rg runs once for each rule.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: There is no rule, two rules have the same name, `limit` is negative, or an option does not apply.
+        TypeError: `rules` is neither a mapping nor an iterable, a rule is neither a `Rule` nor a name with a pattern,
+            or `limit` is not an int.
         PatternError: A rule does not compile; the message names it, and `PatternError.rule` is its name.
         CapabilityError: rg is older than version 15, which is the first that can report groups.
         FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError,
             DecodeError: See `search()`.
         TimeoutError: The call took more than `timeout` seconds.
 
-    The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
+    The call itself raises `ValidationError`, `ValueError` and `TypeError`. The first iteration raises the other errors.
     """
     return run_scan_blocking(scan_request(rules, cwd, paths, limit, options, overlaps=overlaps), rg, timeout=timeout)

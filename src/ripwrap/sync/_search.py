@@ -58,8 +58,8 @@ def search(
             matches, ask for one more than you show. (`max_count` is the limit for each file.)
         inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,
             `zst`. Notebooks by cell: `ipynb`, or `ipynb-outputs` with the outputs. Documents, with the extra
-            `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of files come after the
-            matches in files, with paths such as `a.zip!/dir/b.py` or `report.pdf!/page 3`; `Match.location` has the
+            `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of such files come after
+            all other matches, with paths such as `a.zip!/dir/b.py` or `report.pdf!/page 3`; `Match.location` has the
             page, sheet, paragraph or cell. Globs and types choose members and documents. Files and members that cannot
             be read are logged as warnings.
         captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
@@ -69,8 +69,8 @@ def search(
             and once at the end. The function runs in this task or thread. If it raises an exception, the search ends.
             `on_progress` cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd` is a directory on
-            the host, relative to the host's own directory, and `paths` and `rg` are also paths on the host.
+        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
+            and `rg` are paths on the host. `cwd` is relative to the directory that the host was created with.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `SearchOptions`.
 
@@ -102,7 +102,7 @@ def search(
     if inside:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave it out"))
+            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave one of them out"))
         from ripwrap._operations.inside import inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout)
@@ -129,8 +129,8 @@ def search_messages(
     `Summary`, with the paths that rg could not read. Messages of two files are never mixed. `limit` counts matches.
     When the limit is reached, the stream ends without an `End` or `Summary`.
 
-    The arguments and errors are the same as in `search()`. With `inside`, the errors of the summary include the parts
-    of files that could not be read.
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
+    errors of the summary include the parts of files that could not be read.
     """
     if options.get("encoding") == "detect":
         from ripwrap._operations.detect import detect_request, run_detect_blocking  # circular import

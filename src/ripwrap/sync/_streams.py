@@ -50,7 +50,7 @@ def search_in(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         items: Iterable of pairs: a name, and a content as `bytes` or `str`. A `str` is searched as
-            UTF-8. ripwrap does not close iterators.
+            UTF-8. ripwrap does not close the iterator.
         limit: Maximum number of matches, over all items. (`max_count` is the limit for each item.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -87,9 +87,9 @@ def grep_in(
 ) -> GrepResult:
     r"""Search items and return a page of matches with their context, and the number of all matches.
 
-    The result is like that of `grep()`. `GrepResult.files` are the items with matches, in the order of the items, and
-    context never has lines of another item. `GrepResult.root` is empty. If `timeout` seconds pass, the result has the
-    matches found until then.
+    The result has the form of a result of `grep()`. `GrepResult.files` are the items with matches, in the order of the
+    items, and context never has lines of another item. `GrepResult.root` is empty. If `timeout` seconds pass, the
+    result has the matches found until then.
 
     ```python
     from ripwrap import sync
@@ -119,7 +119,7 @@ def grep_in(
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
-    Raises what `search_in()` raises, and `ValueError` for a negative number.
+    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number.
     """
     request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
     return run_grep_in_blocking(request, items, rg)

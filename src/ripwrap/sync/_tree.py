@@ -29,14 +29,14 @@ def tree(
     timeout: float | None = None,
     **options: Unpack[FileOptions],
 ) -> Generator[TreeEntry]:
-    """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is the line.
+    """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is its line.
 
     All files are listed before the first entry is yielded. A directory without files has no entry, because rg lists
     only files.
 
     Args:
         cwd: The root of the tree. The root itself has no entry.
-        limit: Maximum number of files and directories, without `[N truncated]` entries; `None` shows all.
+        limit: Maximum number of files and directories; `[N truncated]` entries are not counted. `None` shows all.
         exclude: Names of files and directories to leave out, at any depth.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.

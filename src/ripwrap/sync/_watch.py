@@ -24,13 +24,13 @@ def watch(
     """Search files for a pattern, and search again each time files change; yield the matches that come and go.
 
     The first item has all matches in `added`. Each further item has the matches that were added and removed since the
-    previous item, at least one match. A match whose line has only moved within its file is not in the item. So all
-    added matches without the removed matches are the matches that a new search finds.
+    previous item, at least one match. A match whose line has only moved within its file is not in the item. So the
+    matches that were added so far, without the matches that were removed so far, are what a new search finds.
 
     A search runs when no file has changed for `quiet` seconds, and after ten seconds if files change without a pause.
-    So many changes at once, such as a checkout of another branch, make one item. Each search reads all files, because a
-    changed ignore file may change which files are searched. All matches are held in memory. Changes behind symbolic
-    links, and changes of ignore files outside of `cwd`, are seen at the next change in `cwd`.
+    Therefore, many changes at once, such as a checkout of another branch, make one item. Each search reads all files,
+    because a changed ignore file may change which files are searched. All matches are held in memory. Changes behind
+    symbolic links, and changes of ignore files outside of `cwd`, are seen at the next change in `cwd`.
 
     `watch()` needs the extra `watch`. To leave early, wrap the generator in `contextlib.closing`.
 

@@ -1,6 +1,6 @@
-"""Program that runs in place of rg, and answers from texts or recorded output; `fake()` writes its settings.
+"""Program that `ripwrap.testing.fake()` runs in place of rg. It answers from texts, or from recorded output of rg.
 
-It runs without site-packages, so that it starts fast, and imports ripwrap only to match globs.
+Python runs it without site-packages, so that it starts fast. It imports ripwrap only to match globs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import sys
 from base64 import b64encode
 
-TYPE_CHECKING = False  # `typing` takes long to import; type checkers know this name
+TYPE_CHECKING = False  # importing it from `typing` takes long; type checkers take this name for True
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, NoReturn
@@ -57,11 +57,11 @@ class Flags:
         return self._values.get(name, [])
 
     def number(self, *names: str) -> int | None:
-        """Return the last value of the first flag that is given; `None` if none of them is."""
+        """Return the last value of the first of these flags that was given; `None` if none of them was given."""
         return next((int(self._values[name][-1]) for name in names if name in self._values), None)
 
     def last(self, *names: str) -> str | None:
-        """Return the last of some flags that exclude each other; `None` if none of them is given."""
+        """Return which of these flags was given last, because it overrides the others; `None` if none was given."""
         return next((name for name in reversed(self._order) if name in names), None)
 
     def context(self) -> tuple[int, int]:
@@ -70,7 +70,7 @@ class Flags:
 
 
 def fail(text: str) -> NoReturn:
-    """Exit as rg does after an error."""
+    """Write an error to stderr as rg does, and exit with 2."""
     os.write(2, f"rg: {text}\n".encode(errors="surrogateescape"))
     sys.exit(2)
 
@@ -87,7 +87,10 @@ def main(directory: str, arguments: Sequence[str]) -> int:
         write(output)
         return 0 if b'"type":"match"' in output else 1
     if settings["recorded"] and not settings["texts"]:
-        fail(f"the fake rg has no recorded answer for {given}; it has answers for {sorted(settings['recorded'])}")
+        fail(
+            f"the fake rg has no recorded answer for {given}, only for {sorted(settings['recorded'])}; "
+            "add the pattern to fake(recorded=…)"
+        )
     flags = Flags(arguments)
     if "type-list" in flags:
         write("".join(f"{name}: {', '.join(globs)}\n" for name, globs in settings["types"].items()).encode())
@@ -121,7 +124,7 @@ def searched(texts: Mapping[str, bytes], flags: Flags, settings: Mapping[str, An
 
 
 def selection(flags: Flags, settings: Mapping[str, Any]) -> Callable[[str], bool]:
-    """Return a function that returns True if a path is searched."""
+    """Return a function that takes a path, and returns True if the file is searched."""
     globs = [glob for glob in flags.all("glob") if glob not in EXCLUDED]
     types, types_not = flags.all("type"), flags.all("type-not")
     for name in (*types, *types_not):
@@ -146,7 +149,7 @@ def selection(flags: Flags, settings: Mapping[str, Any]) -> Callable[[str], bool
 
 
 def compiled(flags: Flags) -> re.Pattern[str]:
-    """Return the pattern to match with each line."""
+    """Return all patterns of a run as one compiled pattern of `re`, to match with each line."""
     patterns = flags.all("regexp")
     parts = [re.escape(one) if "fixed-strings" in flags else LEADING_FLAGS.sub(r"(?\1:\2)", one) for one in patterns]
     whole = "|".join(f"(?:{part})" for part in parts)
@@ -164,7 +167,7 @@ def compiled(flags: Flags) -> re.Pattern[str]:
 
 
 def spans(pattern: re.Pattern[str], line: str) -> list[tuple[int, int]]:
-    """Return the positions of the matches in a line; an empty match right after another one does not count."""
+    """Return the start and end of each match in a line; an empty match right after another match does not count."""
     found: list[tuple[int, int]] = []
     for one in pattern.finditer(line):
         if not (one.start() == one.end() and found and found[-1][1] == one.end()):
@@ -193,7 +196,7 @@ def split(text: bytes) -> list[bytes]:
 
 
 def decode(raw: bytes) -> str:
-    """Decode UTF-8; bytes that are not UTF-8 become single characters."""
+    """Decode UTF-8; each byte that is not UTF-8 becomes one character (a lone surrogate)."""
     return raw.decode("utf-8", "surrogateescape")
 
 
@@ -210,7 +213,7 @@ def write_counts(files: Sequence[tuple[str, bytes]], pattern: re.Pattern[str], f
 
 
 def write_json(files: Sequence[tuple[str, bytes]], pattern: re.Pattern[str], flags: Flags) -> int:
-    """Write rg's JSON, and return the exit code."""
+    """Write the matches of each file as rg's JSON, and return the exit code."""
     total = statistics()
     for shown, text in files:
         found = matching_lines(text, pattern, flags)
@@ -254,13 +257,13 @@ ELAPSED = {"secs": 0, "nanos": 0, "human": "0.000000s"}
 
 
 def statistics(**counts: int) -> dict[str, Any]:
-    """Return rg's statistics."""
+    """Return the statistics in rg's JSON; a number that is not in `counts` is 0."""
     names = "searches", "searches_with_match", "bytes_searched", "bytes_printed", "matched_lines", "matches"
     return {"elapsed": ELAPSED, **dict.fromkeys(names, 0), **counts}
 
 
 def encode(text: str) -> bytes:
-    """Undo `decode()`."""
+    """Return the bytes of a text that `decode()` returned."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -273,7 +276,7 @@ def field(raw: bytes) -> dict[str, str]:
 
 
 def record(kind: str, data: Mapping[str, Any]) -> None:
-    """Write one record."""
+    """Write one message of rg's JSON, as a line."""
     write(json.dumps({"type": kind, "data": data}, ensure_ascii=False).encode() + b"\n")
 
 

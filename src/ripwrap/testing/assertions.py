@@ -1,4 +1,4 @@
-"""Assert what a search finds."""
+"""Assertion that a search finds nothing."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -24,7 +24,7 @@ def assert_absent(
 ) -> None:
     """Assert that no line matches, and that the search read at least one file.
 
-    A search that reads nothing, for example because of a wrong glob or directory, finds nothing either. Here it fails.
+    A search with a wrong glob or directory reads no file, so it finds nothing, too. This assertion then fails.
 
     ```python
     from ripwrap import testing
@@ -59,9 +59,9 @@ def assert_absent(
     if total > _MAX_SHOWN:
         found.append(f"and {total - _MAX_SHOWN} more")
     if found:
-        raise AssertionError(_lines(f"{pattern!r} must not match:", found))
+        raise AssertionError(_lines(f"{pattern!r} must not match, but matches:", found))
     if unread:
-        raise AssertionError(_lines("the search could not read everything:", unread))
+        raise AssertionError(_lines("the search could not read these paths:", unread))
     with closing(sync.files_without_match(pattern, cwd=cwd, paths=paths, rg=rg, **options)) as searched:
         if next(searched, None) is None:
             raise AssertionError(f"no file was searched for {pattern!r}; check cwd, paths and the options")

@@ -1,4 +1,4 @@
-"""Program in place of rg that misbehaves; its first argument names the function to run.
+"""Program that `ripwrap.testing.misbehaving()` runs in place of rg. Its first argument names the function to run.
 
 The output is rg's JSON; every match has the line `x`. Tests start the program often, so it imports little, and nothing
 of ripwrap.
@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False  # `typing` takes long to import; type checkers know this name
+TYPE_CHECKING = False  # importing it from `typing` takes long; type checkers take this name for True
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -47,7 +47,7 @@ def silent() -> None:
 
 
 def slow(matches: int = 5) -> None:
-    """Write matches slowly."""
+    """Write matches, with a pause of 0.02 seconds before each."""
     say(BEGIN)
     for _ in range(matches):
         time.sleep(0.02)
@@ -62,25 +62,25 @@ def endless() -> None:
 
 
 def fails(code: int = 2, error: str = "rg: an error of the misbehaving rg\n") -> NoReturn:
-    """Write a match and an error, and exit without a summary."""
+    """Write a match to stdout and an error to stderr, and exit with `code`, without rg's summary."""
     say(BEGIN, MATCH)
     os.write(2, error.encode())
     sys.exit(code)
 
 
 def killed(by: int = 11) -> None:
-    """Kill this process in the middle of a record, by default with SIGSEGV."""
+    """Write a match and the beginning of another line, and kill this process, by default with SIGSEGV."""
     say(BEGIN, MATCH, MATCH[:40], end="")
     os.kill(os.getpid(), by)
 
 
 def truncated() -> None:
-    """Exit with 0 in the middle of a record."""
+    """Write a match and the beginning of another line, and exit with 0."""
     say(BEGIN, MATCH, MATCH[:40], end="")
 
 
 def garbage(line: bytes = b"this is no JSON") -> None:
-    """Write a line that rg never writes."""
+    """Write a match, a line that rg never writes, and a summary."""
     say(BEGIN, MATCH)
     os.write(1, line + b"\n")
     say(SUMMARY)
@@ -95,7 +95,7 @@ def noisy() -> None:
 
 
 def ignores_signals() -> None:
-    """Ignore every signal that can be ignored."""
+    """Ignore every signal that can be ignored, then write one match and wait without end."""
     import signal
 
     if sys.platform != "win32":

@@ -1,4 +1,4 @@
-"""Models with defaults, so that a test sets only the fields that it needs."""
+"""Functions that make results with defaults, so that a test sets only the fields that it needs."""
 
 from typing import TYPE_CHECKING
 
@@ -30,10 +30,9 @@ def match(
     Args:
         text: The line, or lines that match together, with the line end.
         path: Path of the file.
-        line_number: Number of the first line, from 1; `None` as with `no_line_number`.
+        line_number: Number of the first line, from 1; `None` is the result of a search with `no_line_number`.
         absolute_offset: Offset of the line in the file, in bytes.
-        of: Text that matched: each occurrence in `text` is a submatch. By default the text matched without its line
-            end.
+        of: Text that matched: each occurrence in `text` is a submatch. `None` is the whole `text` without its line end.
 
     Raises:
         ValueError: `of` is empty or not in `text`.
@@ -42,7 +41,7 @@ def match(
 
     matched = text.rstrip("\n") if of is None else of
     if of is not None and (not of or of not in text):
-        raise ValueError(f"of must be a part of the text {text!r}, got {of!r}")
+        raise ValueError(f"of= must be a part of the text {text!r}, and not empty; got {of!r}")
     submatches = list[Submatch]()
     before, *others = text.split(matched) if matched else [text]
     start = len(before.encode())
@@ -60,7 +59,7 @@ def match(
 
 
 def grep_result(*matches: "Match", query: str = "TODO", root: str = "/project") -> "GrepResult":
-    """Return a whole result of `grep()`, without further pages and without context.
+    """Return a complete result of `grep()`: all matches are on one page, without lines of context.
 
     Args:
         *matches: Matches, in the order of the result; the matches of a file must follow one another.

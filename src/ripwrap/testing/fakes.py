@@ -16,7 +16,7 @@ Behavior: TypeAlias = Literal[
 """Behavior of a misbehaving rg; see `misbehaving()`."""
 
 FAKE_VERSION = "15.2.0"
-"""Version that the programs report."""
+"""Version of rg that the programs report."""
 
 _VARIABLE = "RIPWRAP_RG"
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,7 +26,7 @@ class FakeRg:
     """Fake rg that `fake()` makes, with a record of its runs.
 
     Attributes:
-        path: Path of the program, for `rg=`. It is not needed in the block of `fake()`.
+        path: Path of the program, for `rg=`. In the block of `fake()`, ripwrap runs this program without `rg=`, too.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,13 +53,13 @@ def fake(
     recorded: Mapping[str, bytes | str | os.PathLike[str]] | None = None,
     types: Mapping[str, Sequence[str]] | None = None,
 ) -> Generator[FakeRg]:
-    r"""Answer searches and listings without rg, in the block.
+    r"""Put a program in place of rg that answers searches and listings from `texts`, in the block.
 
     `texts` replace the files below the working directory of each search. Python's `re` searches the texts, line by
     line. So use patterns that mean the same in `re` and in rg; a pattern that `re` rejects is an error. The options
-    `context`, `ignore_case`, `smart_case`, `fixed_strings`, `word_regexp`, `line_regexp`, `max_count`, `hidden` and
-    globs have an effect, and there are no ignore files. Any other flag that changes results is an error, which names
-    the flag. For such flags, use `tree()` with a real rg, or `recorded`.
+    `context`, `ignore_case`, `smart_case`, `fixed_strings`, `word_regexp`, `line_regexp`, `max_count`, `hidden`, globs
+    and file types have an effect. Ignore files such as `.gitignore` have none. Any other flag that changes results is
+    an error, which names the flag. For such flags, use `tree()` with a real rg, or `recorded`.
 
     ```python
     from ripwrap import sync, testing
@@ -76,9 +76,9 @@ def fake(
     Operations that read files without rg, such as `rank()` and the tool `read_file`, read the disk and not `texts`.
 
     Args:
-        texts: Texts by path, with slashes.
+        texts: Text of each file, by its path, with slashes.
         recorded: Map from a pattern to the output of `rg --json` as `bytes`, or to the path of a file with this output.
-            A search for the pattern returns it, whatever the other arguments of the search are.
+            A search for the pattern has this output, whatever the other arguments of the search are.
         types: Globs of the file types that searches may name in `type` and `type_not`; rg's own types are not known.
 
     Yields:
@@ -110,8 +110,8 @@ def misbehaving(behavior: Behavior) -> Generator[Path]:
     - `slow` pauses before each of five matches.
     - `endless` writes matches without end.
     - `fails` writes an error and exits with 2.
-    - `killed` kills itself in the middle of a record.
-    - `truncated` exits with 0 in the middle of a record.
+    - `killed` kills itself in the middle of a line of its output.
+    - `truncated` exits with 0 in the middle of a line of its output.
     - `garbage` writes a line that is not JSON.
     - `noisy` writes 100 MB of errors before a match.
     - `ignores_signals` does the same as `silent`, and ignores every signal that a process can ignore.
@@ -150,7 +150,9 @@ def _latin(text: str | bytes) -> str:
 def _write(directory: Path, *arguments: str) -> Path:
     """Write a program that runs Python with `arguments` and then its own arguments; `--version` needs no Python."""
     if os.name == "nt":
-        raise NotImplementedError("Windows starts no script in place of rg; use ripwrap.testing.tree() with a real rg")
+        raise NotImplementedError(
+            "on Windows, a script cannot be started in place of rg; use ripwrap.testing.tree() with a real rg"
+        )
     # The line of `#!` is limited to 127 bytes on some systems, and Python may be in a directory with a long path.
     command = shlex.join([sys.executable, "-IS", *arguments])
     program = directory / "rg"

@@ -11,7 +11,8 @@ from pathlib import Path, PurePath
 def tree(files: Mapping[str, str | bytes]) -> Generator[Path]:
     r"""Write files into a temporary directory, and remove the directory at the end of the block.
 
-    No directory above it has a repository or an ignore file that affects a search.
+    The directory is in the system's directory for temporary files, so normally no repository and no ignore file above
+    it affects a search.
 
     ```python
     from ripwrap import sync, testing
@@ -25,10 +26,11 @@ def tree(files: Mapping[str, str | bytes]) -> Generator[Path]:
     ```
 
     Args:
-        files: Texts by path, relative and with slashes. A `str` is written as UTF-8, without changes to line ends.
+        files: Text of each file, by its relative path, with slashes. A `str` is written as UTF-8, without changes to
+            line ends.
 
     Yields:
-        Absolute path of the directory, without links.
+        Absolute path of the directory, with symbolic links resolved.
 
     Raises:
         ValueError: A path is absolute, is empty, or leads out of the directory.

@@ -1,4 +1,4 @@
-"""Agent tools over a set of directories: plain methods with type annotations, which any framework can register."""
+"""Tools with which agents search directories: methods with type annotations, which any agent framework can register."""
 
 from ripwrap._code.outline import (
     Section,

@@ -29,7 +29,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _READ_AS = str.maketrans("ilo", "110")
 """Table that replaces letters by the digits that they look like, as in Crockford's base 32."""
 _ANCHOR = re.compile(r"\s*([1-9]\d{0,9})\s*[·•⋅∙]\s*([0-9a-tv-zA-TV-Z]{3})\s*[:-]?\s*")
-"""Pattern of an anchor in the format of answers; other dots that look like `·` are accepted."""
+"""Pattern of an anchor such as `42·k7q`; other dots that look like `·` are accepted, too."""
 
 
 class Anchor(NamedTuple):
@@ -39,7 +39,7 @@ class Anchor(NamedTuple):
     hash: str
 
     def __str__(self) -> str:
-        """Return the anchor in the format of answers, such as `42·k7q`."""
+        """Return the anchor as the tools show it, such as `42·k7q`."""
         return f"{self.line}{SEPARATOR}{self.hash}"
 
 

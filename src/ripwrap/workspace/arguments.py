@@ -145,12 +145,12 @@ TOOL_NAMES = {
     "open_file": "read_file",
     "get_file_contents": "read_file",
 }
-"""Map from the names of tools in other programs, in lower case, to the names of the tools here."""
+"""Map from the names of tools in other programs, in lower case, to the names of ripwrap's tools."""
 
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
 """Map from values that find, fd and other programs use for a type of entry to the values of `entry_type`."""
 _IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
-"""Map from an argument of tools in other programs to the argument here that replaces it."""
+"""Map from an argument of tools in other programs to the argument of ripwrap's tools that replaces it."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments that are ignored: answers always have line numbers, and `explanation` is a comment of the model."""
@@ -174,16 +174,17 @@ def _parse_strings(value: Any) -> Any:
 
 
 def _join_globs(value: Any) -> Any:
-    """Join globs, given as a list or as the text of a JSON array, into one string."""
+    """Join globs, given as a list or as the text of a JSON array, into one string with commas between them."""
     if isinstance(value, str) and value.lstrip().startswith('["'):
         value = _parse_strings(value)
     return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
 
 
 def _join_ranges(value: Any) -> Any:
-    """Join ranges into one string. A list may have two numbers, strings, or pairs of numbers.
+    """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
 
-    -1 as the second number of a range is the end of the file.
+    The list may be one pair of numbers, or contain strings and pairs of numbers. -1 as the second number of a pair is
+    the end of the file.
     """
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _parse_strings(value)
@@ -206,7 +207,7 @@ def _range_text(item: object) -> str:
 
 
 def _refuse_anchor(value: Any) -> Any:
-    """Return a value; raise an error if the value is an anchor, because the line of the anchor may have moved."""
+    """Return a value; raise an error if it is an anchor such as `42·k7q`, because that line may have moved."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
     if anchor is not None:
         raise PydanticCustomError("anchor", "a number (resolve gives the line number of an anchor)", {})
@@ -237,7 +238,7 @@ class ToolArguments(
     @model_validator(mode="before")
     @classmethod
     def _lift_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Replace `head_limit=0` by the largest number, because in other tools 0 means no limit."""
+        """Replace `head_limit=0` by the largest number that is allowed, because in other tools 0 means no limit."""
         no_limit = str(given.get("head_limit")).strip() == "0"
         return {**given, "head_limit": MAX_NUMBER} if no_limit else given
 
@@ -370,7 +371,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
         if not self.ranges.strip():
             return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
         if self.start_line > 1 or self.end_line:
-            raise ValueError("ranges cannot be combined with start_line or end_line; pass ranges or the other two")
+            raise ValueError("ranges cannot be combined with start_line or end_line; leave out ranges or the other two")
         merged: list[LineRange] = []
         for one in sorted(map(_parse_range, self.ranges.split(","))):
             last = merged[-1] if merged else None
@@ -421,15 +422,15 @@ class ReplaceContentArguments(ToolArguments, frozen=True):
 
 
 class IndexCodebaseArguments(ToolArguments, frozen=True):
-    """Arguments of `index_codebase()`: none."""
+    """Model without fields, because `index_codebase()` takes no arguments."""
 
 
 class IndexStatusArguments(ToolArguments, frozen=True):
-    """Arguments of `index_status()`: none."""
+    """Model without fields, because `index_status()` takes no arguments."""
 
 
 class IndexHealthCheckArguments(ToolArguments, frozen=True):
-    """Arguments of `index_health_check()`: none."""
+    """Model without fields, because `index_health_check()` takes no arguments."""
 
 
 def tool_name(name: str, known: tuple[str, ...]) -> str:
@@ -446,7 +447,7 @@ def tool_name(name: str, known: tuple[str, ...]) -> str:
 
 
 def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
-    """Return the arguments of a tool, given a mapping or its JSON text.
+    """Return the arguments of a tool, given a mapping or the text of a JSON object.
 
     Raises:
         ValueError: An argument is unknown, missing or invalid. The message is one line.
@@ -485,7 +486,10 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
 
 
 def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument for strict modes: without default and bounds; null stands for the default."""
+    """Return the schema of an argument for a provider's strict mode.
+
+    It has no default and no bounds; null stands for the default.
+    """
     value = {key: about[key] for key in ("type", "items", "enum") if key in about}
     if "default" not in about:
         return {"description": about["description"], **value}
@@ -521,7 +525,11 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Drop arguments that are ignored or null, and replace names of arguments that other programs use."""
+    """Drop arguments that are null or without effect, and replace the names that other programs use for arguments.
+
+    Raises:
+        ValueError: An argument is unknown, or is given twice with different values.
+    """
     known: dict[str, Any] = {}
     for name, value in given.items():
         plain = name if name in names else _snake_case(name)
@@ -534,7 +542,8 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
             meant = suggest(plain, names)
             own = ", ".join(dict.fromkeys(names.values()))
             hint = f"did you mean {meant}? " if meant else ""
-            raise ValueError(f"unknown argument {name!r}; {hint}allowed are {own or 'none'}")
+            allowed = f"allowed are {own}" if own else "the tool takes no arguments"
+            raise ValueError(f"unknown argument {name!r}; {hint}{allowed}")
         twice = [other for other in known if names.get(other) == names[plain]]
         if not twice:
             known[plain] = value
@@ -598,14 +607,20 @@ _ARGUMENTS = {
     "paths": "path",
     "cwd": "path",
 }
-"""Map from options of rg to arguments of `grep_content`."""
+"""Map from the options of rg that error messages name to arguments of `grep_content`."""
 
 _TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
-"""Map from functions of the library to tools. Errors of the library name functions, but answers name tools."""
+"""Map from functions of the library to the tools that do the same.
+
+Errors of the library name functions, but a language model can only call tools.
+"""
 
 
 def spell_as_argument(hint: Hint) -> str | None:
-    """Return a hint as an argument of `grep_content`, or as a tool to call; `None` if neither exists."""
+    """Return a hint (an option or a call in a message) as an argument of `grep_content`, or as the name of a tool.
+
+    Return `None` if there is no such argument or tool.
+    """
     if hint.kind == "install":
         return str(hint)
     if hint.kind == "call":

@@ -22,7 +22,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
 NAMES_SHARE = 2 / 3
-"""Maximum share of the budget, from 0 to 1, for the names of files."""
+"""Maximum share of the length of an answer (`max_chars`) that the names of files may take, from 0 to 1."""
 
 MAX_ERROR_CHARS = 200
 """Maximum number of characters of the error about an unreadable path."""
@@ -39,11 +39,12 @@ class Page:
     Attributes:
         files: Files, with their matches on the page.
         offset: Number of matches before the page.
-        reachable: Number of matches on all pages together: the matches in the first `max_files` files.
+        reachable: Number of matches on all pages together: all matches, or the matches in the first `max_files` files.
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
         exact: True if `total_matches` and `files_matched` are final.
-        names: Maximum number of files to name, even if none of their matches is shown; 0 except on the first page.
+        names: Maximum number of files that the answer names even without showing a match of them; 0 except on the first
+            page.
     """
 
     files: tuple[FileMatches, ...]
@@ -58,7 +59,7 @@ class Page:
 def content_matches(
     file: FileMatches, name: str, max_line: int, redactor: Redactor | None = None, *, anchors: bool = False
 ) -> list[ContentMatch]:
-    """Return the matches of a file, with secrets masked, and with long lines cut to the text around the match.
+    """Return the matches of a file as an answer shows them: secrets masked, long lines cut to the text near the match.
 
     Args:
         file: Matches of the file.
@@ -81,7 +82,10 @@ def content_matches(
 
 
 def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:
-    """Return the hash of each whole line. Secrets are masked first, so that a hash reveals nothing about them."""
+    """Return the hash of each line, before long lines are cut.
+
+    Secrets are masked first, so that a hash reveals nothing about them.
+    """
     texts: list[str] = []
     for line in lines:
         # read_file and resolve read only the beginning of a long line; mask and hash the same part here.
@@ -93,7 +97,7 @@ def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tupl
 def fit_to_budget(
     page: Page, found: Mapping[str, Sequence[ContentMatch]], answer: GrepContentResult, max_chars: int
 ) -> GrepContentResult:
-    """Return the answer with as many matches as fit into the budget, but at least one.
+    """Return the answer with as many matches as fit into `max_chars`, but with at least one match.
 
     Args:
         page: Page of the search.
@@ -110,10 +114,10 @@ def fit_to_budget(
 
 
 def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
-    """Return the answer with as many items as fit into the budget.
+    """Return an answer with as many items (matches, paths, entries, …) as fit into `max_chars`.
 
     Args:
-        answer_of: Function that makes the answer with the first N items.
+        answer_of: Function that takes a number N, and returns the answer with only the first N items.
         most: Total number of items.
         max_chars: Maximum length of the text, in characters.
     """
@@ -128,7 +132,7 @@ def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
 
 
 def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, matches: int = 0) -> str:
-    """Return the message for a page of paths.
+    """Return the message for a page of paths: how many there are, which are shown, and how to get the next page.
 
     Args:
         total: Number of all paths; if `exact` is False, number of paths found so far.
@@ -169,7 +173,7 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, location: L
 
 
 def scope_notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool, engine: Engine) -> tuple[str, ...]:
-    """Return the notes for a listing: about its time limit, about unreadable paths, and the notes of its scope."""
+    """Return the notes of a listing: about its time limit, unreadable paths, followed links and limited depth."""
     ended_after = scope.timeout if timed_out else None
     notes = [
         "Links were not followed, because that needs rg." if note == FOLLOW_NOTE and engine == "python" else note
@@ -196,7 +200,10 @@ def _path_error_text(error: PathError) -> str:
 
 
 def snippet(text: str, lines: int, max_line: int) -> str:
-    """Return the first `lines` lines of a text, or all if only blank lines follow; cut long lines."""
+    """Return the first `lines` lines of a text, or all lines if only blank lines follow.
+
+    Long lines are cut, and control characters are escaped.
+    """
     parts = text.removesuffix("\n").split("\n")
     if lines and not has_text(parts[lines:]):
         lines = len(parts)
@@ -204,7 +211,7 @@ def snippet(text: str, lines: int, max_line: int) -> str:
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
-    """Return the number of files to name, so that the budget is also enough for some matches."""
+    """Return how many files the answer may name, so that `max_chars` is also enough for some matches."""
 
     def named(count: int) -> GrepContentResult:
         return _with_matches(page, answer, (), count)
@@ -213,7 +220,7 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
 
 
 def _alone(match: ContentMatch, length: int) -> ContentMatch:
-    """Return the first `length` characters of a match that exceeds the budget; leave out its context."""
+    """Return the first `length` characters of a match without its context, if the whole match is too long to show."""
     text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
     before = len(match.before)
     anchors = match.anchors[before : before + text.count("\n") + 1]
@@ -273,7 +280,10 @@ def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Co
 
 
 def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
-    """Return the lines of a match or of its context, with secrets masked; cut a long line around its first submatch."""
+    """Return the lines of a match or of its context, as the answer shows them.
+
+    Secrets are masked. Of a long line, only the text around its first match is shown.
+    """
     spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
     parts: list[tuple[str, Span | None]] = []
     start = 0
@@ -297,7 +307,10 @@ def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: R
 
 
 def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
-    """Return the part of a line to search for secrets: the whole line, or the text near the match in a long line."""
+    """Return start and end of the part of a line that is searched for secrets.
+
+    The part is the whole line; in a long line, it is the text near the match.
+    """
     margin = max_line + MAX_SECRET_CHARS
     if len(text) <= 4 * margin:
         return 0, len(text)
@@ -310,7 +323,10 @@ def _harmless(text: str) -> str:
 
 
 def _around(text: str, hit: Span | None, max_line: int) -> str:
-    """Return the part of a line around a match, or the beginning of the line if it has no match."""
+    """Return at most `max_line` characters of a line, and `…` in place of the rest.
+
+    They are the text around the match, or the beginning of the line if it has no match.
+    """
     if len(text) <= max_line:
         return text.rstrip("\r")
     first, last = (max(hit[0], 0), min(hit[1], len(text))) if hit else (0, 0)

@@ -1,4 +1,4 @@
-"""Tool `codebase_search`: rank code for a question, with or without an index, and fit the answer into the budget."""
+"""Tool `codebase_search`: rank code for a question, with or without an index, and fit the answer into `max_chars`."""
 
 import math
 import time
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import IndexAnswer, Indexes
 
 SNIPPET_LINES = (50, 25, 10, 4, 1)
-"""Numbers of lines to show if a result is too long. They are tried in this order until the answer fits."""
+"""Numbers of lines to show of a result that is too long. They are tried in this order until the answer fits."""
 
 
 RANKED: Mapping[Ranking, str] = {
@@ -112,7 +112,7 @@ def _fit_to_budget(
     ranking: Ranking,
     notes: list[str],
 ) -> CodebaseSearchResult:
-    """Return an answer that fits into the budget: the best results come first, with whole definitions.
+    """Return an answer that fits into `max_chars`: the best results come first, with whole definitions.
 
     If a result does not fit as a whole, only its first lines are shown. The results after it have only path, symbol and
     score.
@@ -120,7 +120,8 @@ def _fit_to_budget(
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:
         count = len(places)
-        much = f"The {plural(count, 'best result')}" if count else "No result shown" if chunks else "No result found"
+        ranked = f"The {plural(count, 'best result')}, ranked {RANKED[ranking]}."
+        found = ranked if count else "No result shown." if chunks else "No result found."
         room = len(chunks) - left_out < most
         way = "" if not left_out else " There was no room for more results." if room else " A larger limit gives more."
         if not chunks:
@@ -135,7 +136,7 @@ def _fit_to_budget(
             ),
             truncated=bool(left_out),
             next_offset=None,
-            message=f"{much}, ranked {RANKED[ranking]}.{way}",
+            message=f"{found}{way}",
             notes=tuple(notes),
         )
 

@@ -1,4 +1,4 @@
-"""Collect the matches of a tool call from all files in rotation."""
+"""Collect the matches of a tool call: the first match of every file, then the second match of every file, and so on."""
 
 import os
 
@@ -8,7 +8,7 @@ from ripwrap.workspace.scope import PathFilter, Progress
 
 
 class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
-    """Collector that takes matches from all files in rotation, and reports progress."""
+    """Collector that takes the first match of every file, then the second, and so on, and reports progress."""
 
     def __init__(self, page_request: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
         super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))

@@ -1,4 +1,4 @@
-"""Agent tools over a set of directories: plain methods with type annotations, which any framework can register.
+"""Tools with which agents search directories: methods with type annotations, which any agent framework can register.
 
     workspace = ripwrap.Workspace("src")
     agent = Agent(model, tools=workspace.tools)
@@ -85,9 +85,9 @@ class Workspace:
 
     There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each tool
     returns a text for a language model. The text has a maximum length and a fixed order, and says what is left out. If
-    a model sends wrong arguments, the tool does not raise an error. It returns a text that begins with `Error: ` and
-    says what to do. Each tool has a twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()`
-    is the text, and raises errors.
+    the language model sends wrong arguments, the tool does not raise an error. It returns a text that begins with
+    `Error: ` and says what to do. Each tool has a twin whose name ends in `_result`. The twin returns a Pydantic model,
+    whose `str()` is the text, and raises errors.
 
     With `index` there are three more tools: `index_codebase`, `index_status` and `index_health_check`. After
     `index_codebase` has made the index, `codebase_search` refreshes the index and searches in it. `grep_content` then
@@ -110,7 +110,8 @@ class Workspace:
 
     Attributes:
         roots: Real paths of the directories that the tools may use.
-        tools: The six tools, and the further tools if `index`, `anchors` or `write` is set.
+        tools: Methods to register in a framework: the six tools, and the further tools of `index`, `anchors` and
+            `write` if these are set.
         SECRETS: Globs for `deny` that match files which usually contain keys, passwords or tokens.
     """
 
@@ -246,7 +247,7 @@ class Workspace:
             fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
             multiline (bool): Let a match span lines; a dot then also matches line ends.
             output_mode (str): `content` shows lines, `files_with_matches` paths, `count` the number of lines per file.
-            offset (int): Number of matches to skip, for the next page; the previous answer gives it.
+            offset (int): Number of matches, or files in other output modes, to skip; the previous answer gives it.
             include_hidden (bool): Search hidden files and directories, too.
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
             sections (bool): Name the definition that encloses each match, with the numbers of its lines.
@@ -285,7 +286,7 @@ class Workspace:
     async def grep_content_result(
         self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
     ) -> GrepContentResult:
-        """Return the answer of `grep_content()` as a model.
+        """Return the answer of `grep_content()` as a `GrepContentResult`.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots.
@@ -347,7 +348,7 @@ class Workspace:
     async def find_files_result(
         self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
     ) -> FindFilesResult:
-        """Return the answer of `find_files()` as a model; raise the errors of `grep_content_result()`."""
+        """Return the answer of `find_files()` as a `FindFilesResult`; raise the errors of `grep_content_result()`."""
         from ripwrap.workspace.find_files import run_find_files
 
         arguments = parse_arguments(FindFilesArguments, {"pattern": pattern, "path": path, **options})
@@ -391,7 +392,7 @@ class Workspace:
             return self.error_text(error)
 
     async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
-        """Return the answer of `ls()` as a model; raise the errors of `grep_content_result()`.
+        """Return the answer of `ls()` as a `ListResult`; raise the errors of `grep_content_result()`.
 
         If there is no rg, Python code lists the same files; `engine` is then `python`.
         """
@@ -424,7 +425,7 @@ class Workspace:
             return self.error_text(error)
 
     async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
-        """Return the answer of `tree()` as a model; raise the errors of `grep_content_result()`."""
+        """Return the answer of `tree()` as a `ListResult`; raise the errors of `grep_content_result()`."""
         from ripwrap.workspace.listing import run_tree
 
         arguments = parse_arguments(TreeArguments, {"path": path, **options})
@@ -450,10 +451,11 @@ class Workspace:
     async def codebase_search_result(
         self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
     ) -> CodebaseSearchResult:
-        """Return the answer of `codebase_search()` as a model; raise the errors of `grep_content_result()`.
+        """Return the answer of `codebase_search()` as a `CodebaseSearchResult`.
 
-        The method also raises `TimeoutError` if the ranking takes longer than the workspace's `timeout`. If the index
-        cannot be used, the files are ranked without the index, and `notes` give the reason.
+        If the index cannot be used, the files are ranked without the index, and `notes` give the reason. The method
+        raises the errors of `grep_content_result()`, and `TimeoutError` if the ranking takes longer than the
+        workspace's `timeout`.
         """
         from ripwrap.workspace.codebase_search import run_codebase_search  # late: it imports the ranking
 
@@ -480,7 +482,7 @@ class Workspace:
     async def read_file_result(
         self, path: str, start_line: int = 1, end_line: int = 0, **options: Unpack[ReadFileOptions]
     ) -> ReadFileResult:
-        """Return the answer of `read_file()` as a model.
+        """Return the answer of `read_file()` as a `ReadFileResult`.
 
         The method needs no rg. A file may have any size; reading stops at the workspace's `timeout`.
 
@@ -490,7 +492,7 @@ class Workspace:
             IsADirectoryError: `path` is a directory.
             PermissionError: The file cannot be read.
             ValueError: An argument is invalid or unknown, the file is binary, or it has no such line.
-            TimeoutError: The first line was not read in time.
+            TimeoutError: The first line to read was not reached in time.
         """
         from ripwrap.workspace.read_file import run_read_file
 
@@ -514,7 +516,7 @@ class Workspace:
             return self.error_text(error)
 
     async def resolve_result(self, anchor: str) -> ResolveResult:
-        """Return the answer of `resolve()` as a model.
+        """Return the answer of `resolve()` as a `ResolveResult`.
 
         If the line with that number has a different hash now, the nearest line with the anchor's hash is returned as
         the moved line. Two different lines have the same hash with a probability of 1 in 32,768.
@@ -587,7 +589,9 @@ class Workspace:
     async def replace_content_result(
         self, pattern: str, replacement: str, path: str = ".", **options: Unpack[ReplaceContentOptions]
     ) -> ReplaceContentResult:
-        """Return the answer of `replace_content()` as a model; raise the errors of `grep_content_result()`.
+        """Return the answer of `replace_content()` as a `ReplaceContentResult`.
+
+        The errors of `grep_content_result()` are raised, too.
 
         Raises:
             ValueError: The workspace was made without `write`, or the replacement refers to a group that does not
@@ -663,7 +667,7 @@ class Workspace:
             return self.error_text(error)
 
     async def index_codebase_result(self) -> IndexCodebaseResult:
-        """Return the answer of `index_codebase()` as a model.
+        """Return the answer of `index_codebase()` as an `IndexCodebaseResult`.
 
         Raises:
             ValueError: The workspace was made without `index`.
@@ -680,7 +684,10 @@ class Workspace:
             return self.error_text(error)
 
     async def index_status_result(self) -> IndexStatusResult:
-        """Return the answer of `index_status()` as a model; raise the errors of `index_codebase_result()`."""
+        """Return the answer of `index_status()` as an `IndexStatusResult`.
+
+        The errors of `index_codebase_result()` are raised.
+        """
         return await self._tools.required_indexes("index_status").index_status(self._tools.runner)
 
     async def index_health_check(self) -> str:
@@ -691,14 +698,19 @@ class Workspace:
             return self.error_text(error)
 
     async def index_health_check_result(self) -> IndexHealthResult:
-        """Return the answer of `index_health_check()` as a model; raise the errors of `index_codebase_result()`."""
+        """Return the answer of `index_health_check()` as an `IndexHealthResult`.
+
+        The errors of `index_codebase_result()` are raised.
+        """
         return await self._tools.required_indexes("index_health_check").index_health_check(self._tools.runner)
 
     async def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
-        """Call a tool with the arguments that a model sent, and return its text; wrong arguments give an error text.
+        """Call a tool with the arguments that a language model sent, and return its text.
+
+        Wrong arguments do not raise an error: the text then begins with `Error: ` and says what to do.
 
         Args:
-            name: Name of a tool, or another name that models use for it (`Grep`, `Glob`, `LS`, …).
+            name: Name of a tool, or another name that language models use for it (`Grep`, `Glob`, `LS`, …).
             arguments: JSON object, or its text. Other names of arguments (`glob`, `head_limit`, `-i`, `-A`, …), numbers
                 and booleans as strings, and `null` for an omitted argument are accepted.
         """
@@ -710,12 +722,12 @@ class Workspace:
     async def call_result(
         self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
     ) -> ToolResult:
-        """Call a tool as `call()` does, and return its answer as a model; raise the errors of its `…_result` method.
+        """Call a tool as `call()` does, and return its answer as a Pydantic model; raise the errors of its `…_result`.
 
         Args:
             name: See `call()`.
             arguments: See `call()`.
-            progress: Function that is called with the number of matches, or files, so far.
+            progress: Function that is called with the number of matches or files that were found so far.
         """
         return await self._tools.run(self._tools.parse(name, arguments), progress)
 

@@ -51,11 +51,11 @@ _CASES = (str, str.lower, str.upper)
 
 @dataclass(frozen=True, slots=True)
 class _Glob:
-    """One glob.
+    """Glob of `deny`, parsed.
 
     Attributes:
         given: Glob as the user wrote it.
-        spellings: Globs for rg that together match every form of the denied names.
+        spellings: Globs for rg that together match every form of the denied names: upper and lower case, NFC and NFD.
         rules: Parsed rules: the `spellings` and, if the glob is not ASCII, its case-folded form.
     """
 
@@ -65,7 +65,7 @@ class _Glob:
 
 
 class DenyRules:
-    """Rules that deny paths, given relative to a root."""
+    """Rules that deny paths; the paths are relative to a root."""
 
     def __init__(self, globs: str | Sequence[str], *, roots: Sequence[str] = (), windows: bool = IS_WINDOWS) -> None:
         """Parse the globs.
@@ -123,7 +123,7 @@ class DenyRules:
 
 @dataclass(frozen=True, slots=True)
 class DeniedPaths:
-    """Denied paths of one location, relative to the directory that rg runs in.
+    """Denied paths of one location (a file, a directory or several roots), relative to the directory that rg runs in.
 
     Attributes:
         rules: Rules that deny paths, relative to a root.
@@ -174,7 +174,7 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
     if glob.startswith("./"):
         glob = glob[1:]
     if glob.startswith("!"):
-        raise ValueError(f"{given!r} begins with !, but deny cannot allow files again; pass narrower globs instead")
+        raise ValueError(f"{given!r} in deny begins with !, but deny cannot allow files again; pass narrower globs")
     if glob.startswith("~/"):
         raise ValueError(
             f"{given!r} in deny matches nothing, because globs are compared with paths below a root; "
@@ -237,7 +237,7 @@ def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
 
 
 def _spellings(glob: str) -> Iterable[str]:
-    """Yield globs that together match all forms of a name; rg ignores case in ASCII only."""
+    """Yield globs that together match all cases and both Unicode forms of a name; rg ignores case in ASCII only."""
     if glob.isascii():
         yield glob
         return
@@ -246,7 +246,7 @@ def _spellings(glob: str) -> Iterable[str]:
 
 
 def _texts(path: str) -> Iterator[str]:
-    """Yield the forms of a path to compare with globs: the path and, if it is not ASCII, its folded form in NFC."""
+    """Yield the texts to compare with globs: the path and, if it is not ASCII, the case-folded path in NFC."""
     from ripwrap._ignore.rules import match_text
 
     yield match_text(path)
@@ -255,7 +255,10 @@ def _texts(path: str) -> Iterator[str]:
 
 
 def _from_root(glob: str) -> str:
-    """Return a glob that can follow the path of a root; a glob without a slash matches at any depth."""
+    """Return a glob in the form that can follow the path of a root and a slash.
+
+    `/a/*.py` becomes `a/*.py`. A glob without a slash matches at any depth, so `*.py` becomes `**/*.py`.
+    """
     return glob.removeprefix("/") if "/" in glob.rstrip("/") else f"**/{glob}"
 
 

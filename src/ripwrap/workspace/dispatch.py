@@ -50,20 +50,20 @@ SEARCH_TOOLS: Mapping[str, type[ToolArguments]] = {
     "codebase_search": CodebaseSearchArguments,
     "read_file": ReadFileArguments,
 }
-"""Tools of every workspace, with their arguments."""
+"""Tools of every workspace, each with the model of its arguments."""
 
 INDEX_TOOLS: Mapping[str, type[ToolArguments]] = {
     "index_codebase": IndexCodebaseArguments,
     "index_status": IndexStatusArguments,
     "index_health_check": IndexHealthCheckArguments,
 }
-"""Further tools of a workspace with an index, with their arguments."""
+"""Further tools of a workspace with an index, each with the model of its arguments."""
 
 ANCHOR_TOOLS: Mapping[str, type[ToolArguments]] = {"resolve": ResolveArguments}
-"""Further tools of a workspace with anchors, with their arguments."""
+"""Further tools of a workspace that shows anchors (hashes of lines), each with the model of its arguments."""
 
 WRITE_TOOLS: Mapping[str, type[ToolArguments]] = {"replace_content": ReplaceContentArguments}
-"""Further tools of a workspace that may write, with their arguments."""
+"""Further tools of a workspace that may change files, each with the model of its arguments."""
 
 TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANCHOR_TOOLS, **WRITE_TOOLS}
 
@@ -75,7 +75,7 @@ MAX_LINE = 500
 MIN_MAX_CHARS = 1000
 MIN_MAX_LINE = 40
 RETRY_DOWNLOAD_AFTER = 60.0
-"""Seconds before a workspace tries to download rg again."""
+"""Number of seconds after a failed download of rg in which a workspace does not try it again."""
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -103,7 +103,7 @@ class MissingRgRunner:
     async def collect_items(
         self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
     ) -> bool:
-        """Search items; see `Runner`."""
+        """Search items (texts that are not files on disk) with rg; see `Runner`."""
         return await self._remembering(lambda: self._runner.collect_items(wanted, items, answer, seconds))
 
     async def _remembering(self, search: Callable[[], Awaitable[T]]) -> T:
@@ -162,7 +162,7 @@ def describe_tools(workspace: type[W]) -> type[W]:
 
 
 def tool_names(*, index: bool, anchors: bool, write: bool = False) -> tuple[str, ...]:
-    """Return the names of the tools of a workspace; `index`, `anchors` and `write` add tools."""
+    """Return the names of the tools of a workspace that was made with these options; each option adds tools."""
     further = ((index, INDEX_TOOLS), (anchors, ANCHOR_TOOLS), (write, WRITE_TOOLS))
     return (*SEARCH_TOOLS, *(name for wanted, tools in further if wanted for name in tools))
 
@@ -308,7 +308,7 @@ class ToolDispatcher:
         return self._cut(str(result))
 
     def error_text(self, error: Exception) -> str:
-        """Return the text of an error, with what to do next."""
+        """Return the text `Error: …` for an error; it says what to do next, e.g. how to install rg."""
         if isinstance(error, BinaryError):
             said = without_rg(error)
             self.runner.log(said)

@@ -16,7 +16,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
 
 REACHES = (400, 100, 40, 15, 5)
-"""Numbers of lines to show on each side of a match. They are tried in this order until the answer fits."""
+"""Numbers of lines of a definition to show on each side of a match, tried in this order until the answer fits."""
 
 MAX_DEFINITION_LINES = 100
 """Maximum number of lines of a definition that `codebase_search` shows as a whole."""
@@ -37,17 +37,17 @@ class SourceFile:
     redactor: Redactor | None = None
 
     def has(self, span: LineSpan, text: str) -> bool:
-        """Return True if these lines still have the text that a search found."""
+        """Return True if the lines in `span` still have the text that a search found."""
         wanted = text.removesuffix("\n").split("\n")
         return [*self.lines[span.first - 1 : span.last]] == [line.removesuffix("\r") for line in wanted]
 
     def text(self, span: LineSpan) -> str:
-        """Return the text of lines, with secrets masked and without a newline at the end."""
+        """Return the text of the lines in `span`, with secrets masked and without a newline at the end."""
         text = "\n".join(self.lines[span.first - 1 : span.last])
         return self.redactor(text, span.first).text if self.redactor else text
 
     def section_at(self, line: int) -> Section | None:
-        """Return the definition around a line, with secrets masked, or None at the top level."""
+        """Return the definition around a line, with secrets masked, or None for a line outside of definitions."""
         section = self.outline.enclosing(line)
         if section is None or self.redactor is None:
             return section
@@ -91,7 +91,7 @@ def expand_matches(
     Args:
         file: Lines and definitions of the file.
         found: Matches of the file, as rg found them.
-        matches: First matches of the file, in the format of answers.
+        matches: First matches of the file, as the answer shows them.
         reach: Number of lines of a definition to show on each side of a match.
         max_line: Maximum length of a line, in characters.
     """
@@ -131,7 +131,7 @@ def expand_chunks(
     read: Callable[[str], SourceFile | None],
     fits: Callable[[Sequence[RankedChunk], int], bool],
 ) -> list[RankedChunk]:
-    """Expand results to whole definitions, the best result first, as long as the answer has room for them.
+    """Expand search results to whole definitions, the best result first, as long as the answer has room for them.
 
     If a result overlaps with the lines of a better result, it is merged into the better result.
 
@@ -177,7 +177,10 @@ def _lines_of(chunk: RankedChunk) -> LineSpan:
 
 
 def _definition_lines(file: SourceFile, chunk: RankedChunk) -> LineSpan | None:
-    """Return the lines of a result and of its definition; `None` if the definition adds no line or is not found."""
+    """Return the range of lines that has a result and its whole definition.
+
+    Return `None` if the definition adds no line, or is not found.
+    """
     place = _lines_of(chunk)
     if file.text(place) != chunk.text.replace("\r\n", "\n").removesuffix("\n"):
         return None

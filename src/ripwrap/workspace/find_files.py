@@ -1,4 +1,4 @@
-"""Tool `find_files`: list files with rg, or directories with Python code, in pages that fit into the budget."""
+"""Tool `find_files`: list files with rg, or directories with Python code, in pages that fit into `max_chars`."""
 
 import os
 import stat
@@ -71,7 +71,7 @@ class _Found:
 async def run_find_files(
     run: Runner, settings: Settings, arguments: FindFilesArguments, progress: Progress | None = None
 ) -> FindFilesResult:
-    """Find the files or directories of a location that a glob matches."""
+    """Find the files or directories below a path that a glob matches."""
     with open_scope(
         settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
@@ -126,7 +126,7 @@ async def run_find_files(
 async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
 ) -> _Found:
-    """Return at least the first `most` paths that match, and the number of all paths that match."""
+    """Return at least the first `most` paths that the glob matches, and the number of all these paths."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
     found = await run.call(partial(_find_entries, scope, arguments.pattern, arguments.entry_type))
@@ -136,7 +136,7 @@ async def _find(
 
 
 def _find_denied(scope: Scope, arguments: FindFilesArguments) -> tuple[list[str], bool]:
-    """Return the denied paths that match, and True if the time limit was reached; blocking."""
+    """Return the denied paths that the glob matches, and True if the time limit was reached; blocking."""
     from ripwrap.workspace.walk import GlobFilter  # late: it imports pathspec
 
     globs, excluded = entry_globs(scope.location, arguments.pattern)
@@ -151,14 +151,20 @@ def _is_file(location: Location) -> bool:
 
 
 def _wider(scope: Scope, names: Iterable[str], seconds: float) -> Scope:
-    """Return the scope with hidden or ignored files included, and with this time limit."""
+    """Return a scope that also includes hidden or ignored files, and has the time limit `seconds`.
+
+    Args:
+        scope: Location of the call, and options of rg.
+        names: Options of rg to set to True: `hidden`, `no_ignore`, or both.
+        seconds: Time limit in seconds for a run of rg.
+    """
     added = dict.fromkeys(names, True)
     kept = {name: value for name, value in scope.options.items() if name != "ignore_file" or "no_ignore" not in added}
     return replace(scope, options=cast("FileOptions", {**kept, **added}), timeout=seconds)
 
 
 async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progress: Progress | None = None) -> _Found:
-    """Return the files that match, as rg lists them."""
+    """List the files that the glob `pattern` matches with rg, and return the first `most` of them in path order."""
     files = file_filter(scope.location, pattern)
     allowed, cut = await visible_paths(run, scope, files)
     command = files_command(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})
@@ -173,10 +179,10 @@ async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progre
 
 
 def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
-    """Return the entries that match, without rg; blocking.
+    """Return the files or directories that the glob `pattern` matches; Python code lists them. Blocking.
 
-    This is needed because rg does not list directories, and lists a file on its command line even if the glob does not
-    match.
+    rg cannot be used here: it does not list directories, and it lists a file on its command line even if the glob does
+    not match the file.
     """
     from ripwrap.workspace.walk import GlobFilter, ScopeWalk  # late: it imports pathspec
 
@@ -254,7 +260,7 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
 
 
 def _top_directory(location: Location, name: str) -> str | None:
-    """Return the path of the directory with exactly this name, directly in the location; `None` if there is none."""
+    """Return the path of the directory `name` directly in the searched directory; `None` if it does not exist."""
     if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # the path may lead out of the roots
         return None
     for path in location.paths:

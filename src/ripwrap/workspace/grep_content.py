@@ -1,4 +1,7 @@
-"""Tool `grep_content`: search, take matches from all files in rotation, and return an answer that fits the budget."""
+"""Tool `grep_content`: search with rg, and return an answer with at most `max_chars` characters.
+
+The answer has the first match of every file, then the second match of every file, and so on.
+"""
 
 import math
 import os
@@ -42,6 +45,7 @@ from ripwrap.workspace.scope import (
     denied_glob_notes,
     file_filter,
     open_scope,
+    pattern_options,
     rules_file,
     visible_paths,
 )
@@ -78,7 +82,7 @@ _WITHOUT_CONTEXT = {"context_lines": 0, "before_context": 0, "after_context": 0}
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One call of the tool.
+    """One call of `grep_content`.
 
     Attributes:
         settings: Settings of the workspace.
@@ -90,7 +94,7 @@ class Query:
         progress: Function that is called with the number of matches so far.
         pcre2: True if the pattern needs PCRE2.
         candidates: Files of an index that may have a match; `None` if all files are searched.
-        notes: Sentences about the index.
+        notes: Sentences about the index for the answer, for example that it could not be used.
     """
 
     settings: Settings
@@ -106,7 +110,7 @@ class Query:
 
     @property
     def options(self) -> SearchOptions:
-        """Options of rg for the arguments of the tool, without the options of the scope."""
+        """Options of rg that follow from the arguments of the call; the options in `scope` are not included."""
         arguments = self.arguments
         options: dict[str, object] = {
             **self.files.options,
@@ -114,26 +118,24 @@ class Query:
             "no_ignore": arguments.include_ignored,
             "before_context": max(arguments.context_lines, arguments.before_context),
             "after_context": max(arguments.context_lines, arguments.after_context),
+            **pattern_options(arguments),
         }
-        # In files with CRLF, `$` matches only with --crlf.
-        if "$" in arguments.pattern and "\r" not in arguments.pattern and "\\r" not in arguments.pattern:
-            options["crlf"] = not arguments.fixed_strings
-        if arguments.case_insensitive:
-            options["ignore_case"] = True
-        if arguments.fixed_strings:
-            options["fixed_strings"] = True
-        if arguments.multiline:
-            options["multiline"] = options["multiline_dotall"] = True  # as in the tools that models are trained on
         if self.pcre2:
             options["pcre2"] = True
         return cast("SearchOptions", options)
 
     def ended_after(self, *, timed_out: bool) -> float | None:
-        """Return the time limit in seconds if the search, or the listing before it, was stopped at that limit."""
+        """Return the time limit in seconds if the search, or the listing before it, was stopped at that limit.
+
+        Otherwise, return `None`.
+        """
         return self.scope.timeout if timed_out or self.incomplete else None
 
     def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
-        """Return the command for a search with other options, in the same scope."""
+        """Return the command that searches for the pattern in the files and directories of the call.
+
+        The command has the options of `scope`, e.g. those about links and ignore files; `options` override them.
+        """
         merged: dict[str, object] = {**self.scope.options}
         if options.get("no_ignore"):
             merged.pop("ignore_file", None)
@@ -142,14 +144,14 @@ class Query:
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
     def commands(self, options: Mapping[str, object], mode: Mode = "json") -> tuple[Command, ...]:
-        """Return the commands of the search; with candidates of an index, there may be several."""
+        """Return the commands for a search with `options`: one or two if an index names candidates, otherwise one."""
         command = self.command(options, mode)
         if self.candidates is None:
             return (command,)
         return tuple(self.candidates.commands(command, cast("SearchOptions", options), mode))
 
     def path_filter(self) -> PathFilter | None:
-        """Return a new filter for the paths of one search."""
+        """Return a filter for the paths that rg prints, or `None` if all are allowed; use it for one search only."""
         expected = None if self.candidates is None else self.candidates.path_filter()
         if expected is None:
             return self.allowed
@@ -157,7 +159,7 @@ class Query:
         return lambda path: expected(os.fsencode(path)) and (allowed is None or allowed(path))
 
     def first_step(self, page_request: PageRequest) -> Step[RoundRobinMatchCollector]:
-        """Return the runs of rg that search for matches."""
+        """Return the runs of rg that search for the matches, with the options of the call."""
         command, *then = self.commands(self.options)
         return Step(
             command,
@@ -169,7 +171,7 @@ class Query:
     def step(
         self, options: SearchOptions, page_request: PageRequest, timeout: float | None
     ) -> Step[RoundRobinMatchCollector]:
-        """Return the run of rg that searches for matches with other options."""
+        """Return a run of rg that searches all files with `options`, for example to find out why nothing was found."""
         own = self.options
         same = all(options.get(name) == own.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
         allowed = self.allowed if same else self.scope.allowed
@@ -226,7 +228,10 @@ async def run_grep_content(
 
 
 async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Query:
-    """Return the query with the candidates of an index; unchanged if no index can be used."""
+    """Return the query with candidates: the files of an index that may have a match.
+
+    If no index can be used, return the query without candidates; an error or a time limit then adds a note.
+    """
     if active_overlay() is not None:  # the index knows only the files on disk
         return query
     from ripwrap._ripgrep.literals import required_literals
@@ -290,7 +295,11 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
 
 
 def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> GrepContentResult:
-    """Return the answer within its budget, with sections or whole definitions if the caller asks for them."""
+    """Return the answer with as many matches as fit into `max_chars`.
+
+    If the caller asks for it, each match comes with the name of its definition (`sections`), or with the lines of its
+    definition (`expand`).
+    """
     location, settings = query.scope.location, query.settings
     files = {location.shown(file.path): file for file in page.files if file.matches}
     masking = Deadline(
@@ -391,7 +400,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
 
 
 async def _files(run: Runner, query: Query) -> GrepContentResult:
-    """Return the answer for the modes `files_with_matches` and `count`: the files that match, perhaps with counts."""
+    """Return the answer for the modes `files_with_matches` (paths of files) and `count` (paths with counts)."""
     arguments, location = query.arguments, query.scope.location
     counting = arguments.output_mode == "count"
     offset = arguments.offset

@@ -2,7 +2,8 @@
 
 An item is a file in a revision, or a part of an archive or document. The same rules apply as for files on disk: `deny`
 also excludes paths in a revision and in an archive, and hidden items are left out. A revision must be a commit, because
-the rules are written for paths from the top of the repository. The tree of a subdirectory would have shorter paths.
+the rules are written for paths from the top of the repository. In the tree object of a subdirectory, paths would be
+shorter.
 """
 
 import io
@@ -50,7 +51,7 @@ def check_arguments(arguments: GrepContentArguments) -> None:
         raise ValueError("inside cannot be combined with rev; leave one of them out")
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
     for name in (name for name, is_given in given.items() if is_given):
-        raise ValueError(f"{name} cannot be combined with {what}; leave {name} out")
+        raise ValueError(f"{name} cannot be combined with {what}; leave one of them out")
     if arguments.rev:
         check_revision(arguments.rev)
     else:
@@ -59,6 +60,8 @@ def check_arguments(arguments: GrepContentArguments) -> None:
 
 class MergedCollector(RoundRobinMatchCollector):
     """Collector of the matches in files and in items, which are shown as the result of one search.
+
+    An item is a file in a git revision, or a part of an archive or document.
 
     Attributes:
         errors: Errors about parts of a revision, an archive or a document that could not be read.
@@ -99,7 +102,10 @@ class MergedCollector(RoundRobinMatchCollector):
         return sum(part.dropped_records for part in self._parts)
 
     def blocks(self) -> Sequence[Block]:
-        """Return the blocks of files and items; `name_of()` converts the path of a block to a name."""
+        """Return the blocks of files and items (the matches and context of one file or item, as rg wrote them).
+
+        `name_of()` converts the path of a block to a name.
+        """
         files = () if self._files is None else self._files.blocks()
         items = self._items.collector.blocks()
         return (*files, *(replace(block, path=os.fsencode(_ITEM) + block.path) for block in items))
@@ -115,10 +121,10 @@ class MergedCollector(RoundRobinMatchCollector):
 
 
 class _Answer(CollectingAnswer[RoundRobinMatchCollector]):
-    """Answer that collects the matches of items in rotation."""
+    """Collect the matches in items: the first match of every item, then the second match of every item, and so on."""
 
     def keep_names(self) -> None:
-        """Keep the names of the items with a match."""
+        """Keep the names of the items with a match or a dropped line, and forget all other names."""
         blocks = (block.path for block in self.collector.blocks())
         named = (path for path, _ in self.collector.named())
         self.names.keep((*map(os.fsdecode, (*blocks, *named)), *self.collector.dropped))
@@ -159,7 +165,7 @@ class _NotesKeys(Source):
 
 
 async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> MergedCollector:
-    """Search a revision, or search files and then the inside of files.
+    """Search a git revision for the argument `rev`; for `inside`, search files, and then inside archives and documents.
 
     The errors of `stream_items()` are raised, and `ValueError` if the revision does not exist.
     """
@@ -206,12 +212,14 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
 
 def _revision(query: "Query", location: Location) -> RevisionSource:
     if location.several:
-        raise ValueError("rev can search only one root; pass as path the root whose repository has the revision")
+        raise ValueError(
+            "with rev, only one root can be searched; set path to the root whose git repository has this revision"
+        )
     return RevisionSource(location.cwd, check_revision(query.arguments.rev), location.paths, commits_only=True)
 
 
 def _filtered(command: ItemCommand, allowed: Callable[[str], bool]) -> ItemCommand:
-    """Return a command that also excludes the names for which `allowed` is false."""
+    """Return a command that also excludes the items for whose names `allowed` returns False."""
 
     def selects(types: FileTypes) -> Callable[[str], bool]:
         selected = command.selects(types)
@@ -225,7 +233,7 @@ class ItemFilter:
     """Filter for names of items: paths in a revision, or the path of a file followed by the path of a member.
 
     Attributes:
-        scope: Scope of the call.
+        scope: Scope of the call, with the denied paths.
         hidden: True to allow hidden files.
     """
 
@@ -263,7 +271,7 @@ class ItemFilter:
 
 
 def _plain(member: str) -> str:
-    """Return the path of a member for comparison with rules, without `..` and without a leading slash."""
+    """Return the path of an archive's member for comparison with globs: without `..` and without a leading slash."""
     parts = member.replace("\\", "/").split("/")
     return os.sep.join(part for part in parts if part not in ("", os.curdir, os.pardir))
 
@@ -300,7 +308,7 @@ def redactor_of(
         settings: Settings of the workspace.
         location: Location of the search.
         path: Name of the file or item in the answer.
-        check: See `redact()`.
+        check: Function that is called before each line, and may raise an error; see `redact()`.
         found: Result of the search.
     """
     if not settings.redact:

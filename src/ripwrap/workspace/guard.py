@@ -20,7 +20,7 @@ ESCAPED_BYTE = re.compile(r"\\([0-7]{3})")  # `/proc/self/mountinfo` writes a sp
 
 @dataclass(frozen=True, slots=True)
 class GuardLimits:
-    """Limits for a search.
+    """Limits for a search in a directory where a search may take forever.
 
     Attributes:
         max_depth: Maximum number of levels that are searched.

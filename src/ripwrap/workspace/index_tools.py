@@ -79,7 +79,7 @@ class _RootIndex(BaseIndex):
     async def refresh(
         self, run: Runner, progress: Callable[[Done], object] | None
     ) -> tuple[RefreshResult, tuple[str, ...]]:
-        """Refresh the index; return the result, and the names of the views (deleted branches) that were removed."""
+        """Refresh the index; return the result, and the names of deleted branches that were removed from the index."""
         run = DeadlineRunner(run, None, self._lock)
         done = await self._refresh(run, progress, rebuild=self._unsound)
         await run.call(lambda: self._trigrams.update(self._current_view()))
@@ -121,7 +121,7 @@ class _RootIndex(BaseIndex):
 
 
 class _MaskingEmbedder:
-    """Embedder that masks secrets in texts and queries before they are sent, as answers do."""
+    """Embedder that masks secrets in texts and queries before they are sent, as the tools mask them in answers."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -140,7 +140,7 @@ class _MaskingEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class IndexAnswer:
-    """Answer of the indexes to a query.
+    """Results of the indexes for a query of `codebase_search`.
 
     Attributes:
         chunks: Results, the best first.
@@ -173,7 +173,7 @@ class Indexes:
 
         Args:
             run: Runner of the calls.
-            found: Scope of the search.
+            found: Scope of the search: the path to search, and its time limit.
             query: Question or name to search for.
             limit: Maximum number of results.
 
@@ -217,12 +217,12 @@ class Indexes:
             index.close()
 
     async def candidates(self, run: Runner, found: Scope, required: Required) -> Candidates | None:
-        """Return the files that may have the literals of a pattern, or `None` if all files must be searched.
+        """Return the files that may have a match of a pattern, or `None` if all files must be searched.
 
         Args:
             run: Runner of the calls.
             found: Scope of the search, with neither hidden nor ignored files.
-            required: Literals that every match of the pattern contains.
+            required: Literal texts that every match of the pattern contains.
 
         Raises:
             RipwrapError: The index cannot be used.
@@ -344,5 +344,5 @@ def _notes_of(found: Found) -> Iterator[str]:
 
 
 def _spell_as_command(hint: Hint) -> str | None:
-    """Return a hint as the name of a tool; for `prune()`, which is not a tool, return a command for the user."""
+    """Return a hint in a message as the name of a tool; `prune()` is not a tool, so return a command for the user."""
     return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

@@ -1,4 +1,4 @@
-"""Tools `ls` and `tree`: list directories, and fit the answer into the budget. `ls` also works without rg."""
+"""Tools `ls` and `tree`: list directories, and fit the answer into `max_chars`. `ls` also works without rg."""
 
 import logging
 import os
@@ -26,7 +26,7 @@ MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
 
 ROOTS_SHARE = 4
-"""Divisor of the budget: the names of the roots may take a quarter of it."""
+"""Divisor of `max_chars`: the names of the roots may take a quarter of the answer."""
 
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")
@@ -35,7 +35,7 @@ _LOGGER = logging.getLogger("ripwrap")
 async def run_ls(
     run: Runner, settings: Settings, arguments: LsArguments, progress: Progress | None = None
 ) -> ListResult:
-    """List a location with rg, or with Python code if rg cannot be used."""
+    """List everything below a path with rg, or with Python code if rg cannot be used."""
     with open_scope(
         settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
@@ -62,7 +62,7 @@ async def run_ls(
 async def run_tree(
     run: Runner, settings: Settings, arguments: TreeArguments, progress: Progress | None = None
 ) -> ListResult:
-    """List a few entries of every directory of a location."""
+    """List a few entries of every directory below a path."""
     with open_scope(
         settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
@@ -79,7 +79,10 @@ async def run_tree(
 
 
 def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
-    """Add denied names to the tree, or a note with their number to the scope, or nothing, as `show_denied` says."""
+    """Treat denied paths as `show_denied` says, and return the scope.
+
+    Add the names of the denied paths to the tree, or add a note with their number to the scope, or do nothing.
+    """
     if scope.denied is None or settings.show_denied == "hide":
         return scope
     denied, late = find_denied(scope, options)
@@ -94,7 +97,10 @@ def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options:
 def _tree_result(
     settings: Settings, scope: Scope, tree: TreeCollector, limit: int, *, engine: Engine, layout: Layout
 ) -> ListResult:
-    """Return the tree with as many entries as limit and budget allow, with all first-level directories if they fit."""
+    """Return the tree with as many entries as `limit` and `max_chars` allow.
+
+    It has all first-level directories if their names fit into `max_chars`.
+    """
     location, exact = scope.location, not tree.timed_out
     ended_after = None if exact else scope.timeout
     floor = sum(child is not None for child in tree.root.values()) if limit else 0
@@ -153,7 +159,7 @@ def _is_current(folder: str) -> bool:
 
 
 def _first_level(root: Directory, count: int, order: Order) -> Iterator[TreeEntry]:
-    """Yield the first directories without their entries, and an entry with the number of entries left out."""
+    """Yield first-level directories without their entries, then an entry with the number of entries left out."""
     yield from (entry for entry in arrange(root, count, order) if entry.is_dir and not entry.depth)
     if left := len(root) - count:
         yield TreeEntry(path="", name=f"[{left} truncated]", depth=0, truncated=left)
@@ -196,7 +202,7 @@ def _message(
 
 
 def _without_ignore_file(location: Location) -> frozenset[str]:
-    """Return the paths of the location without an ignore file in them, or in a directory above them up to the root."""
+    """Return the searched paths that have no ignore file: neither in them, nor in a directory above, up to the root."""
     return frozenset(
         path
         for path in location.paths

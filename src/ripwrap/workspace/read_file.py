@@ -1,4 +1,4 @@
-"""Tool `read_file`: return numbered lines of a text file, as many as fit into the budget."""
+"""Tool `read_file`: return numbered lines of a text file, as many as fit into `max_chars`."""
 
 import io
 import os
@@ -69,7 +69,7 @@ async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArgu
 
 
 def _answer(location: Location, ranges: Sequence[LineRange], found: _Lines, count: int) -> ReadFileResult:
-    """Return the answer with the first `count` lines."""
+    """Return the answer with the first `count` of the lines that were read."""
     lines = found.lines[:count]
     last, total = lines[-1].number if lines else 0, found.total
     rest = [LineRange(max(one.start, last + 1), one.end) for one in ranges if one.end is None or one.end > last]
@@ -122,7 +122,7 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
 
 def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _Lines:
     """Read lines of a file, in bounded memory for files and lines of any size."""
-    deadline = Deadline(settings.timeout, "the first line was not read")
+    deadline = Deadline(settings.timeout, "the first line to read was not reached")
     with open_text(settings, location, "read_file") as (text, encoding, redactor):
         lines, total = _read_text(text, settings, redactor, ranges, deadline)
     return _Lines(lines, total, encoding)
@@ -134,7 +134,7 @@ def open_text(
 ) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
     """Open a text file in the encoding that rg uses for it.
 
-    Yield the file, the name of its encoding, and a function that masks secrets; `None` to show them.
+    Yield the file, the name of its encoding, and a function that masks secrets (`None` if secrets are shown).
 
     Raises:
         FileNotFoundError: The file does not exist any more, or is not a regular file.
@@ -161,7 +161,7 @@ def _read_text(
     ranges: Sequence[LineRange],
     deadline: "Deadline",
 ) -> tuple[list[_Line], int | None]:
-    """Return the lines, and the number of all lines (`None` if counting takes too long)."""
+    """Return the lines in the ranges, and the number of all lines of the file (`None` if counting takes too long)."""
     lines: list[_Line] = []
     number, room = 0, settings.max_chars
     most = max(settings.max_line, HASHED_CHARS if settings.anchors else 0) + 1 + (MAX_SECRET_CHARS if redactor else 0)
@@ -207,7 +207,7 @@ def skip_line(text: io.TextIOWrapper, deadline: "Deadline") -> bool:
 
 
 class Deadline:
-    """Time limit for reading a file."""
+    """Time limit for reading a file, or for masking secrets."""
 
     def __init__(self, timeout: float | None, message: str, instead: str = "search the file with grep_content") -> None:
         """Start the time limit.
@@ -226,7 +226,7 @@ class Deadline:
     def check(self) -> None:
         """Raise `TimeoutError` if the time limit is reached or the call is cancelled."""
         if CANCELLED.get().is_set():
-            raise TimeoutError("reading the file was cancelled")
+            raise TimeoutError("the call was cancelled")
         # On Windows the clock advances in steps of up to 16 ms, so a timeout of 0 needs `>=`.
         if self._end is not None and time.monotonic() >= self._end:
             seconds = in_seconds(self._timeout or 0)

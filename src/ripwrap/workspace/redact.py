@@ -24,7 +24,7 @@ MAX_SECRET_CHARS = 16_384
 """Number of characters to read after the end of a cut line, so that a secret that crosses that end is recognised."""
 
 MAX_SCANNED_BYTES = 16_000_000
-"""Number of bytes at the start of a file that are scanned for private keys; later lines are checked one by one."""
+"""Number of bytes at the start of a file that are scanned for private keys; each later line is checked by itself."""
 
 _PRIVATE_KEY = "private-key"
 _MARKER = r"-{{4,5}} ?{} (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}"
@@ -175,7 +175,7 @@ class KeyLines:
 
     Attributes:
         numbers: Numbers of these lines, from 1.
-        scanned: Number of lines that were scanned; later lines are checked one by one.
+        scanned: Number of lines that were scanned; each later line is checked by itself.
     """
 
     numbers: frozenset[int] = frozenset()
@@ -221,7 +221,7 @@ def redact(
 
 
 def key_lines(file: BinaryIO, scanner: "KeyScanner | None" = None) -> KeyLines:
-    """Return the lines of the private keys in the first `MAX_SCANNED_BYTES` of an open file.
+    """Return the numbers of the lines of private keys in the first `MAX_SCANNED_BYTES` of an open file.
 
     Args:
         file: File that is open for reading bytes.
@@ -248,8 +248,8 @@ def file_redactor(
 ) -> Redactor:
     """Return the function that masks secrets in the lines of a file.
 
-    If the file cannot be read, each line is checked by itself. `check` is for `redact()`, and the other arguments are
-    for `open_regular_file()`.
+    If the file cannot be read, it is not known which lines are inside a private key; then a line is masked if it looks
+    like a line of a key. `check` is passed to `redact()`, the other arguments to `open_regular_file()`.
     """
     keys = UNKNOWN_KEYS
     try:
@@ -271,7 +271,7 @@ class KeyScanner:
         self.inside: bool = False
 
     def parts(self, line: str) -> Iterator[Span]:
-        """Yield the parts of the next line that belong to private keys."""
+        """Yield start and end of each part of the next line that belongs to a private key."""
         start, end = _content(line)
         at = 0
         if self.inside:
@@ -307,13 +307,13 @@ def _numbers_of_keys(lines: Iterable[str], scanner: KeyScanner) -> Iterator[int]
 
 
 def _content(line: str) -> Span:
-    """Return the part of a line without white space around it."""
+    """Return start and end of a line without the white space around it."""
     end = len(line.rstrip())
     return min(len(line) - len(line.lstrip()), end), end
 
 
 def _secrets(line: str) -> Iterator[Mask]:
-    """Yield the secrets in a line, rule by rule."""
+    """Yield a mask for each secret that a rule finds in a line, rule by rule."""
     lower = line.lower()
     for rule in RULES:
         if any(word in lower for word in rule.words):

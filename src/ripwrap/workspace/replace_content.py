@@ -17,10 +17,10 @@ from ripwrap.workspace.budget import shortened, snippet
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, ReplaceContentResult
 from ripwrap.workspace.sandbox import Location
-from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, visible_paths
+from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, pattern_options, visible_paths
 
 _MAX_FILES = 100
-"""Maximum number of files that an answer names."""
+"""Maximum number of files in the list of files of an answer."""
 
 _HUNK = re.compile(r"@@ -([0-9]+)")
 
@@ -48,7 +48,7 @@ async def run_replace_content(
         allowed, incomplete = await visible_paths(run, scope, files)
         if incomplete:
             raise TimeoutError("there was not enough time to list the files; pass a directory with fewer files as path")
-        options = cast("SearchOptions", {**scope.options, **files.options, **_pattern_options(arguments)})
+        options = cast("SearchOptions", {**scope.options, **files.options, **pattern_options(arguments)})
         request = replace_request(
             arguments.pattern, arguments.replacement, location.cwd, location.paths, options, escapes=False
         )
@@ -67,18 +67,6 @@ async def run_replace_content(
     return shortened(
         lambda count: _answer(arguments, scope, plan, lines[:count], len(lines)), len(lines), settings.max_chars
     )
-
-
-def _pattern_options(arguments: ReplaceContentArguments) -> dict[str, object]:
-    options: dict[str, object] = {
-        "ignore_case": arguments.case_insensitive,
-        "fixed_strings": arguments.fixed_strings,
-        "multiline": arguments.multiline,
-        "multiline_dotall": arguments.multiline,
-        # In files with CRLF, `$` matches only with --crlf.
-        "crlf": "$" in arguments.pattern and "\r" not in arguments.pattern and not arguments.fixed_strings,
-    }
-    return {name: value for name, value in options.items() if value}
 
 
 def _diff(settings: Settings, scope: Scope, plan: EditPlan) -> list[str]:
@@ -118,6 +106,8 @@ def _answer(
     notes = [*scope.notes]
     if cut:
         notes.append("The diff was cut, because it is too long for one answer.")
+    if len(plan) > _MAX_FILES:
+        notes.append(f"The list of files has only the first {_MAX_FILES} of {len(plan)} files.")
     if plan.errors:
         first = plan.errors[0]
         notes.append(
@@ -132,7 +122,7 @@ def _answer(
         diff=tuple(lines),
         files=tuple(FileHits(path=location.shown(file.path), count=len(file)) for file in plan.files[:_MAX_FILES]),
         total_replacements=plan.total_edits,
-        truncated=cut,
+        truncated=cut or len(plan) > _MAX_FILES,
         message=_message(arguments, plan),
         notes=tuple(notes),
     )

@@ -38,8 +38,8 @@ class ToolResult(Model, ABC, frozen=True):
             no next page, or if `offset` cannot reach it.
         message: Summary of what was found and what was left out, and how to get the rest.
         notes: Further sentences, for example about time limits and about paths that could not be read.
-        engine: Program that did the work: `rg` or `python`. It is `python` if there is no rg, or if directories were
-            listed, because rg lists only files.
+        engine: `python` if Python code listed the files: in `ls()` if there is no rg, and in `find_files()` for
+            directories or a single file. Otherwise `rg`.
     """
 
     root: str
@@ -59,7 +59,8 @@ class ToolResult(Model, ABC, frozen=True):
     def structured(self) -> dict[str, Any]:
         """Return the result as plain JSON values for MCP, without fields that have their default values.
 
-        `structured_schema()` returns its JSON schema. Long lists are shorter here than in `model_dump()`.
+        `structured_schema()` returns the JSON schema of these values. Some lists have a shorter form than in
+        `model_dump()`, e.g. paths instead of objects; no entry is left out.
         """
         return self.model_dump(mode="json", exclude_defaults=True)
 
@@ -74,7 +75,7 @@ class ToolResult(Model, ABC, frozen=True):
 
 
 class ContentMatch(Model, frozen=True):
-    """Match with its context; a context line between two matches belongs to one of them only.
+    """Match with its context. A context line between two matches belongs to only one of the two.
 
     Attributes:
         file: Path of the file.
@@ -129,7 +130,7 @@ class GrepContentResult(ToolResult, frozen=True):
             shown, sorted by path: up to `max_matches` files in all, but at least 10 and at most 100.
         total_matches: Number of all matches; `None` if they were not counted.
         files_matched: Number of all files with a match.
-        exact: True if the search ran to its end, so that both numbers are final.
+        exact: True if the search ran to its end, so that `total_matches` and `files_matched` are final.
     """
 
     query: str
@@ -159,7 +160,9 @@ class GrepContentResult(ToolResult, frozen=True):
         each = {"anyOf": [{"type": "string"}, files.pop("items")]}
         counts = {"type": "object", "additionalProperties": {"type": "integer"}}
         files["anyOf"] = [{"type": files.pop("type"), "items": each}, counts]
-        files["description"] = "Paths, or counts by path if they were counted; objects if two paths look the same."
+        files["description"] = (
+            "Paths; a map from paths to counts if matches were counted; objects if two paths look the same."
+        )
         return schema
 
     def _body(self) -> Iterator[str]:
@@ -204,9 +207,9 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
 
 
 def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
-    """Return the line above the lines of a definition.
+    """Return the heading that an answer has above the lines of a definition.
 
-    The line has the qualified name of the definition if the first line of the definition does not contain that name.
+    The heading has the qualified name of the definition if the first line of the definition does not contain that name.
 
     Args:
         section: The definition.
@@ -288,8 +291,8 @@ class ListResult(ToolResult, frozen=True):
     Attributes:
         layout: Format of `str()`: `ls` starts with the listed directory and puts a dash before each line.
         entries: Files and directories, in the order of the lines.
-        total_files: Number of all files, without those in closed directories.
-        exact: True if the listing ran to its end.
+        total_files: Number of all files, without the files in closed directories (named but not listed).
+        exact: True if the listing ran to its end, so that `total_files` is final.
     """
 
     layout: Layout
@@ -335,7 +338,7 @@ class CodePlace(Model, frozen=True):
         file: Path of the file.
         start_line: Number of the first line, from 1.
         end_line: Number of the last line.
-        symbol: Definition that encloses the most relevant line; `None` at the top level.
+        symbol: Name of the definition that encloses the most relevant line; `None` outside of definitions.
         score: Value that results are sorted by; comparable only within one answer and one root.
         why: Reasons for the score.
         snippet: Text of the lines. If the answer has no room for all lines, only the first lines. `…` marks a place
@@ -460,7 +463,7 @@ class ReplaceContentResult(ToolResult, frozen=True):
         replacement: Text in place of each match, as in the argument `replacement`.
         applied: True if the files were changed.
         diff: Lines of a unified diff; long lines are cut, and secrets are masked if the workspace masks them.
-        files: Files that change, each with its number of replacements.
+        files: Files that change, at most 100 of them, each with its number of replacements.
         total_replacements: Number of replacements.
     """
 
@@ -485,7 +488,7 @@ class IndexedRoot(Model, frozen=True):
         removed: Number of files that do not exist any more.
         unchanged: Number of files that did not change.
         skipped: Number of files that are left out because they are binary or cannot be read.
-        chunks: Number of chunks that were written.
+        chunks: Number of chunks (parts of files) that were written to the index.
         seconds: Duration in seconds.
         pruned: Deleted branches whose content was removed from the index.
         embedded: Number of texts that were embedded; equal chunks are one text.
@@ -532,7 +535,7 @@ class RootStatus(Model, frozen=True):
         outdated: True if another chunker or version of ripwrap made the index, or if the index is damaged.
             `index_codebase` rebuilds the index.
         files: Number of indexed files.
-        chunks: Number of chunks of these files.
+        chunks: Number of chunks (parts) of these files.
         bytes: Size of the index on disk in bytes, with all branches.
         branch: Current branch of the root.
         branches: Branches in the index.
@@ -642,7 +645,7 @@ def _name(entry: ListEntry) -> str:
 
 
 def printable_start(text: str) -> str:
-    """Return the first `MAX_NAME_CHARS` characters of `printable(text)`."""
+    """Return a text on one line, with control characters escaped, and with at most `MAX_NAME_CHARS` characters."""
     return printable(text)[:MAX_NAME_CHARS]
 
 

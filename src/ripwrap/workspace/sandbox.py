@@ -27,7 +27,8 @@ class Location:
     """File or directory that a tool searches, or several roots together.
 
     Attributes:
-        cwd: Directory that rg runs in: the root of the location, or the common parent of several roots.
+        cwd: Directory that rg runs in: the root that contains the file or directory, or the common parent of several
+            roots.
         paths: Paths that rg searches, relative to `cwd`.
         prefix: Prefix of paths in an answer: empty with one root, `cwd` with several roots.
         sep: Separator of the paths.
@@ -45,12 +46,12 @@ class Location:
 
     @property
     def several(self) -> bool:
-        """True for several roots together."""
+        """True if the location consists of several roots."""
         return len(self.paths) > 1
 
     @property
     def is_file(self) -> bool:
-        """True for a single file."""
+        """True if the location is a single file."""
         target = os.path.join(self.cwd, self.paths[0])
         texts = active_overlay()
         return not self.several and (os.path.isfile(target) or (texts is not None and texts.is_file(target)))
@@ -141,7 +142,7 @@ class Sandbox:
         return None if held is None else self.deny.glob_of(held[1], folder=_may_be_folder(path))
 
     def denied_paths(self, location: Location) -> DeniedPaths | None:
-        """Return the denied paths of a location; `None` if `deny` has no globs."""
+        """Return the `DeniedPaths` of a location, which can tell if a path is denied; `None` if `deny` has no globs."""
         if not self.deny:
             return None
         return DeniedPaths(self.deny, location.paths if location.several else ())

@@ -1,4 +1,4 @@
-"""Scope of a tool call: its location in the sandbox, the options of rg there, and the files to search."""
+"""Scope of a tool call: the files and directories that it searches, and the options of rg for this search."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from ripwrap._text import shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
-from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.arguments import GrepContentArguments, ReplaceContentArguments, comma_separated
 from ripwrap.workspace.deny import DeniedPaths
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redactor, file_redactor
@@ -28,7 +28,7 @@ Progress: TypeAlias = Callable[[int], None]
 PathFilter: TypeAlias = Callable[[str], bool]
 
 NO_LIMIT = 2**62
-"""Number of paths or matches to collect that means no limit."""
+"""Number of paths or matches to collect if there is no limit."""
 
 FOLLOW_NOTE = "Links were followed; files outside of the roots are left out."
 HIDDEN_RULES = "*\n!*/\n!.*\n!**/.*/**\n"
@@ -64,7 +64,7 @@ class Settings:
         Args:
             location: Location of the search.
             path: Path of the file, relative to the directory that rg runs in, or absolute.
-            check: See `redact()`.
+            check: Function that is called before each line, and may raise an error; see `redact()`.
         """
         if not self.redact:
             return None
@@ -74,15 +74,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Location of a tool call and the options of rg there.
+    """Location of a tool call, and the options of rg that are the same for all tools.
 
     Attributes:
         location: Files or directories that are searched.
-        options: Options of rg that do not depend on the tool's other arguments.
+        options: Options of rg about hidden, ignored and denied files, links, and limits for `/`, `$HOME` and the like.
         timeout: Time limit in seconds for a run of rg; `None` is no limit.
-        notes: Sentences about the scope for the answer.
+        notes: Sentences for the answer about followed links and limits.
         allowed: Function that returns True if an answer may show a path that rg prints; `None` allows all.
-        denied: Denied paths; `None` if no path can be denied.
+        denied: Denied paths of the location; `None` if the workspace has no globs in `deny`.
     """
 
     location: Location
@@ -95,7 +95,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:
-    """Files that the caller asks for.
+    """Files that the caller asks for, by name or type.
 
     Attributes:
         options: Options of rg that select these files.
@@ -109,12 +109,26 @@ class FileFilter:
     names: tuple[str, ...] = ()
 
 
+def pattern_options(arguments: GrepContentArguments | ReplaceContentArguments) -> dict[str, object]:
+    """Return the options of rg that say how the pattern of a call is matched."""
+    pattern = arguments.pattern
+    options: dict[str, object] = {
+        "ignore_case": arguments.case_insensitive,
+        "fixed_strings": arguments.fixed_strings,
+        "multiline": arguments.multiline,
+        "multiline_dotall": arguments.multiline,  # as in the tools that models are trained on
+        # In files with CRLF, `$` matches only with --crlf. But with --crlf, rg refuses a pattern with `\r`.
+        "crlf": "$" in pattern and "\r" not in pattern and "\\r" not in pattern and not arguments.fixed_strings,
+    }
+    return {name: value for name, value in options.items() if value}
+
+
 @contextmanager
 def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Generator[Scope]:
-    """Yield the scope of a path.
+    """Yield the scope of a call: the location of `path`, and the options of rg for a search there.
 
-    Without `outer_ignore`, ignore files apply only inside of the roots. So rg is told to disregard all ignore files
-    above `path`. The rules of the ignore files between a root and `path` are passed to rg in a temporary file.
+    Without `outer_ignore`, ignore files apply only inside of the roots. So an option tells rg to disregard all ignore
+    files above `path`. The rules of the ignore files between a root and `path` are passed to rg in a temporary file.
 
     Raises:
         AccessDeniedError, FileNotFoundError, ValueError: See `Sandbox.locate()`.
@@ -177,7 +191,7 @@ def _outer_rules(location: Location) -> str:
 
 
 def _apply_guard_limits(scope: Scope) -> Scope:
-    """Return the scope with the limits for the first of its paths that needs limits."""
+    """Return the scope with limits if it has a path that needs limits, such as `/` or `$HOME`."""
     user_home, mounts = home(), mounted()
     for path in scope.location.paths:
         limits = guard_limits(os.path.normpath(os.path.join(scope.location.cwd, path)), user_home, mounts)
@@ -189,7 +203,10 @@ def _apply_guard_limits(scope: Scope) -> Scope:
 
 
 async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[PathFilter | None, bool]:
-    """Return the filter for paths that rg prints, and True if not all paths were listed within the time limit."""
+    """Return the filter for the paths that rg prints (`None` allows all paths), and True if the filter is incomplete.
+
+    It is incomplete if the time limit was reached before all allowed paths were listed.
+    """
     if not files.overrides or (scope.options.get("hidden") and scope.options.get("no_ignore")):
         return scope.allowed, False
     # rg's --glob overrides ignore files (ripgrep#865), so only the files that rg lists without it are visible.
@@ -230,7 +247,7 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 
 
 def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
-    """Split a pattern into globs. Return the globs to match, and options that exclude what the globs with `!` match.
+    """Split a pattern at its commas. Return the globs to match, and rg's options that exclude matches of `!` globs.
 
     The globs are relative to the directory that rg runs in. A glob without a slash matches names at any depth, and a
     glob that ends in a slash matches only directories. An empty list matches everything.
@@ -287,14 +304,17 @@ def escaped(path: str, sep: str = os.sep) -> str:
 
 
 def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
-    """Replace backslashes by slashes. A backslash before a bracket, comma or `!` is an escape, and stays."""
+    """On Windows, replace backslashes in globs by slashes.
+
+    A backslash before a bracket, comma or `!` is an escape, and stays.
+    """
     if location.sep == "/":
         return globs
     return [re.sub(r"\\+(?![\[\]{},!])", "/", glob) for glob in globs]
 
 
 def _plain(glob: str) -> str:
-    """Return the glob in rg's form: without `./`, without needless `**/`, with `**` for the files of a directory."""
+    """Return the glob in rg's form: without `./`, without needless `**/`, and with `**/src/**` in place of `src/`."""
     bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     glob = glob.removeprefix("./")
     while glob.startswith("**/") and "/" not in glob[3:]:

@@ -16,10 +16,10 @@ COMMON_DIRECTORIES = frozenset(
         *("__pycache__", "venv", ".venv", ".git", ".hg", ".svn", ".idea", ".vscode", ".tox", ".nox", ".cache"),
     }
 )
-"""Directories that `ls` and `tree` name without their content. With an ignore file, their content is listed, too."""
+"""Directories that `ls` and `tree` name without their content, unless an ignore file says which files to leave out."""
 
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
-"""Files that `ls` and `tree` count but do not name. With an ignore file, these files are named, too."""
+"""Files that `ls` and `tree` count but do not name, unless an ignore file says which files to leave out."""
 
 
 class TreeCollector(BaseListingCollector[str]):
@@ -27,7 +27,7 @@ class TreeCollector(BaseListingCollector[str]):
 
     Attributes:
         root: Entries of the location.
-        total: Number of files, without those in closed directories.
+        total: Number of files, without the files in closed directories.
         skipped: Number of files of common kinds that are not shown.
         closed: Directories that are named but not listed, by their paths in the tree.
         denied: Denied files and directories that are named, by their paths in the tree.
@@ -49,7 +49,7 @@ class TreeCollector(BaseListingCollector[str]):
         Args:
             scope: Location to list.
             max_depth: Maximum number of levels; 0 is no limit.
-            exclude: Names to leave out.
+            exclude: Names of files and directories to leave out.
             progress: Function that is called with `total` after every chunk.
             common: Paths of the location in which `COMMON_DIRECTORIES` and `COMMON_FILES` are not listed.
         """
@@ -124,9 +124,9 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parts[:-1], parts[-1])
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
-        """Return the searched path that contains a path, and the names of the parts below the searched path.
+        """Return the searched path that contains `path`, and the names of the directories and the file below it.
 
-        With several roots, the first name is the name of the root.
+        With several roots, the first of these names is the name of the root.
         """
         location = self._scope.location
         if location.several:
@@ -140,7 +140,7 @@ class TreeCollector(BaseListingCollector[str]):
 
 
 def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptions) -> TreeCollector:
-    """Return the tree of a location, listed without rg; blocking, for at most the scope's time limit."""
+    """Return the tree of the files below a path, listed without rg; blocking, at most until the scope's time limit."""
     from ripwrap.workspace.walk import ScopeWalk  # late: it imports pathspec
 
     tree, walk = new(), ScopeWalk(scope, options)
@@ -151,7 +151,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
 
 
 def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
-    """Add the directories in which rg lists no file; blocking, for at most the scope's time limit."""
+    """Add the directories in which rg lists no file; blocking, at most until the scope's time limit."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)
@@ -162,7 +162,7 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> Tree
 
 
 def find_denied(scope: Scope, options: FileOptions) -> tuple[list[str], bool]:
-    """Return the denied paths of a location, and True if the time limit was reached; blocking.
+    """Return the denied files and directories below a path, and True if the time limit was reached; blocking.
 
     Paths below a denied directory are not included.
     """

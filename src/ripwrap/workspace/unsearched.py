@@ -42,8 +42,8 @@ async def unsearched_notes(
     Args:
         run: Runner of the listing.
         sandbox: Sandbox of the workspace. Denied paths, and links to them, are not named.
-        scope: Scope of the call.
-        options: Options of the search, besides the options of the scope; only `FileOptions` are used.
+        scope: Location of the call, and the options of rg that are the same for all tools.
+        options: Options of rg that follow from the arguments of the call; only `FileOptions` are used.
         verb: Verb for the sentences: `searched` or `listed`.
     """
     location = scope.location

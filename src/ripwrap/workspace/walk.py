@@ -19,7 +19,7 @@ from ripwrap.workspace.scope import Scope, escaped
 
 
 class ScopeWalk:
-    """Walk through the files of a scope, without rg.
+    """Walk through the files that a tool call may list, without rg.
 
     Attributes:
         errors: Paths that could not be read, with rg's messages.
@@ -106,7 +106,10 @@ class GlobFilter:
 
 
 def _relative_excludes(root: str, globs: Sequence[str]) -> Iterator[str]:
-    """Yield excluding globs of rg without `!` and relative to a root; drop globs that apply to another root."""
+    """Yield the globs with which rg excludes files, without `!` and relative to a root.
+
+    Drop a glob that begins with the path of another root.
+    """
     start = f"/{escaped(root)}/" if root else "/"
     for glob in globs:
         if not glob.startswith("!/"):

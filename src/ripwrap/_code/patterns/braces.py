@@ -60,7 +60,7 @@ class _Frame:
 
 
 def braced_definitions(source: ScannedFile, language: Braced) -> list[Definition]:
-    """Find the definitions of a file.
+    """Find the definitions of a file in a language whose blocks are in braces.
 
     If the braces do not balance, the file is read a second time. In this second reading, indentation also ends blocks.
     """

@@ -16,8 +16,9 @@ class Definition:
         indent: Column of the first character of the definition, from 0.
         signature_end: Last line of its signature.
         flat: True if the body may have the same indentation as the definition. Then only a closing line ends the body.
-        outdent: Line before the first line that is not indented deeper than the definition and does not close it; -1
-            if there is no such line. The definition ends at `outdent` if no closing line follows.
+        outdent: Last line that is certainly in the definition: the next line is not indented deeper than the
+            definition, and does not close it. -1 if there is no such line. The definition ends at `outdent` if no
+            closing line follows.
     """
 
     name: str

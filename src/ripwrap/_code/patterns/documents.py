@@ -28,11 +28,11 @@ _BATCH = re.compile(r"\s*(?:GO|/|//|\$\$)\s*$", re.IGNORECASE)
 
 
 def document_sections(source: ScannedFile, form: str) -> list[Definition]:
-    """Find the sections of a file.
+    """Find the sections of a document or data file.
 
     Args:
         source: The file.
-        form: Format, as in `Document.format`.
+        form: Format of the file, such as `markdown` or `yaml`.
     """
     if form in _HEADINGS:
         return _leveled(source.lines, _HEADINGS[form](source))

@@ -9,7 +9,7 @@ _BRACKETS = re.compile(r"[()\[\]{}]")
 
 
 def indented_definitions(source: ScannedFile, language: Indented) -> list[Definition]:
-    """Find the definitions of a file."""
+    """Find the definitions of a file in a language whose blocks end by indentation, or by a closing line."""
     reader = _Reader(source, language)
     for index, code in enumerate(source.code):
         reader.line(index, code)
@@ -77,7 +77,7 @@ class _Reader:
             self._comments.append((index, indentation(self._source.lines[index])))
 
     def _follow(self, index: int, code: str) -> None:
-        """Extend the open definitions by a line, and keep track of whether their signature continues."""
+        """Add a line to the open definitions, and note if the next line continues their signature or statement."""
         in_signature = bool(self._open) and self._open[-1].signature_end == self._last
         if in_signature and (self._depth or self._goes_on) and self._lead < 0:
             self._open[-1].signature_end = index

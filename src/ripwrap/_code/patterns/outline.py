@@ -121,7 +121,7 @@ class NearbyOutline:
         self._none_above = 0
 
     def enclosing(self, line: int) -> Section | None:
-        """Return the innermost section around a line; lines are counted from 1.
+        """Return the innermost section around a line (counted from 1), or None at the top level.
 
         Only a part of the file is read, so the section may end later in the file than its `end_line`.
         """
@@ -149,7 +149,10 @@ class NearbyOutline:
         return around[number - 1] + 1 if number <= len(around) else number - len(around) + first
 
     def _reading_start(self, line: int) -> tuple[int, ...]:
-        """Return indexes of lines: first of the definitions around `line`, and last of the line to read from."""
+        """Return the indexes of the lines that begin the definitions around `line`, then the index to read from.
+
+        All lines from the last index on are read. Of the definitions around them, only the first line is read.
+        """
         language = self._language
         if not isinstance(language, Indented):
             return (0,)
@@ -171,7 +174,11 @@ class NearbyOutline:
         return -1
 
     def _find_start(self, language: Indented, line: int) -> tuple[int, ...]:
-        """Find the line to start reading from: the nearest definition at the left margin above a line."""
+        """Find the indexes of lines that `_reading_start()` returns.
+
+        In a language like Python, reading starts at the innermost definition around the line. In other languages, and
+        if that definition is not found, it starts at the nearest definition at the left margin above the line.
+        """
         above = range(min(line, len(self._lines)) - 1, 0, -1)
         starts = (index for index in above if not self._lines[index][:1].isspace())
         margin = next((index for index in starts if language.definition_start.match(self._lines[index])), 0)
@@ -182,9 +189,10 @@ class NearbyOutline:
         return (margin,)
 
     def _reading_end(self, first: int, line: int) -> int:
-        """Return the index after the last line to read.
+        """Return the index after the last line to read: the end of the file, or a few lines below `line`.
 
-        If only indentation ends blocks, reading ends at the next definition at the latest.
+        In a language such as Python, where only indentation ends a block, the first line of the next definition is the
+        last line to read, unless a string goes on further.
         """
         language = self._language
         if not isinstance(language, Indented):
@@ -230,7 +238,7 @@ class NearbyOutline:
         return tuple(reversed(chain))
 
     def _is_quoted(self, index: int) -> bool:
-        """Return True if the number of quotes shows that a line is in a long string; always False in a large file."""
+        """Return True if the quotes above a line show that the line is in a string; always False in a large file."""
         count = len(self._lines)
         return count <= _MAX_QUOTED_FILE_LINES and self._in_string(0, index) and not self._in_string(0, count)
 

@@ -113,7 +113,7 @@ class _Scanner:
         return end
 
     def _enter(self, index: int, line: str, found: re.Match[str], parts: list[str]) -> int:
-        """Return the offset of the next code in a line after a comment or literal."""
+        """Skip the comment or literal that begins at `found`, and return the offset of the code after it."""
         kind, token = found.lastgroup or "", found[0]
         if kind == "cut":
             return len(line)
@@ -173,7 +173,7 @@ class _Scanner:
         return word if self._words.get(word, -1) > index else ""
 
     def _closes(self, closer: str, index: int) -> bool:
-        """Return True if a later line has a closer; otherwise the opener is ordinary text."""
+        """Return True if a later line has the closer of a comment or string; otherwise its opener is ordinary text."""
         if closer not in self._last and len(self._last) < _MAX_CLOSERS:
             if self._text is None:
                 self._text = "\n".join(self._lines)

@@ -1,1 +1,1 @@
-"""Search source text by its syntax with ast-grep, in worker processes; the extra `structure`."""
+"""Search source text by its syntax with ast-grep, in worker processes; needs the extra `structure`."""

@@ -1,6 +1,8 @@
 """Worker processes that search texts with ast-grep, because hostile source may make a parser hang or crash."""
 
 import json
+import shlex
+import sys
 import time
 from importlib.util import find_spec
 from typing import Literal, NamedTuple
@@ -145,7 +147,10 @@ class CodeWorkers:
         try:
             answer = worker.request([self._head] if text is None else [self._head, text])
         except StartError as error:
-            raise RipwrapError(f"the process that parses code cannot be started: {error}") from error
+            command = shlex.join((sys.executable, "-c", "import ripwrap._code.structure.worker"))
+            raise RipwrapError(
+                f"the process that parses code cannot be started: {error}; to see the reason, run {command}"
+            ) from error
         if answer is not None:
             return answer[0]
         if time.monotonic() - begun >= self._seconds:

@@ -67,14 +67,14 @@ def _spelled(variable: Variable) -> str:
 
 
 def span_of(match: SgNode, variable: Variable) -> tuple[int, int]:
-    """Return the start and end of the text that a metavariable captures, in characters; both are 0 without a text."""
+    """Return the start and end, in characters, of the text that a metavariable captures; (0, 0) if it captures none."""
     one = None if variable.multiple else match.get_match(variable.name)
     nodes = match.get_multiple_matches(variable.name) if variable.multiple else [] if one is None else [one]
     return (nodes[0].range().start.index, nodes[-1].range().end.index) if nodes else (0, 0)
 
 
 def _indent_at(text: str, offset: int) -> int:
-    """Return the number of spaces at the beginning of the line with `offset`; 0 if the line begins too far before."""
+    """Return the number of spaces at the start of the line with `offset`; 0 if it starts over 512 characters before."""
     start = text.rfind("\n", max(0, offset - _LOOK_BACK), offset) + 1
     if not start and offset > _LOOK_BACK:
         return 0
@@ -83,7 +83,12 @@ def _indent_at(text: str, offset: int) -> int:
 
 
 def _indented(text: str, before: int, after: int) -> str:
-    """Return a text whose lines are indented by `after` instead of `before` spaces; the first line is not indented."""
+    """Return a text whose lines are indented by `after` instead of `before` spaces; the first line is not indented.
+
+    If `after` is smaller, spaces at the start of the first line are removed, too. That is not symmetric, but it is what
+    ast-grep does: `remove_indent()` and `indent_lines_impl()` in `crates/core/src/replacer/indent.rs`. The text of a
+    node rarely begins with spaces; a part of a string may.
+    """
     if before == after or "\n" not in text:
         return text
     first, *others = text.split("\n")

@@ -11,7 +11,7 @@ class Language(NamedTuple):
     """Language that ast-grep can parse.
 
     Attributes:
-        name: Name.
+        name: Name of the language in ast-grep.
         extensions: Extensions of its files, without the dot.
         expando: Character that ast-grep puts in place of the `$` of a metavariable. It is `$` if names in this language
             may contain `$`.

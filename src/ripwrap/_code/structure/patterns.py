@@ -53,7 +53,7 @@ class Goal:
         text: Text of the node; empty if the node has children.
         named: True for a named node of the grammar.
         variable: The metavariable, if the node is one; otherwise `None`.
-        children: Children, without empty ones.
+        children: Child nodes, without nodes that have no text.
     """
 
     kind: str
@@ -64,16 +64,16 @@ class Goal:
 
     @property
     def is_list(self) -> bool:
-        """True for a metavariable that matches any number of nodes."""
+        """True if the node is a metavariable that matches any number of nodes (`$$$NAME`)."""
         return self.variable is not None and self.variable.multiple
 
     @property
     def is_token(self) -> bool:
-        """True for a node that has no name in the grammar, such as a comma or a keyword."""
+        """True if the node has no name in the grammar, such as a comma or a keyword."""
         return not self.named and not self.children and self.variable is None
 
     def walk(self) -> Iterator["Goal"]:
-        """Yield this node and those below it."""
+        """Yield this node and all nodes below it."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -112,7 +112,7 @@ class Pattern:
     def literals(self) -> tuple[str, ...]:
         """Texts that each match contains, such as names and keywords.
 
-        Keywords and names that nearly all files contain come last. Otherwise, longer texts come first.
+        Longer texts come first, but keywords, and names that nearly all files contain, come last.
         """
         leaves = list(_compared(self.root))
         texts = {line.strip() for leaf in leaves if leaf.named for line in leaf.text.splitlines()} - {""}
@@ -123,7 +123,7 @@ class Pattern:
 
 
 def _compared(goal: Goal) -> Iterator[Goal]:
-    """Yield the nodes without children that ast-grep compares."""
+    """Yield the nodes of a pattern that have no children and that ast-grep compares with the nodes of a text."""
     if not goal.children and goal.variable is None:
         yield goal
     after_list = False

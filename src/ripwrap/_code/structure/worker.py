@@ -34,7 +34,7 @@ def _read(source: str, language: str, fix: str | None) -> tuple[Pattern, Fix | N
 
 
 def _check(source: str, language: str, fix: str | None) -> dict[str, Any]:
-    """Return the texts that each match contains, or why the pattern or the fix cannot be used."""
+    """Return the texts that each match contains, or the reason why the pattern or the fix cannot be used."""
     try:
         pattern = read_pattern(source, LANGUAGES[language])
     except BadPatternError as error:

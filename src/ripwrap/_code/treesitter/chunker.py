@@ -18,7 +18,7 @@ _VERSION = 3
 
 
 def chunker_version() -> str:
-    """Return the version of the chunker; a new version may split the same text into other chunks."""
+    """Return the version of the rules by which files are split; another version may split the same text differently."""
     grammars = load_grammars()
     if grammars is None:
         return WINDOW_VERSION
@@ -26,7 +26,7 @@ def chunker_version() -> str:
 
 
 def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> list[Chunk]:
-    """Split a file at its definitions, or into windows if that is not possible.
+    """Split a file at its definitions, or into windows of lines if that is not possible.
 
     The chunks have all lines of the file, in order. A function, class, method, table, key or section of up to 2,000
     characters is one chunk. The comments, decorators and attributes directly above it belong to this chunk. A larger

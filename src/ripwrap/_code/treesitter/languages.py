@@ -28,7 +28,7 @@ class Grammar:
         namespaces: Types of definitions that are always searched for further definitions, because they enclose most of
             a file.
         containers: Types of other nodes that are searched for definitions.
-        large_containers: Types of nodes that are searched if they are too large for a chunk.
+        large_containers: Types of nodes that are searched for definitions only if they are too large for a chunk.
         wrappers: Types of nodes around a single definition, such as `export`; the definition then has all their lines.
         constants: Types of nodes that are definitions at the top level if they have several lines, with the rules for
             their names.

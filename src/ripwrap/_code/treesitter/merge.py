@@ -1,4 +1,4 @@
-"""Join small neighbouring segments of a file into chunks, and split large segments; no parser is needed."""
+"""Make chunks of the segments of a file (definitions, and lines between them): join small ones, split large ones."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -76,7 +76,7 @@ class Lines:
         return Chunk(self._starts[first], self._starts[last + 1], first + 1, last + 1, symbol)
 
     def windows(self, first: int, last: int) -> Iterator[Chunk]:
-        """Split lines into windows, which have no symbol."""
+        """Split some lines into windows of lines; these chunks have no symbol."""
         start = self._starts[first]
         for window in window_chunks(self.text[start : self._starts[last + 1]]):
             yield Chunk(

@@ -17,7 +17,7 @@ _MIN_CONSTANT_LINES = 4
 """Minimum number of lines of a constant that is treated as a definition."""
 _NO_RULES: Mapping[str, NameRule] = {}
 _MAX_WRAPPERS = 8
-"""Maximum number of nested wrappers (such as `export`) around a definition, and of searched nodes in each wrapper."""
+"""Maximum depth of nested wrappers (such as `export`) around a definition, and of the nodes to search in a wrapper."""
 
 
 class Definition(NamedTuple):

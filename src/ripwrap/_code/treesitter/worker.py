@@ -21,10 +21,10 @@ _WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve({idle!r
 
 
 class SyntaxChunker:
-    """Splitter that runs the parser in a worker process, for one file at a time.
+    """Splitter of files at their definitions. It runs the parser in a worker process, for one file at a time.
 
-    If the process hangs or crashes at a file, the file is split into windows. The process ends when this object is
-    deleted.
+    If the process hangs or crashes at a file, the file is split into windows of lines. The process ends when this
+    object is deleted.
 
     Each index has its own splitter. So an index does not wait for the files of another index, and a file of one index
     cannot end the process of another.
@@ -41,7 +41,7 @@ class SyntaxChunker:
         weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
 
     def chunks_of(self, path: str, text: str) -> list[Chunk]:
-        """Return `syntax_chunks()` of a file, or windows if that fails.
+        """Return the chunks of a file, split at its definitions; if the parser fails, split the file by lines.
 
         Raises:
             RipwrapError: The process cannot be started.

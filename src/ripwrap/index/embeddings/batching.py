@@ -1,11 +1,12 @@
-"""Embed many texts in batches: several requests at a time, with a limited rate, retries and a check of each answer.
+"""Embed many texts in batches: send several requests at a time, limit their rate, retry, and check each answer.
 
     async with embed_all(embedder, items) as batches:
         async for done in batches:
             store(done.keys, done.vectors)
     print(batches.failed)
 
-`failed` has the texts that could not be embedded. The next refresh tries them again.
+`items` are pairs of a key and a text. `failed` has the keys of the texts that could not be embedded; the next refresh
+of the index tries them again.
 
 Each retry waits twice as long as the one before, with random jitter, so that several clients do not retry at the same
 moment (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). A provider may ask for a longer
@@ -33,10 +34,10 @@ K = TypeVar("K")
 
 
 class LengthError(EmbeddingError):
-    """Error for vectors whose length differs from that of the stored vectors.
+    """Error for vectors whose length differs from the length of the stored vectors.
 
     Attributes:
-        length: Length of the vectors of the answer.
+        length: Number of values in each vector of the answer.
     """
 
     def __init__(self, message: str, *, provider: str, length: int) -> None:
@@ -53,16 +54,16 @@ class SentCounter:
 
     @property
     def sent(self) -> Sent:
-        """Texts and characters that were sent since the last `take()`."""
+        """Numbers of texts and characters that were sent since the last `take()`."""
         return self._sent
 
     def add(self, sent: Sent) -> None:
-        """Add the numbers of one request."""
+        """Add the numbers of texts and characters of one request."""
         with self._lock:
             self._sent = self._sent.plus(sent)
 
     def take(self) -> Sent:
-        """Return the numbers, and set them to zero."""
+        """Return the numbers of texts and characters, and set both to zero."""
         with self._lock:
             sent, self._sent = self._sent, Sent()
             return sent
@@ -70,11 +71,11 @@ class SentCounter:
 
 @dataclass(frozen=True, slots=True)
 class Embedded(Generic[K]):
-    """A batch with its vectors.
+    """Batch of texts that were embedded: their keys and vectors.
 
     Attributes:
         keys: Keys of the texts, which the caller of `embed_all()` chose.
-        vectors: Matrix of float32, with a normalised row for each key.
+        vectors: Matrix of float32 with one row for each key; each row is scaled to a length of 1.
     """
 
     keys: tuple[K, ...]
@@ -96,7 +97,7 @@ class Failed(Generic[K]):
 
 @dataclass(slots=True)
 class _Pace:
-    """Limiter of the rate of requests, which all workers of one `embed_all()` share.
+    """Limiter of the rate of requests, which all workers of one call of `embed_all()` share.
 
     Attributes:
         delay: Seconds between the starts of two requests.
@@ -120,7 +121,7 @@ class _Pace:
 
 @dataclass(slots=True)
 class _Requester:
-    """Sender of requests to an embedder: it delays, counts and retries them, and checks the answers."""
+    """Sender of requests to an embedder. It delays, counts and retries the requests, and checks the answers."""
 
     embedder: Embedder
     limits: Limits
@@ -133,7 +134,7 @@ class _Requester:
     _pace: _Pace = field(init=False)
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> "Matrix":
-        """Return checked vectors; retry while the embedder is unavailable.
+        """Return the vectors of texts, after a check of the answer; retry while the embedder is unavailable.
 
         Raises:
             EmbeddingError: The last attempt failed.
@@ -187,12 +188,12 @@ class _Requester:
 
 
 class Batches(Generic[K]):
-    """Iterator over the batches of one `embed_all()`, in the order in which they finish.
+    """Iterator over the batches of one call of `embed_all()`, in the order in which they finish.
 
     Attributes:
         embedded: Number of keys that were returned with their vectors.
         failed: Texts that could not be embedded; complete after the iteration.
-        stopped: Error after which no more texts were tried; `None` if all were tried.
+        stopped: Error after which no more texts were tried; `None` if all texts were tried.
     """
 
     def __init__(self, requester: _Requester, items: Iterable[tuple[K, str]]) -> None:
@@ -221,7 +222,7 @@ class Batches(Generic[K]):
         return done
 
     async def run(self) -> None:
-        """Embed all items; return when the caller has taken the last batch."""
+        """Embed the texts of all items; return when the caller has taken the last batch."""
         async with self._send, anyio.create_task_group() as tasks:
             for _ in range(self._requester.limits.concurrency):
                 tasks.start_soon(self._work, tasks.cancel_scope)
@@ -269,7 +270,7 @@ async def embed_all(
     dimension: int | None = None,
     counter: SentCounter | None = None,
 ) -> AsyncGenerator[Batches[K]]:
-    """Embed texts that have keys; yield an iterator over the batches, in the order in which they finish.
+    """Embed texts in batches; yield an iterator over the finished batches, in the order in which they finish.
 
     A worker waits until the caller takes its batch, so that only few vectors can be lost before they are stored. If the
     `async with` block ends early (`break`, an error, cancellation), open requests are cancelled. If the provider
@@ -278,9 +279,10 @@ async def embed_all(
 
     Args:
         embedder: The embedder.
-        items: Keys and texts; read as they are needed.
+        items: Pairs of a key, which identifies a text, and the text. They are read when they are needed.
         limits: Limits of requests; `None` uses the limits of the embedder.
-        dimension: Length of a stored vector; batches with vectors of another length fail with a `LengthError`.
+        dimension: Length of the vectors that the index has; batches with vectors of another length fail with a
+            `LengthError`. `None` means the length that the embedder declares, if any.
         counter: Counter to which the texts of each request are added.
     """
     requester = _Requester(embedder, limits or limits_of(embedder), dimension, counter or SentCounter())
@@ -308,7 +310,7 @@ async def embed_query(
     dimension: int | None = None,
     counter: SentCounter | None = None,
 ) -> "Matrix":
-    """Return the normalised vector of a query; the arguments are those of `embed_all()`.
+    """Return the vector of a query, scaled to a length of 1; for the other arguments, see `embed_all()`.
 
     Raises:
         EmbeddingError: The query could not be embedded.

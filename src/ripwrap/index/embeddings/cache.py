@@ -1,4 +1,4 @@
-"""Cache the vectors of a view in memory, and find the chunks that are most similar to a query.
+"""Cache the vectors of a view (the files of a branch) in memory, and find the chunks that are most similar to a query.
 
 When the database changes, only the vectors of changed files are replaced.
 """
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("ripwrap")
 
 _ChunkKey: TypeAlias = tuple[bool, bytes, int, int]
-"""Sort key of a chunk: (True if the path is not UTF-8, path, start, number)."""
+"""Sort key of a chunk: (True if the path is not UTF-8, path, start of the chunk, id of the chunk)."""
 
 _State: TypeAlias = tuple[int, int | None, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Search graph for the vectors of a view, with the digest of the text of each vector."""
+    """Graph for approximate searches in the vectors of a view, with a map from ids in the graph to digests of texts."""
 
     view: int
     approximate: "Approximate"
@@ -42,14 +42,14 @@ class _Graph:
 
 
 class VectorCache:
-    """Cache of the vectors of the view that was searched last. One thread at a time may use it."""
+    """Cache of the vectors of the view (the files of a branch) that was searched last, for one thread at a time."""
 
     def __init__(self, model: str, folder: Path) -> None:
         """Start with an empty cache.
 
         Args:
-            model: Name of the model.
-            folder: Directory for the search graph.
+            model: Name of the embedding model.
+            folder: Directory for the file of the search graph.
         """
         self._model, self._folder = model, folder
         self._warned_slow = False
@@ -61,11 +61,13 @@ class VectorCache:
         self._graph: _Graph | None = None
 
     def pool(self, database: "Connection", number: int, wanted: "Matrix") -> Pool | None:
-        """Return the chunks of a view that are most similar to a query, best first; `None` if there are no vectors.
+        """Return the chunks of one view (the files of a branch) that are most similar to a query, the best first.
+
+        Return `None` if the view has no vectors.
 
         Args:
-            database: The index, in a transaction.
-            number: Number of the view.
+            database: Connection to the database of the index, in a transaction.
+            number: Id of the view in the database.
             wanted: Vector of the query, normalised.
         """
         dimension, generation = model_of(database, self._model)

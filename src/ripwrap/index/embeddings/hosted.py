@@ -1,4 +1,4 @@
-"""Embedders of hosted providers, through `pydantic_ai.Embedder`; errors become `EmbeddingError`.
+"""Embedders that use the models of hosted providers, through `pydantic_ai.Embedder`; errors become `EmbeddingError`.
 
 Each request has its own client, in its own asyncio loop. This costs 40 ms; a request takes hundreds of milliseconds.
 Retries of the client are turned off: `batching.py` retries, with one rate limit for all requests.
@@ -6,6 +6,7 @@ Retries of the client are turned off: `batching.py` retries, with one rate limit
 
 import asyncio
 import concurrent.futures
+import functools
 import ipaddress
 import math
 import os
@@ -42,7 +43,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "voyageai": ("VOYAGE_API_KEY",),
     "cohere": ("CO_API_KEY",),
 }
-"""Environment variables that may have the key of a provider."""
+"""Environment variables that may have the API key of a provider, by provider."""
 
 # Copilot's API is not the API of GitHub Models, which GitHub retired on 2026-07-30
 # (https://docs.github.com/en/github-models). Other programs also use Copilot's `/embeddings`
@@ -59,7 +60,7 @@ class Hosted:
 
     Attributes:
         name: Name, `provider:model`.
-        dimension: Length of a vector in the last answer; `None` before the first.
+        dimension: Number of values in a vector of the last answer; `None` before the first answer.
         limits: Limits of requests.
         destination: Server to which texts are sent. If its address changes after the embedder was made, calls fail.
     """
@@ -113,7 +114,7 @@ class Hosted:
             return answer.embeddings
 
     def _make_model(self, client: Any = None) -> tuple[Any, Any]:
-        """Make the provider and the model, as the environment configures them now."""
+        """Make the objects of pydantic-ai for the provider and the model, as the environment configures them now."""
         made: list[Any] = []
 
         def provider(name: str) -> Any:
@@ -219,10 +220,10 @@ class _LookupExecutor(concurrent.futures.ThreadPoolExecutor):
 
 
 def ollama_url() -> str:
-    """Return the address of Ollama: `OLLAMA_BASE_URL`, else `OLLAMA_HOST`, else the default.
+    """Return the address of Ollama: `OLLAMA_BASE_URL`, else `OLLAMA_HOST`, else port 11434 on this machine.
 
-    The variables may have any form that Ollama's server or its clients accept, such as `0.0.0.0` or only a port. For
-    these two forms, the address is that of this machine.
+    The variables may have any form that Ollama's server or its clients accept, such as `0.0.0.0` or only a port. These
+    two forms mean this machine.
     """
     named = os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or OLLAMA_URL
     url = named if "://" in named else f"http://{named}"
@@ -244,7 +245,7 @@ def is_loopback(url: str) -> bool:
 
 
 def remove_secrets(text: str) -> str:
-    """Replace the values of environment variables that are keys, tokens, secrets or passwords with `***`."""
+    """Replace the values of environment variables for keys, tokens, secrets and passwords in a text with `***`."""
     for name, value in os.environ.items():
         if _SECRET_NAME.search(name.upper()) and len(value) >= 8:
             text = text.replace(value, "***")
@@ -264,11 +265,18 @@ def _packages(provider: str, error: ImportError) -> str:
 
 def _make_direct_client(limits: Limits) -> Any:
     """Make an HTTP client for a server on this machine. It uses no proxy, which could read texts, and no redirect."""
-    return import_module("httpx2").AsyncClient(trust_env=False, follow_redirects=False, timeout=limits.timeout)
+    client: Callable[..., Any] = import_module("httpx2").AsyncClient
+    return client(verify=_tls_context(), trust_env=False, follow_redirects=False, timeout=limits.timeout)
+
+
+@functools.cache
+def _tls_context() -> Any:
+    """Return the settings of TLS for servers on this machine. To read all certificates again takes 25 ms a request."""
+    return import_module("httpx2").create_ssl_context(trust_env=False)
 
 
 def _classify_error(error: Exception) -> tuple[EmbedReason, str]:
-    """Return the reason and the message of an `EmbeddingError`, for an error that a provider's package raised."""
+    """Return the reason and the message of an `EmbeddingError`, given an error that a provider's package raised."""
     errors = import_module("pydantic_ai.exceptions")
     status = getattr(error, "status_code", None)
     body: Any = getattr(error, "body", None)
@@ -282,12 +290,12 @@ def _classify_error(error: Exception) -> tuple[EmbedReason, str]:
             return "unavailable", what
         return ("rejected" if status in (400, 413, 422) else "refused"), what
     if isinstance(error, errors.ModelConnectionError):
-        return "unavailable", f"there is no connection to the server, or it was lost ({text})"
+        return "unavailable", f"there is no connection to the server, or the connection was lost ({text})"
     if isinstance(error, errors.ModelRateLimitError | errors.ModelServerError | errors.ModelUnavailableError):
         return "unavailable", text
     if isinstance(error, errors.UserError):
         return "setup", text
-    return "garbage", f"the answer is not that of an embeddings API ({text})"
+    return "garbage", f"the server does not answer like an embeddings API ({text})"
 
 
 def _shorten(message: object) -> str:

@@ -1,8 +1,8 @@
 """Embed the texts of an index batch by batch, and find the chunks that are most similar to a query.
 
-Each batch is stored in a transaction of its own, after the transaction of the files. If a process is killed, only its
-unfinished batches are lost. The database is not locked during a request to an embedder. One process embeds at a time,
-because each request may cost money.
+A refresh first writes the files in one transaction. Then each batch of embeddings is stored in its own transaction. If
+a process is killed, only its unfinished batches are lost. The database is not locked during a request to an embedder.
+One process embeds at a time, because each request may cost money.
 """
 
 import logging
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.vectors import Matrix
 
 MAX_TEXTS_PER_SEARCH = 128
-"""Maximum number of texts that a search embeds before it answers; `refresh()` embeds all."""
+"""Maximum number of texts that a search embeds before it answers; `refresh()` embeds all texts."""
 
 _TEXTS_IN_MEMORY = 4_096
 SEARCH_LIMITS = Limits(tries=2, max_pause=2, timeout=20, give_up=1)
@@ -59,7 +59,7 @@ EmbedProgress: TypeAlias = Callable[[int, int], object]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of embedding the texts that had no embedding.
+    """Result of a call that embedded the texts that had no embedding.
 
     Attributes:
         embedded: Number of texts that were embedded.
@@ -75,8 +75,8 @@ class _Missing:
     """Texts that have no embedding.
 
     Attributes:
-        chunks: Map from the digest of each text to the number of a chunk that has this text.
-        dimension: Length of a vector of the model; `None` if none is stored.
+        chunks: Map from the digest of each text to the id of a chunk that has this text.
+        dimension: Length of a vector of the model; `None` if no vector is stored.
     """
 
     chunks: dict[bytes, int]
@@ -125,13 +125,13 @@ class HybridSearch:
         return EmbedderInfo(self.embedder.name, self.embedder.dimension, destination, self._sent.sent)
 
     async def embed(self, progress: EmbedProgress | None, *, patient: bool) -> Outcome:
-        """Embed the texts of the view that have no embedding. A lock lets one task of one process do this at a time.
+        """Embed the texts of the current branch that have no embedding; only one task of one process does so at a time.
 
         Args:
             progress: Function that is called after each batch.
             patient: Wait for other tasks, embed all texts, and retry up to the limits of the embedder. If false, embed
-                only the first `MAX_TEXTS_PER_SEARCH` texts, with few retries; and embed nothing while another task
-                embeds, or shortly after a failure.
+                only the first `MAX_TEXTS_PER_SEARCH` texts, with few retries. In that case, embed nothing while another
+                task embeds, or shortly after a failure.
         """
         async with hold_lock_async(self._lock, wait=patient) as first:
             if not first or not (await self._find_missing()).chunks:  # another task embeds, or no text is missing
@@ -145,7 +145,7 @@ class HybridSearch:
                     await in_thread(self.store_sent)
 
     async def vectors_for(self, query: str, weight: float | None) -> VectorSearch:
-        """Embed a query, unless its embedding is cached; return a `VectorSearch` for the ranking.
+        """Embed a query, or take its embedding from the cache; return the function that searches with it.
 
         Args:
             query: The query.
@@ -178,7 +178,10 @@ class HybridSearch:
         return HintedText(f"{plural(missing, 'text')} {verb} no embedding yet; ", makes, f" embeds {them}")
 
     def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
-        """Note that the embedder took too long, so that searches do not ask it again for a while; return no vectors."""
+        """Note that the embedder took too long, and return a `VectorSearch` without a function.
+
+        For a while, searches then do not ask the embedder.
+        """
         error = EmbeddingError(
             f"{self.embedder.name} took more than {seconds:g} seconds",
             provider=provider_of(self.embedder),
@@ -245,7 +248,7 @@ class HybridSearch:
     async def _embed_chunks(
         self, chunks: Sequence[int], dimension: int | None, done: "_Done", failures: "_Failures", *, patient: bool
     ) -> EmbeddingError | None:
-        """Embed the texts of chunks; return the error after which no more texts were tried, or `None`."""
+        """Embed the texts of chunks; return the error after which the rest was not tried, `None` if all were tried."""
         limits = limits_of(self.embedder) if patient else self._search_limits()
         for at in range(0, len(chunks), _TEXTS_IN_MEMORY):
             texts = await in_thread(partial(self._texts, chunks[at : at + _TEXTS_IN_MEMORY]))
@@ -282,7 +285,8 @@ class HybridSearch:
             return 0
         if length in self._dropped_dimensions:
             _LOGGER.warning(
-                "%s returned vectors of %d numbers, and now of %d again; the stored embeddings are kept",
+                "%s returned vectors of %d numbers, and now returns vectors of %d numbers again; "
+                "the stored embeddings are kept",
                 name,
                 before,
                 length,
@@ -323,7 +327,7 @@ class HybridSearch:
         return self._failed[1]
 
     def _select_missing(self, database: "Connection") -> _Missing:
-        """Select the texts to embed; first delete vectors of another length than the embedder declares."""
+        """Select the texts that have no embedding; first delete all vectors if the embedder declares another length."""
         view, name, declared = self._view(), self.embedder.name, self._declared
         model = model_of(database, name)
         if declared is not None and model.dimension is not None and declared != model.dimension:
@@ -363,7 +367,7 @@ class HybridSearch:
     def store_sent(self) -> None:
         """Store the numbers of sent texts and characters.
 
-        If the index is read-only or locked, a later call stores them.
+        If the index is read-only or locked, a later call stores the numbers.
         """
         sent = self._sent.take()
         if not any(sent) or describe(self.embedder).is_in_process:
@@ -379,7 +383,7 @@ class HybridSearch:
             self._sent.add(sent)
 
     def _drop_one(self) -> None:
-        """Delete one vector, so that the next refresh in any process embeds its text and sees the new length."""
+        """Delete one vector, so that the next refresh in any process embeds its text, and finds the new length."""
         view, name = self._view(), self.embedder.name
         with suppress(RipwrapError):  # a read-only index is not refreshed either
             self._store.run(lambda database: drop_one(database, number_of(database, view), name))
@@ -388,7 +392,7 @@ class HybridSearch:
 def _process_lock(folder: Path, model: str) -> ProcessLock:
     """Return the lock that a process holds while it embeds texts with a model.
 
-    The file of the lock is named like a search graph of vectors, with `.lock` at the end.
+    The path of the lock file is that of the search graph of view 0 (`vectors_file()`), with `.lock` added.
     """
     return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
 
@@ -433,12 +437,15 @@ class _Failures:
                 self._others.append(_OtherLength(one.keys, one.error))
 
     def with_other_length(self) -> _OtherLength | None:
-        """Return the first texts with vectors of a different length; `None` if there are none or the lengths vary."""
+        """Return the first texts whose vectors have another length than the stored vectors.
+
+        The result is `None` if there are no such texts, or if their vectors have different lengths.
+        """
         lengths = {one.error.length for one in self._others}
         return self._others[0] if len(lengths) == 1 else None
 
     def results(self, stopped: EmbeddingError | None, untried: int) -> tuple[EmbeddingFailure, ...]:
-        """Return all failures by reason. Texts that were not tried are added, with the error `stopped`."""
+        """Return all failures, by reason; add the number of texts that were not tried, with the error `stopped`."""
         if stopped is not None and untried > 0:
             self._add(stopped, untried)
         return tuple(

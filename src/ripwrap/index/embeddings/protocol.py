@@ -18,12 +18,12 @@ class Limits:
 
     Attributes:
         concurrency: Maximum number of requests at a time.
-        delay: Seconds between the starts of two requests.
+        delay: Minimum number of seconds between the starts of two requests.
         batch: Maximum number of texts in a request.
         batch_chars: Maximum number of characters in a request, unless one text alone has more.
         text_chars: Maximum number of characters of a text. Longer texts are cut, because models refuse them or ignore
             the rest.
-        tries: Maximum number of attempts of a request.
+        tries: Maximum number of attempts for each request.
         pause: Seconds to wait before the second attempt. The wait doubles before each later attempt. A random time, up
             to half of the wait, is added.
         max_pause: Maximum number of seconds to wait. If the provider asks for more (Retry-After), the request fails.
@@ -47,10 +47,10 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("concurrency", "batch", "batch_chars", "text_chars", "tries", "give_up"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
+                raise ValueError(f"{name}= must be 1 or more, got {getattr(self, name)}")
         for name in ("delay", "pause", "max_pause", "timeout", "retry_search_after"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
+                raise ValueError(f"{name}= must be 0 or more, got {getattr(self, name)}")
 
 
 @runtime_checkable
@@ -75,7 +75,8 @@ class Embedder(Protocol):
 
         Args:
             texts: Texts, at least one.
-            query: The texts are queries. If false, they are documents. Some models embed the two differently.
+            query: True if the texts are queries, false if they are documents. Some models embed queries and documents
+                differently.
 
         Raises:
             EmbeddingError: The texts could not be embedded.
@@ -127,5 +128,5 @@ def limits_of(embedder: Embedder) -> Limits:
 
 
 def provider_of(embedder: Embedder) -> str:
-    """Return the name of an embedder's provider."""
+    """Return the provider of an embedder: the part of the embedder's name before the colon."""
     return embedder.name.partition(":")[0]

@@ -10,11 +10,11 @@ MAX_QUERIES = 64
 """Maximum number of cached queries; an embedding takes a few kilobytes."""
 
 QueryKey: TypeAlias = tuple[str, str | None, str]
-"""Name of the model, address of its server, and text of the query."""
+"""Key of a cached query: name of the model, address of its server, and text of the query."""
 
 
 class QueryCache:
-    """Cache of the vectors of `size` queries at most; the least recently used query is dropped first."""
+    """Cache of the vectors of at most `size` queries. The query whose last use is the oldest is dropped first."""
 
     def __init__(self, size: int = MAX_QUERIES) -> None:
         self._size = size

@@ -43,13 +43,14 @@ _LOGGER = logging.getLogger("ripwrap")
 
 
 class DetectedProvider(Model, frozen=True):
-    """Provider of embeddings that `'auto'` considers.
+    """Provider of embeddings that the embedder `'auto'` considers.
 
     Attributes:
         provider: Name of the provider.
-        embedder: Name for `embedder()`; `None` if `'auto'` does not use the provider.
+        embedder: Name of the embedder, to pass to `embedder()`; `None` if `'auto'` cannot use the provider.
         configured: True if the environment configures the provider, even if a package is missing.
-        why: Reason: the setting that was found, or the setting or package that is missing.
+        why: Reason why the provider can or cannot be used: the setting that was found, or the setting or package that
+            is missing.
     """
 
     provider: str
@@ -81,7 +82,7 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
 
 
 def detect() -> tuple[DetectedProvider, ...]:
-    """Return the providers that `'auto'` considers, in this order: Copilot, OpenAI, Google, Ollama.
+    """Return the providers that the embedder `'auto'` considers, in this order: Copilot, OpenAI, Google, Ollama.
 
     A provider can be used if the environment configures it and its package is installed. The environment is read, and
     an Ollama on this machine is asked for its models, for 0.3 seconds at most. No text of a project is sent, and no
@@ -104,7 +105,7 @@ def _make(name: str, limits: Limits | None) -> Hosted | WordLlama:
 
 
 def _choose(limits: Limits | None) -> Hosted | WordLlama:
-    """Return the embedder for `'auto'`; log the reason for the choice, and add it to the embedder's destination."""
+    """Choose the embedder for `'auto'`; log the reason for the choice, and add it to the note of its destination."""
     detected = detect()
     passed = [*takewhile(lambda one: one.embedder is None, detected)]
     if len(passed) < len(detected):
@@ -186,7 +187,8 @@ def _detect_ollama() -> DetectedProvider:
     url = ollama_url().removesuffix("/v1")
     if not is_loopback(url):
         return _not_configured(
-            provider, "OLLAMA_HOST names another machine; pass the name of the provider to send texts there"
+            provider,
+            "OLLAMA_BASE_URL or OLLAMA_HOST names another machine; pass 'ollama' to send texts to that machine",
         )
     try:
         with httpx.Client(trust_env=False, timeout=_OLLAMA_TIMEOUT) as client:

@@ -30,19 +30,20 @@ _CHUNKS = (
 )
 
 Content: TypeAlias = tuple[str | bytes, bytes, int | None, int]
-"""Content of a file of a view: path, digest, number of its first chunk (the other chunks have the next numbers), and
-number of the content. Two equal values have equal chunks.
+"""Content of a file: path, digest, id of the first chunk (the other chunks have the ids after it; `None` without
+chunks), and id of the content. If two such values are equal, their chunks are equal, too.
 """
 
 
 @dataclass(slots=True)
 class Complete:
-    """Record of the files whose texts all have embeddings; valid until the embeddings of the model change.
+    """Record of the files whose texts all have embeddings of a model; valid until embeddings of the model change.
 
     Attributes:
-        generation: Generation of the model, a number that changes with its embeddings; see `Model`.
+        generation: Generation of the model, a number that is replaced when its embeddings change; see `Model`.
         contents: Contents of files whose chunks all have embeddings.
-        view: Generation of a view whose texts all have embeddings; `None` if no such view is known.
+        view: Generation of a view (a number that is replaced with each change of its files) whose texts all have
+            embeddings; `None` if no such view is known.
     """
 
     generation: int | None = None
@@ -51,23 +52,23 @@ class Complete:
 
 
 def contents_of(database: "Connection", number: int | None) -> set[Content]:
-    """Return the contents of the files of a view."""
+    """Return the contents of the files of a view (the files of a directory on a branch)."""
     return set(database.execute(_CONTENTS, (number,)))
 
 
 def find_missing(
     database: "Connection", number: int | None, model: str, dimension: int | None, complete: Complete
 ) -> dict[bytes, int]:
-    """Find the texts of a view that have no embedding; map the digest of each text to a chunk that has the text.
+    """Find the texts of a view that have no embedding; map the digest of each text to the id of a chunk with this text.
 
-    The texts are in the order of their paths and, within a file, of their lines. The values are numbers of chunks.
+    The texts are sorted by path and, within a file, by line.
 
     Args:
         database: The index, in a transaction.
-        number: Number of the view.
+        number: Id of the view; `None` if the index does not have the view.
         model: Name of the model.
-        dimension: Length of a vector of the model; `None` if none is stored.
-        complete: Contents to skip. This call adds the contents whose texts all have embeddings.
+        dimension: Length of a vector of the model; `None` if no vector is stored.
+        complete: Record of the contents to skip. This call adds the contents whose texts all have embeddings.
     """
     contents = contents_of(database, number)
     complete.contents &= contents
@@ -87,7 +88,10 @@ def find_missing(
 
 
 def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[tuple[bytes, str]]:
-    """Return the digests and texts of chunks of a view; skip deleted chunks, and chunks of changed files."""
+    """Return the digest and text of each chunk in `chunks`, a list of ids.
+
+    Deleted chunks, and chunks of changed files, are skipped.
+    """
     texts: dict[bytes, str] = {}
     number = number_of(database, view)
     for some in batches(chunks):
@@ -103,7 +107,7 @@ def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[
 
 
 def vectors_of(database: "Connection", model: str, dimension: int, digests: Collection[bytes]) -> dict[bytes, bytes]:
-    """Map digests of texts to their stored vectors; skip vectors that do not have `dimension` numbers."""
+    """Map digests of texts to the stored bytes of their vectors; skip vectors that do not have `dimension` numbers."""
     found: dict[bytes, bytes] = {}
     for some in batches(list(digests)):
         check()
@@ -116,16 +120,16 @@ def vectors_of(database: "Connection", model: str, dimension: int, digests: Coll
 def store_batch(
     database: "Connection", model: str, batch: Embedded[bytes], *, replace: bool = False
 ) -> tuple[Model, Model]:
-    """Store the vectors of a batch; return the state of the model before and after.
+    """Store the vectors of a batch; return the state of the model's embeddings before and after.
 
     Args:
         database: The index.
         model: Name of the model.
         batch: Vectors, with the digests of their texts as keys.
-        replace: If vectors of another length are stored, delete them first.
+        replace: If the index has vectors of the model with another length, delete them first.
 
     Raises:
-        LengthError: Vectors of another length are stored, and `replace` is false.
+        LengthError: The index has vectors of the model with another length, and `replace` is false.
     """
     from ripwrap.index.embeddings.vectors import pack
 
@@ -147,14 +151,17 @@ def store_batch(
 
 
 def drop_model(database: "Connection", model: str, dimension: int) -> None:
-    """Delete the embeddings of a model if their length is `dimension`."""
+    """Delete all embeddings of a model if their length is `dimension`."""
     with write_transaction(database):
         if model_of(database, model).dimension == dimension:
             _drop_model(database, model)
 
 
 def drop_one(database: "Connection", number: int | None, model: str) -> None:
-    """Delete the embedding of one text of a view, so that the next refresh embeds this text and sees the new length."""
+    """Delete the embedding of one text of a view, so that the next refresh embeds this text.
+
+    That refresh then finds that the embedder returns vectors of a new length.
+    """
     statement = (
         "SELECT chunk.digest FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ?"
         " AND EXISTS (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest) LIMIT 1"

@@ -23,13 +23,15 @@ Halves: TypeAlias = npt.NDArray[np.float16]
 Ids: TypeAlias = npt.NDArray[np.int64]
 
 MAX_EXACT_VECTORS = 200_000
-"""Number of vectors above which the graph for approximate search saves time."""
+"""Number of vectors above which a search uses usearch's graph (an approximate search), because this saves time."""
 
 BLOCK_ROWS = 4096
 """Number of rows that are converted to float32 at a time: 4 MiB for rows of 256 numbers."""
 
 MAX_FLOAT32_BYTES = 256 * 1024 * 1024
-"""Maximum size of a float32 matrix in bytes. A larger matrix stays float16, and a query takes ten times as long."""
+"""Maximum size of a matrix of float32 in bytes. A larger matrix is kept as float16, and a query takes ten times as
+long.
+"""
 
 _COSINE_ERROR = 1e-4  # largest error of a cosine that is computed in float32
 _COSINE_DECIMALS = 9  # further decimals are noise, in which equal rows would differ
@@ -41,7 +43,7 @@ _MIN_CENTRED_ROWS = 100  # with fewer vectors, the mean would be too similar to 
 
 
 def to_matrix(rows: object, count: int) -> Matrix:
-    """Return the answer of an embedder as a matrix of normalised rows; do not change a row of zeros.
+    """Return the answer of an embedder as a matrix; each row is scaled to a length of 1, except a row of zeros.
 
     Args:
         rows: Answer, of any type.
@@ -77,12 +79,12 @@ def normalise(rows: npt.NDArray[Any]) -> Matrix:
 
 
 def pack(rows: npt.NDArray[Any]) -> list[bytes]:
-    """Return the stored bytes of each row of a normalised matrix."""
+    """Convert each row of a normalised matrix to the bytes that the index stores (float16)."""
     return [row.tobytes() for row in np.ascontiguousarray(rows, dtype="<f2")]
 
 
 def unpack(blobs: Sequence[bytes], dimension: int) -> Halves:
-    """Return stored rows as a matrix, in the same order.
+    """Convert the stored bytes of rows to a matrix, in the same order.
 
     Raises:
         ValueError: A row has a wrong length, because the database is damaged or the vector is from another model.
@@ -95,7 +97,7 @@ def unpack(blobs: Sequence[bytes], dimension: int) -> Halves:
 
 
 def widen(rows: npt.NDArray[Any]) -> Matrix:
-    """Return the same numbers as float32."""
+    """Convert a matrix to float32; a matrix of float16 is converted with a table, which is faster."""
     if rows.dtype != np.float16:
         return rows.astype(np.float32, copy=False)
     wide = np.empty(rows.shape, np.float32)
@@ -116,9 +118,9 @@ def find_nearest(
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
     """Return the row numbers and cosines of the `k` rows nearest to a query.
 
-    Further rows are also returned if their cosine equals that of the last of these rows. The result is sorted
-    by row number. Equal rows have exactly equal cosines, at any position. A matrix of float16 is converted to float32
-    block by block.
+    If other rows are as near as the least near of these rows, they are returned too, so there may be more than `k`. The
+    result is sorted by row number. Two equal rows always get exactly the same cosine, wherever they are in the
+    matrix. A matrix of float16 is converted to float32 block by block.
 
     Args:
         rows: Normalised rows, float16 or float32.
@@ -166,7 +168,7 @@ class Rows:
         return digest in self._positions
 
     def add(self, stored: Mapping[bytes, bytes]) -> None:
-        """Add stored vectors, by the digests of their texts. No digest may be in the map yet."""
+        """Add vectors in their stored form, by the digests of their texts. No digest may be in the map yet."""
         read = unpack(list(stored.values()), self.dimension)
         while len(self._free) < len(stored):
             self._grow(len(stored) - len(self._free))
@@ -189,9 +191,9 @@ class Rows:
     def centre(self, query: npt.NDArray[Any]) -> Matrix:
         """Subtract the mean of all rows from a query; return the normalised difference.
 
-        This removes the part that all texts have in common: the vectors of all code are similar, in some models more
-        than in others (Ethayarajh, How Contextual are Contextualized Word Representations?,
-        https://aclanthology.org/D19-1006/).
+        With fewer than 100 rows, return the query itself. The difference does not have the part that all texts have in
+        common: the vectors of all code are similar, in some models more than in others (Ethayarajh, How Contextual are
+        Contextualized Word Representations?, https://aclanthology.org/D19-1006/).
         """
         if len(self) < _MIN_CENTRED_ROWS:
             return widen(query)
@@ -199,7 +201,10 @@ class Rows:
         return centred
 
     def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[bytes, float]]:
-        """Return the digests and cosines of the nearest rows whose cosine is positive; see `find_nearest()`."""
+        """Return the digests and cosines of the `k` nearest rows, except rows whose cosine is 0 or less.
+
+        See `find_nearest()` for rows with equal cosines.
+        """
         numbers, cosines = find_nearest(self._matrix, query, k)
         like = cosines > 0
         return [
@@ -208,7 +213,7 @@ class Rows:
         ]
 
     def export(self) -> tuple[Ids, npt.NDArray[Any], dict[int, bytes]]:
-        """Return the permanent numbers of all texts, their rows in the same order, and the digest of each number."""
+        """Return a permanent id for each text, the rows in the same order, and a map from ids to the texts' digests."""
         texts = {int.from_bytes(digest[:8]) >> 1: digest for digest in self._positions}
         positions = [self._positions[digest] for digest in texts.values()]
         return np.fromiter(texts, np.int64, len(texts)), self._matrix[positions].astype(np.float16), texts
@@ -228,8 +233,8 @@ class Approximate:
     """Approximate search in very many vectors; needs the package `usearch`.
 
     usearch finds candidates in a graph (HNSW, https://arxiv.org/abs/1603.09320). Their cosines are then computed
-    exactly from the rows, so that scores are the same as those of `find_nearest()`. But the graph may miss one of the
-    nearest vectors.
+    exactly from the rows, so that they are the same as in the result of `find_nearest()`. But the graph may miss one of
+    the nearest vectors.
 
     `follow()` adds new rows to the graph and removes deleted rows. The graph may be stored in a file. If the file is
     missing, broken or of another dimension, the graph is rebuilt, which takes minutes for a million rows.
@@ -242,10 +247,10 @@ class Approximate:
         self.follow(ids, rows)
 
     def follow(self, ids: Ids, rows: npt.NDArray[Any]) -> None:
-        """Update the graph to have exactly these rows; the file, if there is one, is replaced atomically.
+        """Update the graph, so that it has exactly these rows, and replace its file, if there is one, atomically.
 
         Args:
-            ids: Permanent number of each row; all numbers differ.
+            ids: Permanent id of each row; all ids differ.
             rows: Normalised rows.
         """
         order = np.argsort(ids, kind="stable")
@@ -263,7 +268,7 @@ class Approximate:
             self._save()
 
     def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[int, float]]:
-        """Return the ids and cosines of the nearest rows that the graph finds; see `find_nearest()`."""
+        """Return the ids and cosines of the `k` nearest of the rows that the graph finds; see `find_nearest()`."""
         if k < 1 or not len(self._ids):
             return []
         found = self._graph.search(query.astype(np.float16), max(k * _CANDIDATES_PER_RESULT, 64))

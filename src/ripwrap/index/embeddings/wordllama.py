@@ -29,11 +29,11 @@ _INSTALL_COMMAND = 'pip install "ripwrap[vectors]"'
 
 
 class WordLlama:
-    """Embedder with static vectors of 256 numbers: about 1,500 chunks of 1,000 characters a second.
+    """Embedder that runs offline, in this process. It embeds about 1,500 chunks of 1,000 characters a second.
 
     Attributes:
         name: Name, `'wordllama:l2_supercat_256'`.
-        dimension: Length of a vector, 256.
+        dimension: Number of values in a vector, 256.
         limits: Limits: one batch at a time, without a pause.
         destination: Destination of texts: this process.
     """
@@ -80,7 +80,7 @@ class WordLlama:
 
 @functools.cache
 def _load() -> tuple[Any, Any]:
-    """Load the tokenizer and the weights (33 MB of memory); all indexes of a process share them."""
+    """Load the tokenizer and the weights of the model (33 MB of memory); all indexes of a process share them."""
     found = find_spec("wordllama")
     folder = Path(found.origin).parent if found and found.origin else Path()
     for name in (_WEIGHTS_PATH, _TOKENIZER_PATH):

@@ -76,17 +76,17 @@ def connect(uri: str, *, log: bool) -> "Connection":
 
 
 def is_index_header(header: bytes) -> bool:
-    """Return True if the first hundred bytes of a file are those of an index."""
+    """Return True if the first hundred bytes of a file show that the file is the database of an index."""
     return header.startswith(_SQLITE_MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4)
 
 
 def code_of(error: "sqlite3.Error") -> int:
-    """Return the primary result code of an error."""
+    """Return SQLite's primary result code of an error, such as `BUSY`."""
     return getattr(error, "sqlite_errorcode", 1) & 0xFF
 
 
 def is_damage(error: "sqlite3.Error") -> bool:
-    """Return True if an error means that the file is damaged, or that tables are missing."""
+    """Return True if an error means that the database is damaged, or that tables or columns are missing."""
     import sqlite3
 
     if code_of(error) in (CORRUPT, NOT_A_DATABASE):
@@ -95,7 +95,7 @@ def is_damage(error: "sqlite3.Error") -> bool:
 
 
 def check() -> None:
-    """Check for cancellation.
+    """Raise an error if the caller of the index is cancelled; otherwise do nothing.
 
     Raises:
         TimeoutError: The caller is cancelled.
@@ -105,7 +105,7 @@ def check() -> None:
 
 
 def check_error(error: "sqlite3.Error") -> None:
-    """Raise the cause of an interrupted statement.
+    """If SQLite interrupted a statement, raise the exception that is the reason; otherwise do nothing.
 
     Raises:
         TimeoutError: The caller is cancelled.
@@ -118,7 +118,7 @@ def check_error(error: "sqlite3.Error") -> None:
 
 
 def _set_progress_handler(database: "Connection") -> None:
-    """Make statements end with an error once the caller is cancelled."""
+    """Make SQLite end a running statement with an error when the caller is cancelled."""
     database.set_progress_handler(lambda: CANCELLED.get().is_set(), _INSTRUCTIONS_PER_CHECK)
 
 
@@ -175,9 +175,9 @@ def _roll_back(database: "Connection") -> None:
 
 
 def checkpoint(database: "Connection") -> None:
-    """Empty the write-ahead log, unless another process reads it.
+    """Write the write-ahead log into the database file and empty it, unless another process reads the log.
 
-    SQLite also empties it when the last process closes the database.
+    SQLite also empties the log when the last process closes the database.
     """
     with _uninterrupted(database):
         database.execute("PRAGMA busy_timeout = 50").close()
@@ -231,7 +231,7 @@ def empty_database(path: Path) -> None:
 
 
 def encode_text(text: str) -> str | bytes:
-    """Return a text or path as it is stored: bytes if it is not UTF-8."""
+    """Return a text or path as the database stores it: as a str or, if it has bytes that are not UTF-8, as bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -240,5 +240,5 @@ def encode_text(text: str) -> str | bytes:
 
 
 def decode_text(value: str | bytes) -> str:
-    """Return a stored text or path; bytes that are not UTF-8 become lone surrogates."""
+    """Return a text or path that the database has stored; bytes that are not UTF-8 become lone surrogates."""
     return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")

@@ -34,7 +34,7 @@ _SEGMENT_FILES = ("fast", "fieldnorm", "idx", "pos", "store", "term")
 _OWN_NAMES = re.compile(
     rf"[0-9a-f]{{32}}\.(\w+|\d+\.del)|{re.escape(_META)}|{re.escape(_MANAGED)}|\.tantivy-\w+\.lock|\.tmp\w{{6}}"
 )
-"""Names of tantivy's files; a killed process leaves `.tmp…` files."""
+"""Pattern of the names of tantivy's files. A killed process leaves files that are called `.tmp…`."""
 _FOOTER_MAGIC = (1337).to_bytes(4, "little")
 _MAX_FOOTER_BYTES = 4_096
 _PIECE_BYTES = 1 << 20
@@ -47,10 +47,10 @@ _DESCRIPTORS = "/proc/self/fd"
 """Directory of links to the open files of this process, on Linux (proc(5))."""
 
 _HEAP_BYTES = 64_000_000
-"""Memory that a thread of tantivy fills before it writes a segment, in bytes; tantivy needs 15,000,000 or more."""
+"""Number of bytes of memory that a thread of tantivy fills before it writes a segment; at least 15,000,000."""
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
-"""Maximum number of tantivy's threads. One thread is as fast as the thread that splits files; see
+"""Maximum number of threads that tantivy uses to write. One of them is as fast as the thread that splits files; see
 docs/explanation/architecture.md.
 """
 _LOCK_PATIENCE = 30.0
@@ -59,7 +59,7 @@ _LOCK_PATIENCE = 30.0
 
 _Stamp: TypeAlias = tuple[int, int]
 OTHER_LOCATION = HintedText("pass another ", Hint("location"))
-"""Hint in most errors about the files of an index."""
+"""Advice at the end of most errors about the files of an index."""
 
 
 class RebuildError(Exception):
@@ -72,7 +72,7 @@ def is_available() -> bool:
 
 
 class EngineFolder:
-    """Directory of tantivy. One thread at a time may use the object.
+    """Directory in which tantivy stores documents. One thread at a time may use the object.
 
     Attributes:
         path: Path of the directory.
@@ -93,7 +93,7 @@ class EngineFolder:
         self._opened: tuple[bytes, Searcher] | None = None
 
     def make(self) -> None:
-        """Make the directory; it has no documents.
+        """Make the directory, without documents.
 
         Raises:
             RipwrapError: The directory cannot be made.
@@ -106,7 +106,7 @@ class EngineFolder:
                 Index(self._schema, path=path)
 
     def searcher(self) -> "Searcher":
-        """Return a searcher for the last commit.
+        """Return tantivy's searcher for the documents of the last commit.
 
         Raises:
             RebuildError: The directory is missing, damaged, or of another version.
@@ -127,7 +127,7 @@ class EngineFolder:
                 return self._opened[1]
 
     def _verify(self, meta: bytes) -> bool:
-        """Compare the checksums of new and changed files; return True if there are any."""
+        """Verify the checksums of files that are new or have changed; return True if there are such files."""
         stamps: dict[str, _Stamp] = {}
         fresh = False
         for name in _files_of(meta):
@@ -205,7 +205,7 @@ class EngineFolder:
             return writer
 
     def abandon(self, writer: "IndexWriter") -> None:
-        """Drop what was written since the last commit, and close the writer, which releases tantivy's lock."""
+        """Discard all documents since the last commit, and close the writer, which releases tantivy's lock."""
         for call in (writer.rollback, writer.wait_merging_threads):
             with suppress(RebuildError, RipwrapError), engine_errors(self.path, writing=True):
                 call()
@@ -216,7 +216,7 @@ def _utf8_path(path: Path) -> Generator[str]:
     """Yield a UTF-8 path to a directory, because tantivy accepts no other paths.
 
     Raises:
-        RipwrapError: There is no such path.
+        RipwrapError: The path is not UTF-8, and this system has no other path to the directory.
     """
     try:
         str(path).encode()
@@ -276,7 +276,10 @@ def _files_of(meta: bytes) -> list[str]:
 
 
 def _has_right_checksum(file: BinaryIO, size: int) -> bool:
-    """Return True if a file has the CRC-32 in its footer: JSON, the size of the JSON, and a magic number."""
+    """Return True if a file has the checksum (CRC-32) that its footer names.
+
+    The footer has JSON with the checksum, the size of the JSON, and a magic number.
+    """
     file.seek(max(0, size - _MAX_FOOTER_BYTES))
     end = file.read()
     length = int.from_bytes(end[-8:-4], "little")
@@ -295,7 +298,7 @@ def _has_right_checksum(file: BinaryIO, size: int) -> bool:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a directory of tantivy, unless it is a link or has other files.
+    """Remove a directory of tantivy, unless it is a symbolic link, or has files that are not tantivy's.
 
     Raises:
         OSError: A file cannot be removed.
@@ -324,7 +327,8 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
 
     Args:
         folder: The directory.
-        writing: True while writing. An error of unknown cause is then reported as a full disk; otherwise as damage.
+        writing: True if the block writes. An error of unknown cause is then reported as a full disk. If false, it is
+            reported as damage.
 
     Raises:
         RebuildError: The directory is missing or damaged.
@@ -357,7 +361,7 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
 
 
 def _errno_of(error: ValueError) -> int:
-    """Return the number of the system's error in a message of tantivy, or 0."""
+    """Return the errno of the system's error in a message of tantivy; 0 if there is none."""
     found = _OS_ERROR.search(str(error))
     return 0 if found is None else int(found[1] or found[2])
 

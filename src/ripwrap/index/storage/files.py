@@ -23,8 +23,8 @@ LOCK_NAME = "index.lock"
 _IGNORE = ".gitignore"
 _FILES = (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm")
 _VECTORS = re.compile(r"vectors-(\d+)-[0-9a-f]{16}\.usearch(\.\w+)?")
-"""Pattern of the names of files with search graphs of vectors; the number is that of the view. A missing graph is
-rebuilt from the tables when it is needed.
+"""Pattern of the names of files in which usearch stores graphs, to search in vectors. The number is the id of the view.
+A missing graph is rebuilt from the tables when it is needed.
 """
 _PROCESS_ID = re.compile(rb"\d+\s")  # content of a lock file on systems without file locks
 _BEGINNINGS = {
@@ -32,7 +32,7 @@ _BEGINNINGS = {
     f"{NAME}-wal": re.compile(rb"\x37\x7f\x06[\x82\x83]"),
     f"{NAME}-shm": re.compile(rb"\x18\xe2\x2d\0|\0\x2d\xe2\x18|\0{4}"),
 }
-"""First bytes of SQLite's files beside a database, which a killed process leaves behind."""
+"""Patterns of the first bytes of the files that SQLite writes beside a database, and that a killed process leaves."""
 _GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, size of a vector in bytes
 _OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{POSTINGS_NAME.pattern}[\\/].*"])
 
@@ -44,7 +44,7 @@ class IndexFiles:
         folder: Directory of the index.
         database: Path of the database.
         lock: Path of the lock that a process holds while it opens or deletes the database.
-        in_project: True if the directory is in the project; see `ignored` of `Store`.
+        in_project: True if the directory is `.ripwrap` in the project.
     """
 
     def __init__(self, folder: Path, *, in_project: bool, named: bool) -> None:
@@ -55,7 +55,7 @@ class IndexFiles:
         self._named = named
 
     def size(self) -> int:
-        """Return the size on disk in bytes."""
+        """Return the size of the index on disk, in bytes, without the graphs of vectors."""
         sizes = 0
         for name in (NAME, f"{NAME}-wal"):
             with suppress(OSError):
@@ -67,10 +67,10 @@ class IndexFiles:
         return sizes
 
     def remove_vectors(self, keep: Container[int] = ()) -> None:
-        """Remove the search graphs of vectors, which are rebuilt from the tables when needed.
+        """Remove the files with search graphs of vectors. A graph is rebuilt from the tables when it is needed.
 
         Args:
-            keep: Numbers of the views whose graphs are kept.
+            keep: Ids of the views whose graphs are kept.
         """
         for name in self._vector_files():
             found = _VECTORS.fullmatch(name)
@@ -82,7 +82,7 @@ class IndexFiles:
         """Check that no path of the index is a link, or a file of another program.
 
         Raises:
-            RipwrapError: A path is a link or a file of another program. It must not be written or removed.
+            RipwrapError: A path is a symbolic link, or a file of another program, which must not be written or removed.
         """
         files = [self.folder / name for name in (LOCK_NAME, *_FILES)]
         folders = [self.folder, *self._postings()]
@@ -152,12 +152,12 @@ class IndexFiles:
             ) from error
 
     def remove(self, why: str) -> None:
-        """Remove the database, and the files of the vectors and of the full-text search.
+        """Remove the database, the graphs of vectors, and the directories of full-text search and trigrams.
 
         Windows does not remove a file that another process has open. The database is then emptied instead.
 
         Args:
-            why: Reason, for the error.
+            why: Reason why the index is removed, for the error message.
 
         Raises:
             RipwrapError: A file cannot be removed.
@@ -182,15 +182,15 @@ class IndexFiles:
     def _removal_error(self, why: str, error: OSError) -> RipwrapError:
         return RipwrapError(
             HintedText(
-                f"{shown(str(self.database))} must be rebuilt, because {why}, but cannot be removed: {error.strerror}; "
-                "end the programs that use it and remove it, or ",
+                f"the index {shown(str(self.database))} must be rebuilt, because {why}, but the file "
+                f"cannot be removed: {error.strerror}; end the programs that use the file and remove it, or ",
                 OTHER_LOCATION,
             )
         )
 
 
 def vectors_file(folder: Path, view: int, model: str) -> Path:
-    """Return the path of the search graph for the vectors of a view and a model; the file may not exist."""
+    """Return the path of the file with the search graph for the vectors of a view and a model; it may not exist."""
     digest = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
     return folder / f"vectors-{view}-{digest}.usearch"
 

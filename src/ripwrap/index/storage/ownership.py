@@ -20,11 +20,12 @@ from ripwrap.binary import cache
 _LOGGER = logging.getLogger("ripwrap")
 
 _PROCESS_MARKS: dict[Path, str] = {}
-"""Marks by directory, kept in this process only, if the user's cache cannot store them."""
+"""Ownership marks that the user's cache cannot store, by the directory of the index; this process keeps them in memory.
+"""
 
 
 def _mark_file(folder: Path) -> tuple[Path, str]:
-    """Return the file in the user's cache that stores the mark of a directory, and the reason not to use this file.
+    """Return the file in the user's cache for the ownership mark of an index in `folder`, and the reason not to use it.
 
     The reason is an empty string if the file may be used.
     """
@@ -35,7 +36,7 @@ def _mark_file(folder: Path) -> tuple[Path, str]:
 
 
 def known_mark(folder: Path) -> str:
-    """Return the stored mark of a directory; empty if it is missing or untrusted."""
+    """Return the ownership mark that this user has stored for an index in `folder`; empty if there is none to trust."""
     folder = folder.absolute()
     if here := _PROCESS_MARKS.get(folder):
         return here
@@ -49,7 +50,10 @@ def known_mark(folder: Path) -> str:
 
 
 def make_mark(folder: Path) -> str:
-    """Make a mark and return it. Store it in the user's cache or, if that is impossible, in this process."""
+    """Make an ownership mark for an index in `folder`, and return it.
+
+    The mark is stored in the user's cache or, if that is impossible, in this process.
+    """
     folder = folder.absolute()
     mark = secrets.token_hex(16)
     file, why = _mark_file(folder)
@@ -70,7 +74,8 @@ def make_mark(folder: Path) -> str:
             return mark
     _PROCESS_MARKS[folder] = mark
     _LOGGER.warning(
-        "could not write the ownership mark of the index in %s to the cache %s, so each process rebuilds the index: %s",
+        "could not write the ownership mark of the index in %s (the proof that this user made it) to the cache %s, "
+        "so each process rebuilds the index: %s",
         shown(str(folder)),
         shown(str(cache.folder())),
         why,
@@ -79,7 +84,7 @@ def make_mark(folder: Path) -> str:
 
 
 def write_new_file(path: Path, text: str, mode: int) -> None:
-    """Write a new file; raise `FileExistsError` if the path exists, even as a link."""
+    """Write a text to a new file; raise `FileExistsError` if the path exists, even as a symbolic link."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with os.fdopen(os.open(path, flags, mode), "w") as file:
         file.write(text)

@@ -1,24 +1,24 @@
 """Full-text search of chunks, with tantivy. The documents of tantivy are in a directory beside the database.
 
-A document has the number of a chunk, the number of the file content that the chunk belongs to, and the words of the
-chunk, but no text. Searches drop documents whose chunk is not in the database. Writes have this order, so that database
-and documents are consistent even if a process is killed:
+A document has the id of a chunk, the id of the file content that the chunk belongs to, and the words of the chunk, but
+no text. Searches drop documents whose chunk is not in the database. Writes have this order, so that database and
+documents are consistent even if a process is killed:
 
 1. Documents of new contents are committed in tantivy, while this process holds the write lock of the database.
-2. The transaction of the database is committed: it adds the new contents, and writes the numbers of removed contents to
-the table `stale`.
+2. The transaction of the database is committed: it adds the new contents, and writes the ids of removed contents to the
+table `stale`.
 3. Documents of `stale` contents are deleted in tantivy, and then the rows of `stale`.
 
-A process that is killed after step 1 leaves documents whose contents have higher numbers than all contents in the
-database. A process that is killed after step 2 leaves the documents of `stale` contents. The next refresh removes both
-before it adds documents. No number is used twice, so a leftover document is never mistaken for another chunk.
+A process that is killed after step 1 leaves documents whose contents have higher ids than all contents in the database.
+A process that is killed after step 2 leaves the documents of `stale` contents. The next refresh removes both before it
+adds documents. No id is used twice, so a leftover document is never mistaken for the document of another chunk.
 
-The ranking of an old index must be the same as that of a new index. But tantivy's BM25 counts deleted documents until
-it merges their segment. Deleted documents would change three numbers. Two of these numbers determine the weight of a
-word: the number of documents, and the number of documents with the word. This module computes the weight itself,
-without deleted documents. The third number is the mean length of documents. This module keeps it constant: for each
-content it adds documents that have only filler words and no chunk, so that the mean length of all documents of the
-content is `_MEAN_WORDS`.
+An old index must rank results in the same way as a new index. But tantivy's BM25 counts deleted documents until it
+merges their segment. Deleted documents would change three numbers. Two of these numbers determine the weight of a word:
+the number of documents, and the number of documents with the word. This module computes the weight itself, without
+deleted documents. The third number is the mean length of documents. This module keeps it constant: for each content it
+adds documents that have only filler words and no chunk, so that the mean length of all documents of the content is
+`_MEAN_WORDS`.
 """
 
 import math
@@ -44,20 +44,20 @@ if TYPE_CHECKING:
     from tantivy import Query as EngineQuery
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
-"""Pattern of the names of tantivy's directories: for full-text search and for trigrams. The database has the names of
-the directories in use.
+"""Pattern of the names of tantivy's directories, for full-text search and for trigrams. The names of the directories in
+use are stored in the database.
 """
 
 _SCORE_DIGITS = 3
-"""Decimal places of a score. Further places depend on the order in which 32-bit numbers are added."""
+"""Decimal places to which a score is rounded. Further places depend on the order in which 32-bit numbers are added."""
 _MEAN_WORDS = 112
 """Mean length of documents in words, for BM25. The mean length of chunks with their paths is 90 to 130 words."""
 _EXACT_WORDS = 40
-"""Maximum length in words that tantivy stores without rounding."""
+"""Length of a document, in words, up to which tantivy stores every length without rounding."""
 _FILLER = "\1"
-"""Filler word, which no text has."""
-_MIN_WASTE = 5_000
-"""Minimum number of deleted documents at which the index is rebuilt, if they are also half of all documents."""
+"""Word that fills up documents to a given length. No text has this word."""
+MIN_WASTE = 5_000
+"""Minimum number of deleted documents at which the index is rebuilt, if at least half of all documents are deleted."""
 
 
 class PostingsState(NamedTuple):
@@ -87,12 +87,16 @@ def state_of(database: "Connection") -> PostingsState:
 
 
 def change_count(database: "Connection", more: int) -> None:
-    """Add `more` to the number of documents in the database, and set a new random state."""
+    """Add `more` to the number of documents in the database, and replace the random number that shows the change."""
     database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
 class Postings:
-    """Full-text search of an index. One thread at a time may use the object."""
+    """Full-text search of an index. One thread at a time may use the object.
+
+    Attributes:
+        min_waste: Minimum number of deleted documents at which the index is rebuilt.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Set the directory; nothing is opened yet.
@@ -100,12 +104,16 @@ class Postings:
         Args:
             folder: Directory of the index.
         """
+        self.min_waste: int = MIN_WASTE
         self._folder = folder
         self._opened: EngineFolder | None = None
         self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
 
     def reset(self, database: "Connection") -> None:
-        """Make a new directory, in the transaction that clears the content. The old directory may still be read."""
+        """Make a new, empty directory for full-text search, in the transaction that deletes the content of the index.
+
+        The old directory stays, because other processes may still read it.
+        """
         name = f"postings-{secrets.token_hex(8)}"
         self._engine(name).make()
         database.execute("DELETE FROM stale")
@@ -114,18 +122,18 @@ class Postings:
 
     @property
     def opened(self) -> str | None:
-        """Name of the directory that was used last."""
+        """Name of the directory of full-text search that was opened last; `None` if none was opened."""
         return None if self._opened is None else self._opened.path.name
 
     def is_replaced(self, database: "Connection", name: str | None) -> bool:
-        """Return True if the database names another directory than `name`."""
+        """Return True if the database has a directory of full-text search whose name is not `name`."""
         found = database.execute("SELECT folder FROM postings").fetchone()
         return found is not None and found[0] != name
 
     def remove_others(self, database: "Connection") -> None:
-        """Remove directories that are no longer in use; do nothing while another process writes.
+        """Remove directories of full-text search and of trigrams that are no longer in use.
 
-        Rebuilds and killed processes leave such directories. Those of trigrams (`trigrams.py`) are also removed.
+        Rebuilds and killed processes leave such directories. While another process writes, nothing is removed.
         """
         with _transaction_if_free(database) as free:
             if free:
@@ -136,7 +144,7 @@ class Postings:
                             remove_folder(path)
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files of full-text search."""
         self._opened = self._last = None
 
     @contextmanager
@@ -191,7 +199,7 @@ class Postings:
     def clean(self, database: "Connection") -> None:
         """Delete documents whose contents the database does not have.
 
-        If another process is writing, leave this to that process.
+        If another process is writing, nothing is deleted. That process, or a later call, deletes the documents.
         """
         with self.reading(database) as reader:
             if reader.is_clean and database.execute("SELECT 1 FROM stale").fetchone() is None:
@@ -202,7 +210,7 @@ class Postings:
                     writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, str]:
-        """Read all files; return the number of chunks, and a description of the damage (empty without damage)."""
+        """Read all files of full-text search; return the number of chunks, and a text about damage, if any."""
         try:
             with Postings(self._folder).reading(database) as reader:
                 return reader.count, ""
@@ -210,7 +218,10 @@ class Postings:
             return 0, str(error)
 
     def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
-        """Return the reader of a state; it is cached, because it counts all documents, which takes milliseconds."""
+        """Return the reader for a state of the database.
+
+        The last reader is cached, because a new reader counts all documents, which takes milliseconds.
+        """
         if self._last is None or self._last[0] is not searcher or self._last[1] != state:
             self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
         return self._last[2]
@@ -239,7 +250,7 @@ def _transaction_if_free(database: "Connection") -> Generator[bool]:
 
 
 class PostingsWriter:
-    """Writer of documents. It is opened when it is first used."""
+    """Writer of documents of full-text search. It is opened when it is first used."""
 
     def __init__(self, engine: EngineFolder, database: "Connection", files: int) -> None:
         """Prepare the deletion of documents that killed processes have left; write nothing yet.
@@ -256,13 +267,13 @@ class PostingsWriter:
         self._left = _left_over(database)
 
     def add(self, blob: int, first: int, path: str, text: SplitText) -> None:
-        """Add the chunks of a content.
+        """Add a document for each chunk of a file content.
 
         Args:
-            blob: Number of the content.
-            first: Number of the first chunk; the other chunks have the next numbers.
+            blob: Id of the content in the database.
+            first: Id of the first chunk; the other chunks have the ids after it.
             path: Path of the file.
-            text: The chunks.
+            text: Chunks of the content.
         """
         writer = self._begin()
         lengths: list[int] = []
@@ -319,7 +330,7 @@ def _document(blob: int, words: str) -> "Document":
 
 
 def next_length(words: int) -> int:
-    """Return the smallest number that is not less than `words` and that tantivy stores exactly as a length.
+    """Return the smallest length of a document, not less than `words`, that tantivy stores without rounding.
 
     tantivy stores the length of a document in one byte, so it rounds longer lengths down: the length minus 24 keeps
     only its four highest bits. When segments are merged, tantivy adds up rounded lengths
@@ -332,7 +343,7 @@ def next_length(words: int) -> int:
 
 
 def _last_length(words: int) -> int:
-    """Return the largest number up to `words` that tantivy stores exactly as a length; see `next_length()`."""
+    """Return the largest length of a document, up to `words`, that tantivy stores without rounding."""
     if words <= _EXACT_WORDS:
         return words
     step = 1 << (words - 24).bit_length() - 4
@@ -340,9 +351,9 @@ def _last_length(words: int) -> int:
 
 
 def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
-    """Yield the lengths of filler documents that make `_MEAN_WORDS` the mean length of all documents.
+    """Yield the lengths of filler documents, so that the mean of these lengths and of `lengths` is `_MEAN_WORDS`.
 
-    tantivy stores each of these lengths exactly; see `next_length()`.
+    tantivy stores each of these lengths without rounding; see `next_length()`.
     """
     lacking = len(lengths) * _MEAN_WORDS - sum(lengths)
     while lacking <= -_MEAN_WORDS:
@@ -357,7 +368,7 @@ def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
 
 
 class PostingsReader:
-    """Documents of one state of the database.
+    """Reader of the documents of full-text search, for one state of the database.
 
     Attributes:
         count: Number of documents that belong to chunks; filler documents are not counted.
@@ -365,7 +376,7 @@ class PostingsReader:
     """
 
     def __init__(self, path: Path, searcher: "Searcher", database: "Connection") -> None:
-        """Count the documents.
+        """Count the documents, and find out if some of them are left over from killed processes.
 
         Args:
             path: Path of the directory.
@@ -383,14 +394,17 @@ class PostingsReader:
             self.count: int = _count(searcher, chunks if self.is_clean else _without(chunks, self._left))
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
-    def check_waste(self) -> None:
+    def check_waste(self, least: int) -> None:
         """Check the number of deleted documents that still take space, because tantivy has not merged their segments.
+
+        Args:
+            least: Minimum number of deleted documents at which the index is rebuilt.
 
         Raises:
             RebuildError: There are too many deleted documents, so the index must be rebuilt.
         """
         deleted = self._counted - self._searcher.num_docs
-        if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:
+        if deleted >= least and deleted * 2 >= self._counted:
             raise RebuildError("its full-text search has too many deleted documents")
 
     def match(self, words: Sequence[str]) -> "WordMatches":
@@ -415,7 +429,7 @@ class WordMatches:
         sizes: tuple[int, int],
         left: "EngineQuery | None",
     ) -> None:
-        """Prepare the search.
+        """Make tantivy's queries for the words, and count the documents that match.
 
         Args:
             path: Path of the directory.
@@ -440,13 +454,13 @@ class WordMatches:
             self.total: int = self._count(self._query)
 
     def best(self, limit: int) -> list[tuple[int, float]]:
-        """Return the chunks with the highest BM25, the best first."""
+        """Return the ids of the chunks with the highest BM25, each with its BM25; the best chunk comes first."""
         if not self.total:
             return []
         return self._rows(self._query, min(limit, self.total))
 
     def of_blobs(self, blobs: Collection[int]) -> list[tuple[int, float]]:
-        """Return the chunks of the contents with these numbers, with their BM25."""
+        """Return the ids of the chunks that match and belong to contents with ids in `blobs`, each with its BM25."""
         from tantivy import Occur, Query
 
         if not blobs:
@@ -470,7 +484,7 @@ class WordMatches:
         ]
 
     def _word_query(self, word: str) -> "tuple[EngineQuery, int]":
-        """Return the query for a word, and the number of chunks that have it."""
+        """Return tantivy's query for a word, and the number of chunks that have the word."""
         from tantivy import Occur, Query
 
         schema, (count, counted) = _schema(), self._sizes
@@ -493,7 +507,7 @@ class WordMatches:
 
 
 def _left_over(database: "Connection") -> "EngineQuery":
-    """Return the query for leftover documents: of removed contents, and of contents that were never committed."""
+    """Return tantivy's query for leftover documents: their contents were removed from the database, or never added."""
     from tantivy import FieldType, Occur, Query
 
     found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'blob'").fetchone()

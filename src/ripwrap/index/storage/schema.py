@@ -1,4 +1,4 @@
-"""The tables of an index, and the versions of the code that made its content.
+"""Tables of an index, and versions of the code that made its content.
 
 A database is recognised by its application id, then by its whole schema. Triggers, views or other tables in a
 downloaded file could run an attacker's SQL, so a file with any other schema is rebuilt
@@ -17,13 +17,13 @@ SCHEMA_VERSION = 3
 """Version of the tables; version 2 had full-text search in SQLite."""
 
 MARK_KEY = "mark"
-"""Key of the ownership mark in `meta`; see `ownership.py`."""
+"""Key of the ownership mark in the table `meta`; see `ownership.py`."""
 
 SENT_KEY = "sent "
-"""Prefix of the keys in `meta` that count the texts and characters sent to a model; see `tables.py`."""
+"""Prefix of the keys of rows in the table `meta` that count the texts and characters sent to a model."""
 
 IS_SENT = f"substr(key, 1, {len(SENT_KEY)}) = '{SENT_KEY}'"
-"""SQL condition for the rows of `meta` whose key begins with `SENT_KEY`."""
+"""SQL condition for the rows of the table `meta` whose keys begin with `SENT_KEY`."""
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -38,9 +38,9 @@ _TABLES = (
     )""",
     # The content of a file, with the path of the file. Branches with the same content at the same path share the row.
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
-    # of a removed row is never mistaken for that of another row. `trigrams` is 1 if the content has a document of
-    # trigrams, 0 if it must not have one, NULL if the content was not read yet; see `trigrams.py`. `names` has the
-    # compressed names that the chunks define; with them, the rows in `definition` are found and deleted.
+    # of a removed row is never mistaken for the document of another row. `trigrams` is 1 if the content has a document
+    # of trigrams, 0 if it never gets such a document, NULL if the content was not read yet; see `trigrams.py`. `names`
+    # has the compressed names that the chunks define; with them, the rows in `definition` are found and deleted.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
         UNIQUE (path, digest)
@@ -81,7 +81,10 @@ _CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree", "trigrams")
 
 
 def read_versions(database: "Connection") -> dict[str, str] | None:
-    """Return the versions that made the content; `None` if the database is new, or not an index."""
+    """Return the versions of the code that made the content of the database, such as the version of the chunker.
+
+    The result is `None` if the database is new, or not an index.
+    """
     if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID or is_empty(database):
         return None
     if not _has_meta(database):
@@ -102,7 +105,7 @@ def _has_meta(database: "Connection") -> bool:
 
 
 def mark_of(database: "Connection") -> str:
-    """Return the ownership mark in a database; empty if there is none."""
+    """Return the ownership mark in a database (see `ownership.py`); empty if there is none."""
     found = database.execute("SELECT value FROM meta WHERE key = ?", (MARK_KEY,)).fetchone()
     return "" if found is None else str(found[0])
 
@@ -127,12 +130,12 @@ def expected_shape() -> "frozenset[tuple[object, ...]]":
 
 
 def versions_of(database: "Connection") -> dict[str, str]:
-    """Return the versions that made the content; empty if there is no content."""
+    """Return the versions of the code that made the content, such as the chunker; empty if there is no content."""
     return read_versions(database) or {}
 
 
 def create_tables(database: "Connection") -> None:
-    """Create the tables."""
+    """Create the tables of an index in an empty database."""
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     for table in _TABLES:
         database.execute(table)

@@ -60,11 +60,11 @@ T = TypeVar("T")
 
 
 class _StaleError(Exception):
-    """Error for a file that must be rebuilt; the message gives the reason."""
+    """Error for a database that must be deleted and rebuilt; the message gives the reason."""
 
 
 class Store:
-    """The database of an index. It is opened when it is first used, and any number of threads may use it.
+    """Database of an index. It is opened when it is first used, and any number of threads may use it.
 
     Attributes:
         folder: Directory of the index.
@@ -81,8 +81,8 @@ class Store:
 
         Args:
             folder: Directory of the index.
-            versions: Versions of the code that makes the content, such as the chunker; content of other versions is
-                rebuilt.
+            versions: Versions of the code that makes the content, such as the version of the chunker. If the stored
+                content has other versions, it is rebuilt.
             ignored: True if the directory is in the project. A `.gitignore` in the directory makes git and rg ignore
                 the directory. The index is used only if this user made it, because a repository may come with an index.
             named: True if the caller chose the directory, which may then contain other files.
@@ -114,7 +114,7 @@ class Store:
         return self._retry(lambda: call(self._open()))
 
     def run_if_current(self, call: "Callable[[Connection], T]") -> T | None:
-        """Call `call` with the database, if there is an index; do not rebuild content of other versions.
+        """Call `call` with the database if there is an index, even an index that another version of the code made.
 
         Returns:
             The result of the call; `None` if there is no index. No index is made.
@@ -222,7 +222,7 @@ class Store:
             yield
 
     def _identify(self) -> tuple[int, int, int] | None:
-        """Return a key that changes if another process replaces the file, or if this process is forked."""
+        """Return a key that changes if another process replaces the database file, or if this process is forked."""
         try:
             state = os.stat(self.path)
         except OSError:
@@ -268,21 +268,21 @@ class Store:
         raise AssertionError("unreachable: the last mode returns or raises")
 
     def _prepare(self, database: "Connection") -> None:
-        """Make missing tables; raise `_StaleError` if the file must be rebuilt."""
+        """Make the tables if they are missing; raise `_StaleError` if the database must be deleted and rebuilt."""
         versions = read_versions(database)
         if self._checked and versions == self.versions:
             return
         self._is_made(database, versions)
         if versions != self.versions:
             if self._read_only:
-                raise _StaleError("it was made by another chunker or version")
+                raise _StaleError("it was made by another chunker or version of ripwrap")
             with write_transaction(database):
                 self._fill(database)
             self.postings.remove_others(database)
         self._checked = True
 
     def _is_made(self, database: "Connection", versions: dict[str, str] | None) -> bool:
-        """Return True if the database has the tables of an index.
+        """Return True if the database has the tables of an index, and False if it is empty.
 
         Raises:
             RipwrapError: The database belongs to another program.
@@ -297,7 +297,7 @@ class Store:
         return True
 
     def _fill(self, database: "Connection") -> None:
-        """Make the tables, or delete content of other versions, unless another process has just done so."""
+        """Make the tables, or delete content that other versions made, unless another process has just done so."""
         versions = read_versions(database)
         if versions is None:
             create_tables(database)
@@ -309,7 +309,7 @@ class Store:
         elif versions == self.versions:
             return
         else:
-            _LOGGER.info("the index in %s was made by another chunker or version, and is rebuilt", self.folder)
+            _LOGGER.info("the index in %s is rebuilt: another chunker or version of ripwrap made it", self.folder)
             clear_content(database)
             self.postings.reset(database)
             mark = mark_of(database)
@@ -319,21 +319,24 @@ class Store:
             database.execute("INSERT INTO meta VALUES (?, ?)", (MARK_KEY, mark))
 
     def why_untrusted(self, database: "Connection", versions: dict[str, str] | None) -> str:
-        """Return the reason not to use the file, or an empty string. The versions of content are not compared."""
+        """Return the reason why the database must not be used, or an empty string.
+
+        Of the versions, only the version of the tables is compared.
+        """
         found = (versions or {}).get("schema")
         if found is not None and found != str(SCHEMA_VERSION):
             return f"its tables have version {found} instead of {SCHEMA_VERSION}"
         if shape_of(database) != expected_shape():
-            return "its tables are not those of an index, or it has triggers or views"
+            return "its tables differ from the tables of an index, or it has triggers or views"
         if self.files.in_project:
             mark = mark_of(database)  # read it before the mark in the cache, which is written first
             if not mark or mark != known_mark(self.folder):
-                return "its ownership mark is not in this user's cache"
+                return "this user's cache has no proof (ownership mark) that this user made it"
         return ""
 
     @contextmanager
     def _hold_file(self) -> Generator[None]:
-        """Hold the lock that a process needs to open or delete the file."""
+        """Hold the lock that a process needs to open or delete the database file."""
         self.files.make_folder()
         check()
         deadline = time.monotonic() + LOCK_PATIENCE
@@ -379,7 +382,7 @@ class Store:
         self.postings.remove_others(self._database)
 
     def _discard(self, why: str) -> None:
-        """Delete the file, unless another process has replaced it."""
+        """Delete the database, so that it is rebuilt, unless another process has already replaced it."""
         seen = self._identity
         self._close()
         with self._hold_file():

@@ -27,8 +27,8 @@ WITHOUT_VECTOR = (
     " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
     " AND NOT chunk.blank"
 )
-"""SQL for the chunks of a view that have no embedding, except blank chunks. Its parameters are the view, the model, and
-the size of a vector in bytes.
+"""SQL for the chunks of a view that have no embedding, except blank chunks. Its parameters are the id of the view, the
+name of the model, and the size of a vector in bytes.
 """
 
 
@@ -38,8 +38,8 @@ class View:
 
     Attributes:
         root: Directory, as a real path.
-        name: Branch; see `branches.view_of()`.
-        options: Flags of rg, as a JSON list.
+        name: Name of the branch; see `branches.view_of()`.
+        options: Flags of rg that choose the files, as a JSON list.
     """
 
     root: str
@@ -48,17 +48,17 @@ class View:
 
     @property
     def key(self) -> tuple[str | bytes, str, str | bytes]:
-        """Key of the view's row in the table."""
+        """Key of the row of this view in the table `view`: root, options and name."""
         return encode_text(self.root), self.options, encode_text(self.name)
 
     @property
     def follows(self) -> bool:
-        """True if links are followed."""
+        """True if symbolic links are followed."""
         return _follows(self.options)
 
 
 def indexed_file(view: View, path: str | bytes, digest: bytes, stamp: Stamp) -> IndexedFile:
-    """Return a file of a view, given its columns in the tables."""
+    """Return the object that reads a file of a view, given the columns of the file in the tables."""
     return IndexedFile(view.root, decode_text(path), stamp, digest, follow=view.follows)
 
 
@@ -72,8 +72,9 @@ class Row(NamedTuple):
 
     Attributes:
         path: Path, relative to the root of the view.
-        blob: Number of the content; `None` if the file is left out of the index.
-        note: `'binary'`, `'unreadable'` or `'cut'`; `None` if all of the file is indexed.
+        blob: Id of the content of the file; `None` if the file is left out of the index.
+        note: `'binary'`, `'unreadable'` or `'cut'` (only the beginning is indexed); `None` if all of the file is
+            indexed.
         size: Size in bytes; -1 if the next refresh must read the file again.
         mtime_ns: Time of the last change of content, in nanoseconds.
         ctime_ns: Time of the last change of any kind (ctime), in nanoseconds.
@@ -88,7 +89,7 @@ class Row(NamedTuple):
 
     @property
     def stamp(self) -> Stamp:
-        """Stamp in the index, to compare with the current stamp of the file."""
+        """Size and times in the index, to compare with the current size and times of the file."""
         return self[3:]
 
 
@@ -99,16 +100,17 @@ class Sent(NamedTuple):
     characters: int = 0
 
     def plus(self, other: "Sent") -> "Sent":
-        """Return the sum."""
+        """Return the sum of both numbers of texts and of both numbers of characters."""
         return Sent(self.texts + other.texts, self.characters + other.characters)
 
 
 class Model(NamedTuple):
-    """State of the stored embeddings of a model.
+    """State of the embeddings of a model that an index has stored.
 
     Attributes:
-        dimension: Length of a vector; `None` if the index has no embeddings of the model.
-        generation: Number that changes with the embeddings; `None` if the index has no embeddings of the model.
+        dimension: Number of values in a vector; `None` if the index has no embeddings of the model.
+        generation: Random number that is replaced when embeddings are added or removed; `None` if the index has no
+            embeddings of the model.
     """
 
     dimension: int | None
@@ -116,31 +118,31 @@ class Model(NamedTuple):
 
 
 def stamps_digest_of(database: "Connection", number: int | None) -> bytes | None:
-    """Return the digest of the stamps of a view's files; `None` if none is stored."""
+    """Return the stored digest of the paths, sizes and times of a view's files; `None` if there is no such digest."""
     row = database.execute("SELECT stamps FROM view WHERE id = ?", (number,)).fetchone()
     return None if row is None else row[0]
 
 
 def set_stamps_digest(database: "Connection", number: int, digest: bytes) -> None:
-    """Set the digest of the stamps of a view's files, after the last change of its files."""
+    """Store the digest of the paths, sizes and times of a view's files; call this after all changes of their rows."""
     database.execute("UPDATE view SET stamps = ? WHERE id = ?", (digest, number))
 
 
 def generation_of(database: "Connection", view: View) -> int | None:
-    """Return the generation of a view: a number that changes with the view. It is `None` before the first refresh."""
+    """Return the generation of a view: a random number that each change replaces; `None` before the first refresh."""
     found = database.execute("SELECT generation FROM view WHERE root = ? AND options = ? AND name = ?", view.key)
     row = found.fetchone()
     return None if row is None else int(row[0])
 
 
 def number_of(database: "Connection", view: View) -> int | None:
-    """Return the number of a view in the tables; `None` if it was never refreshed."""
+    """Return the id of a view in the tables; `None` if the view was never refreshed."""
     found = database.execute("SELECT id FROM view WHERE root = ? AND options = ? AND name = ?", view.key).fetchone()
     return None if found is None else int(found[0])
 
 
 def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
-    """Return the files of a view, by path."""
+    """Return the stored rows of the files of a view, by path."""
     statement = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ?"
     rows = {row[0]: row for row in map(Row._make, database.execute(statement, (number,)))}
     for path in [path for path in rows if isinstance(path, bytes)]:  # usually none
@@ -150,15 +152,16 @@ def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
 
 
 def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]]:
-    """Return the files of a view that have a note, and their notes."""
+    """Return the path and the note of each file of a view that is `'binary'`, `'unreadable'` or `'cut'`; see `Row`."""
     found = database.execute("SELECT path, note FROM tree WHERE view = ? AND note IS NOT NULL", (number,))
     return [(decode_text(path), note) for path, note in found]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the files of the branch that was refreshed last, in the same directory with the same options as `view`.
+    """Return the stored rows of the files of the branch that was refreshed last, by path.
 
-    The result is empty if that branch is `view` itself.
+    Only branches of the same directory, with the same options as `view`, count. The result is empty if the branch is
+    the branch of `view`.
     """
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
@@ -167,9 +170,10 @@ def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
 
 
 def mark_changed(database: "Connection", view: View) -> int:
-    """Give a view a new generation and the current time, and return its number. Make the view if it is missing.
+    """Give a view a new generation and the current time, and return the id of the view; make the view if it is missing.
 
-    The stored digest of its stamps is removed; `set_stamps_digest()` sets it again after the changes.
+    The stored digest of its files' paths, sizes and times is removed. `set_stamps_digest()` sets it again after the
+    changes.
     """
     database.execute(
         "INSERT INTO view (root, options, name, generation, changed) VALUES (?, ?, ?, ?, ?)"
@@ -188,7 +192,7 @@ def model_of(database: "Connection", name: str) -> Model:
 
 
 def sent_to(database: "Connection", name: str) -> Sent:
-    """Return the numbers of texts and characters that all processes sent to a model since the index was made."""
+    """Return how many texts and characters all processes have sent to a model since the index was made."""
     rows = dict(database.execute(f"SELECT key, CAST(value AS INTEGER) FROM meta WHERE {IS_SENT}"))  # noqa: S608 - a constant
     return Sent(*(rows.get(key, 0) for key in _sent_keys(name)))
 
@@ -207,7 +211,7 @@ def _sent_keys(name: str) -> tuple[str, str]:
 
 
 def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
-    """Return the number of the content with this path and digest; `None` if the index does not have it."""
+    """Return the id of the stored content with this path and digest; `None` if the index does not have the content."""
     found = database.execute(
         "SELECT id FROM blob WHERE path = ? AND digest = ?", (encode_text(path), digest)
     ).fetchone()
@@ -220,7 +224,7 @@ def digests_of(database: "Connection", path: str) -> list[bytes]:
 
 
 def add_blob(database: "Connection", postings: PostingsWriter, path: str, digest: bytes, text: SplitText) -> int:
-    """Add the content of a file with its chunks, and return its number."""
+    """Add the content of a file to the index, with its chunks, and return the id of the content."""
     last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
     first = 1 if last is None else int(last[0]) + 1
     names = _compress(dict.fromkeys(name for some in text.names for name in some))
@@ -249,7 +253,7 @@ def _compress(names: Iterable[str]) -> bytes:
 
 
 def _decompress(names: bytes | None) -> list[str]:
-    """Return the names that `_compress()` stored: the names that the text of a file defines.
+    """Return the names in bytes that `_compress()` made: the names that the text of a file defines.
 
     Raises:
         RebuildError: The stored bytes are damaged.
@@ -261,7 +265,7 @@ def _decompress(names: bytes | None) -> list[str]:
 
 
 def remove_unused(database: "Connection", blob: int) -> int:
-    """Delete a content if no view uses it; return the number of deleted chunks."""
+    """Delete a stored file content, with its chunks, if no view uses it; return the number of deleted chunks."""
     if database.execute("SELECT 1 FROM tree WHERE blob = ? LIMIT 1", (blob,)).fetchone():
         return 0
     statement = (
