@@ -62,6 +62,7 @@ class Corpus:
         very_dense: Literal that most lines have.
         part: Directory in the corpus for the case that compares ripwrap with rgapi; empty if there is no such case.
         queries: Queries to rank the files with.
+        ranked: Globs of the files to rank; empty for all files.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Corpus:
     very_dense: str
     part: str = ""
     queries: tuple[str, ...] = ()
+    ranked: tuple[str, ...] = ()
 
     def cases(self) -> tuple[Case, ...]:
         """Return the cases to measure in this directory."""
@@ -97,7 +99,13 @@ class Corpus:
             Case("files", "files", (*SUBPROCESS, "rpygrep", "python-ripgrep", "rgapi")),
             Case("tree", "tree", SUBPROCESS[1:], {"limit": 50}, baseline="ripwrap"),
             Case("whole tree", "tree", SUBPROCESS[1:], {"limit": None}, baseline="ripwrap"),
-            Case("rank", "rank", ("ripwrap.sync",), {"queries": self.queries}, baseline="ripwrap.sync"),
+            Case(
+                "rank",
+                "rank",
+                ("ripwrap.sync",),
+                {"queries": self.queries, "glob": self.ranked},
+                baseline="ripwrap.sync",
+            ),
         )
 
 
@@ -116,6 +124,7 @@ STDLIB = Corpus(
         "thread pool executor submit",
         "HTTPConnection",
     ),
+    ranked=("!site-packages",),
 )
 LINUX = Corpus(
     "Linux 6.1",
@@ -204,7 +213,8 @@ QUESTIONS = (
     Question(
         "rank",
         "How long does a ranking take?",
-        "Each row is eight calls of `rank()`, without an index: some queries are words, some are names.",
+        "Each row is eight calls of `rank()`, without an index: some queries are words, some are names. Installed packages "
+        "(`site-packages`) are not ranked.",
         ("rank",),
     ),
     Question(

@@ -135,6 +135,8 @@ class Blocking:
         self._api = sync
         self._rg = sync.resolve(case["command"][0])
         _search_once(self._rg)
+        if case["kind"] == "rank":
+            sync.rank("import", cwd=Path(__file__).parent, rg=self._rg)  # imports the modules of ranked search
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
         """Yield each match, typed."""
@@ -156,10 +158,10 @@ class Blocking:
         """Yield each entry."""
         return iter(self._api.tree(cwd=cwd, limit=limit, rg=self._rg))
 
-    def rank(self, queries: list[str], cwd: str, **_: Any) -> Iterator[int]:
+    def rank(self, queries: list[str], glob: list[str], cwd: str, **_: Any) -> Iterator[int]:
         """Yield the number of results of each query."""
         for query in queries:
-            yield len(self._api.rank(query, cwd=cwd, rg=self._rg))
+            yield len(self._api.rank(query, cwd=cwd, glob=glob, rg=self._rg))
 
     def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[Any]:
         """Search `times` times; each search also finds rg."""
