@@ -1,5 +1,7 @@
 """The command line: output, errors and exit codes, in process."""
 
+import ast
+import inspect
 import io
 import json
 import os
@@ -16,6 +18,7 @@ import pytest
 
 import ripwrap
 from ripwrap import Hint, Match, RankedChunk, RipwrapError, SearchError, TreeEntry, cli, sync
+from ripwrap._ripgrep.command import NEEDS_SCAN
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import HintedText, spell_error
 from ripwrap.index import CheckResult, IndexStatus, PruneResult, RefreshResult
@@ -502,6 +505,25 @@ def test_index_status_prints_a_location_that_is_not_utf8_as_raw_bytes(plant: Pla
 )
 def test_hint_is_spelled_as_a_flag(hint: Hint, shown: str) -> None:
     assert spell_as_flag(hint) == shown
+
+
+def test_each_function_that_a_hint_calls_has_a_command() -> None:
+    calls = [
+        {one.arg: one.value for one in node.keywords}
+        for file in Path(inspect.getfile(ripwrap)).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Hint"
+    ]
+    targets = [one["target"] for one in calls if "kind" in one and ast.unparse(one["kind"]) == "'call'"]
+    names = {one.value for one in targets if isinstance(one, ast.Constant)}
+    assert {"refresh", "scan", "undo"} <= names
+    names.add(NEEDS_SCAN[0].removesuffix("()"))  # the target that is not a constant
+    assert sum(not isinstance(one, ast.Constant) for one in targets) == 1
+    assert [name for name in names if spell_as_flag(Hint(kind="call", target=str(name))) is None] == []
+
+
+def test_hint_without_a_command_is_spelled_as_python() -> None:
+    assert HintedText("call ", Hint(kind="call", target="other")).spell(spell_as_flag) == "call other()"
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,9 @@ def test_status_and_check_report_a_damaged_index(printed: Callable[..., str], ho
     assert rows(status, "messages") == rows(check, "messages")
     (message,) = rows(status, "messages")
     assert re.fullmatch(
-        r"The index is damaged \(.+\); rebuild the index with `ripwrap index build --rebuild`\.", message
+        r"The index is damaged \(.+\); rebuild the index with `ripwrap index build --rebuild`, which also discards the "
+        r"embeddings\.",
+        message,
     )
     printed("build", "--rebuild")
     assert rows(printed("status"), "messages") == []

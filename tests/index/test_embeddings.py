@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ import numpy as np
 import psutil
 
 from ripwrap import EmbeddingError, index
+from ripwrap.errors import Hint, HintedText
+from ripwrap.index.embeddings import wordllama
 from ripwrap.index.embeddings.batching import Embedded, embed_all, embed_query, split_into_batches
 from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits, describe, limits_of
 from ripwrap.index.embeddings.registry import detect, embedder
@@ -630,7 +633,9 @@ def test_ollama_without_an_embedding_model_is_not_detected(provider: Provider, m
 
 def test_ollama_on_another_machine_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "http://ollama.ripwrap.invalid:11434")
-    assert "another machine" in detect()[3].why
+    why = detect()[3].why
+    assert isinstance(why, HintedText) and why.hints == (Hint("embedder", "ollama"),)
+    assert "another machine" in why
     assert describe(embedder("ollama")).leaves_machine is True
 
 
@@ -717,6 +722,21 @@ def test_offline_embedder_returns_wordllamas_vectors_without_network() -> None:
         print(ours.shape, ours.dtype)
     """)
     assert said == "(5, 256) float32\n"
+
+
+@pytest.mark.parametrize("content", [None, b"junk"])
+def test_damaged_offline_model_says_how_to_install_it_again(
+    content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("__init__.py", wordllama._WEIGHTS_PATH, wordllama._TOKENIZER_PATH):
+        file = tmp_path / "wordllama" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if content is not None or name == "__init__.py":
+            file.write_bytes(content or b"")
+    monkeypatch.delitem(sys.modules, "wordllama", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(EmbeddingError, match=r"; install .*: pip install --force-reinstall .*wordllama"):
+        wordllama._load.__wrapped__()
 
 
 def test_protocol_for_custom_embedders_is_public() -> None:

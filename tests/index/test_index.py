@@ -637,6 +637,16 @@ async def test_prune_frees_disk_space(index: Index, plant: Plant) -> None:
 
 
 @pytest.mark.anyio
+async def test_sizes_include_graphs_of_embeddings(index: Index, home: Path) -> None:
+    await index.refresh()
+    before = (await index.status()).bytes
+    (home / "vectors-99-00112233445566aa.usearch").write_bytes(bytes(1_000_000))
+    assert (await index.status()).bytes == before + 1_000_000
+    assert (await index.prune()).bytes >= 900_000
+    assert (await index.status()).bytes < before + 100_000
+
+
+@pytest.mark.anyio
 async def test_worktrees_share_an_index_and_have_separate_views(
     plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -289,7 +289,8 @@ async def test_damaged_full_text_search_is_rebuilt_with_one_log_line(
             await index.aclose()
         DAMAGE[damage](postings_of(index.location))
         health = await index.check()
-        assert not health.ok and "refresh(rebuild=True)" in "".join(health.messages)
+        assert not health.ok
+        assert "".join(health.messages).endswith("; refresh() rebuilds it and keeps the embeddings.")
         caplog.clear()
         assert [found.model_dump_json() for found in await index.search("cookies")] == expected
         assert [record.message for record in caplog.records if "is rebuilt: " in record.message] == [
@@ -298,6 +299,17 @@ async def test_damaged_full_text_search_is_rebuilt_with_one_log_line(
         assert len(caplog.records) == 1
         assert (await index.check()).ok
         assert len(list(index.location.glob("postings-*"))) == 1
+
+
+@pytest.mark.anyio
+async def test_check_of_unreadable_full_text_search_does_not_advise_a_rebuild(index: Index) -> None:
+    await index.refresh()
+    meta = postings_of(index.location) / "meta.json"
+    meta.unlink()
+    meta.mkdir()  # cannot be read as a file
+    (message,) = (await index.check()).messages
+    assert message.startswith("The index failed the check: could not read the index ")
+    assert "rebuild" not in message
 
 
 @pytest.mark.anyio

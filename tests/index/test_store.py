@@ -414,24 +414,25 @@ def without_segments(file: Path) -> None:
     meta.write_text(json.dumps(json.loads(meta.read_text()) | {"segments": []}))
 
 
+UNUSED_CONTENTS = "INSERT INTO blob (path, digest, names) VALUES ('x', x'00', x'')"
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "no contents": ("DELETE FROM blob", "rebuild"),
     "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, 0, x'00', NULL)", "rebuild"),
     "names of nothing": ("INSERT INTO definition VALUES ('Jar', 99)", "rebuild"),
     "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "rebuild"),
     "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "rebuild"),
-    "words": (junk_in_the_words, "rebuild"),
-    "fewer words": (without_segments, "rebuild"),
-    "no words": (lambda file: shutil.rmtree(postings_of(file.parent)), "rebuild"),
+    "words": (junk_in_the_words, "refresh"),
+    "fewer words": (without_segments, "refresh"),
+    "no words": (lambda file: shutil.rmtree(postings_of(file.parent)), "refresh"),
     "a count of words": ("UPDATE postings SET documents = 1", "rebuild"),
-    "words of other contents": ("UPDATE postings SET folder = 'postings-0123456789abcdef'", "rebuild"),
+    "words of other contents": ("UPDATE postings SET folder = 'postings-0123456789abcdef'", "refresh"),
     "a page": (junk_at_the_end, "rebuild"),
     "a whole table": ("DROP TABLE vec", "refresh"),
     "a trigger": ("CREATE TRIGGER evil AFTER INSERT ON tree BEGIN SELECT 1; END", "refresh"),
     "a version": ("UPDATE meta SET value = '99' WHERE key = 'schema'", "refresh"),
     "a chunker": ("UPDATE meta SET value = 'other' WHERE key = 'chunker'", "refresh"),
     "vectors": ("INSERT INTO vec VALUES (x'00', 'model', x'0000')", "prune"),
-    "unused contents": ("INSERT INTO blob (path, digest, names) VALUES ('x', x'00', x'')", "prune"),
+    "unused contents": (UNUSED_CONTENTS, "prune"),
 }
 
 
@@ -462,6 +463,14 @@ async def test_remedy_named_by_check_repairs_the_index(index: Index, plant: Plan
     health = await index.check()
     assert (health.ok, health.messages) == (True, ())
     assert await index.search("cookies", limit=None) == expected
+
+
+@pytest.mark.anyio
+async def test_check_counts_unused_contents(index: Index) -> None:
+    await index.refresh()
+    index._store.run(lambda database: database.execute(UNUSED_CONTENTS))
+    message = "File contents that are no longer used: 1; prune() removes them."
+    assert (await index.check()).messages == (message,)
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ import pytest
 
 import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, CapabilityError, PatternError, RemoteError, remote, sync
+from ripwrap.cli.flags import spell_as_flag
+from ripwrap.errors import spell_error
 from ripwrap.remote import Container, watchdog
 from support import mirror
 from support.cli import output, run
@@ -155,8 +157,11 @@ def test_container_without_a_shell_is_an_error(docker: Path, there: str) -> None
 @pytest.mark.slow
 def test_missing_docker_is_an_error(tmp_path: Path, there: str) -> None:
     program = tmp_path / "no-docker"
-    with pytest.raises(RemoteError, match=r"could not start .*no-docker: .*; install it, or choose another program"):
+    with pytest.raises(
+        RemoteError, match=r"could not start .*no-docker: .*; install it, or pass .* as program="
+    ) as caught:
         list(sync.files(on=remote.docker("box", program=program), rg=there))
+    assert spell_error(caught.value, spell_as_flag).endswith("; install it")
 
 
 @pytest.mark.slow
@@ -165,7 +170,7 @@ def test_docker_that_is_removed_between_two_searches_is_an_error(
 ) -> None:
     assert list(sync.files(on=container, rg=there)) == []
     docker.unlink()
-    with pytest.raises(RemoteError, match=r"could not start .*docker: .*; install it"):
+    with pytest.raises(RemoteError, match=r"could not start .*docker: .*; install it, or pass .* as program="):
         list(sync.files(on=container, rg=there))
 
 
@@ -409,7 +414,7 @@ class TestCommandLine:
             (["files", "--on", "docker:gone"], ("docker:gone: docker ended with exit code 1, without a result from rg: "
              "Error response from daemon: No such container: gone")),
             (["files", "--on", "docker:box:~/x"], ("--on docker:box:~/x: cwd '~/x' begins with ~, which is not "
-             "expanded; pass an absolute path, or write './~' for the name ~")),
+             "expanded; pass an absolute path, or, if the name itself begins with ~, write './' before it")),
             (["files", "--on", "docker:box:/gone"], "--cwd does not exist on docker:box: '/gone'"),
         ],
     )  # fmt: skip

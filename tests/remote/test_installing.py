@@ -19,6 +19,8 @@ from ripwrap import (
     remote,
     sync,
 )
+from ripwrap.cli.flags import spell_as_flag
+from ripwrap.errors import spell_error
 from ripwrap.remote import Container, SshHost
 from support.mirror import ASSET, VERSION, Mirror
 
@@ -109,9 +111,9 @@ def test_release_for_the_platform_of_the_host_is_sent(
 @pytest.mark.parametrize(
     ("script", "text"),
     [
-        ("#!/bin/sh\nhead -c 1000\n", "because the connection ended too early"),
-        ("#!/bin/sh\ntr e f\n", "because it arrived with another SHA-256"),
-        ("#!/bin/sh\nexit 1\n", "rg could not be stored"),
+        ("#!/bin/sh\nhead -c 1000\n", r"on docker:box, because the connection ended too early\nInstall it again\.$"),
+        ("#!/bin/sh\ntr e f\n", r"on docker:box, because it arrived with another SHA-256\nInstall it again\.$"),
+        ("#!/bin/sh\nexit 1\n", r"rg could not be stored on docker:box\nOn the host, free some space"),
     ],
 )
 def test_damaged_transfer_is_not_published(
@@ -131,11 +133,13 @@ def test_program_that_does_not_run_there_is_not_published(
     bare.install_blocking(source=there)
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF not a program")
-    with pytest.raises(RemoteError, match=r"because it does not run on docker:box: .+"):
+    said = r"on docker:box, because it does not run there: .+\nInstall rg with .+, or pass .+ as source=\.$"
+    with pytest.raises(RemoteError, match=said) as caught:
         bare.install_blocking(source=broken)
+    assert spell_error(caught.value, spell_as_flag).endswith("\nInstall rg with the package manager of the host.")
     assert os.listdir(cache) == ["rg"]
     assert (cache / "rg").read_bytes() == Path(there).read_bytes()
-    with pytest.raises(BinaryError, match="cannot be read: No such file or directory; pass the path of a program file"):
+    with pytest.raises(BinaryError, match="cannot be read: No such file or directory; pass the path of a program"):
         bare.install_blocking(source=tmp_path / "gone")
 
 
@@ -147,7 +151,8 @@ def test_without_a_program_for_hashes_the_version_is_compared(
     assert bare.install_blocking(source=there).version == (15, 2, 0)
     other = tmp_path / "other"
     other.write_text("#!/bin/sh\necho something else\n")
-    with pytest.raises(RemoteError, match="because its --version does not name ripgrep"):
+    said = r"on docker:box, because its --version does not name ripgrep\nPass the path of an rg as source=\.$"
+    with pytest.raises(RemoteError, match=said):
         bare.install_blocking(source=other)
     assert (cache / "rg").read_bytes() == Path(there).read_bytes()
 
@@ -158,7 +163,7 @@ def test_home_that_cannot_be_written_is_an_error(bare: Container, there: str, do
     with pytest.raises(RemoteError, match=r"rg could not be stored on docker:box: .*\.cache"):
         bare.install_blocking(source=there)
     edit(str(docker), 'export HOME="$(dirname "$0")/home"', "unset HOME; export")
-    with pytest.raises(RemoteError, match="the user has no home directory on docker:box"):
+    with pytest.raises(RemoteError, match=r"on docker:box, because the user has no home directory there\nSet HOME "):
         bare.install_blocking(source=there)
 
 

@@ -31,6 +31,7 @@ _NEAR_LINES = 10_000
 """Number of lines to read before and after the match if the file is larger than `MAX_SOURCE_BYTES`."""
 
 _MAX_QUOTED_CHARS = 60
+_NO_LINE_NUMBER, _NULL_DATA = (Hint(name, kind="omit") for name in ("no_line_number", "null_data"))
 
 
 async def expand(
@@ -132,9 +133,11 @@ def expand_request(
 ) -> ExpandRequest:
     """Check the arguments, and return the request of `expand()`."""
     if to is not None and lines is not None:
-        raise ValueError(f"to={to!r} and lines={lines} are two ways to expand a match; give one of them")
+        two = " are two ways to expand a match; give one of them"
+        raise ValueError(HintedText(Hint("to", to), " and ", Hint("lines", lines), two))
     if to not in (None, "definition", "block"):
-        raise ValueError(f"to= must be 'definition' or 'block', got {to!r}; lines=N shows N lines around the match")
+        wrong = f" must be 'definition' or 'block', got {to!r}; for a number of lines, pass "
+        raise ValueError(HintedText(Hint("to", kind="correct"), wrong, Hint("lines")))
     around, max_lines = check_limit(lines, "lines"), check_limit(max_lines, "max_lines")
     if max_lines == 0:
         raise ValueError(HintedText(Hint("max_lines", kind="correct"), " must be 1 or more, or None for all; got 0"))
@@ -164,9 +167,9 @@ def _path_of(match: Match | Context) -> str:
 
 def _line_of(match: Match | Context) -> int:
     if match.line_number is None:
-        raise ValueError("the match has no line number; search without no_line_number")
+        raise ValueError(HintedText("the match has no line number; search without ", _NO_LINE_NUMBER))
     if match.line_terminator == "\0":
-        raise ValueError("the lines of the match end with NUL; search without null_data")
+        raise ValueError(HintedText("the lines of the match end with NUL; search without ", _NULL_DATA))
     return match.line_number
 
 

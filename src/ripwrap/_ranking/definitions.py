@@ -22,7 +22,7 @@ and perhaps a qualifier such as `Server.`.
 """
 
 # Every chunk of an index is searched for these patterns, so each takes linear time for any text: it begins with a rare
-# literal, and its repetitions are possessive.
+# literal, its repetitions are possessive, and two of its matches never read the same part of a long line.
 
 # The pattern begins with the character before the keyword, because `re` skips other characters faster than the first
 # letters of all keywords.
@@ -38,7 +38,7 @@ _END = r"(?![\w$])"
 # another keyword.
 _IN_CODE = re.compile(rf"{_END}(?:[!?]?\(|[ \t]*+[\[{{<=;]|[ \t]++(?:extends|implements)\b)")
 _AT_THE_START = re.compile(
-    rf"{_END}(?:[!?]?[ \t]*+(?:[:(].*)?\r?$|[ \t]++(?:with|where|final|private|struct|interface|func|map|chan)\b"
+    rf"{_END}(?:[!?]?[ \t]*+(?:[:(]|\r?$)|[ \t]++(?:with|where|final|private|struct|interface|func|map|chan)\b"
     r"|[ \t]++\*?[\w.\[\]]++[ \t]*+\r?$)",
     re.MULTILINE,
 )
@@ -52,7 +52,7 @@ _ASSIGNED = re.compile(r"[ \t]*(?:(?:export|static|async|public|private|protecte
 # A signature with its body (C, C++, Java, C#). The search begins at the end of the signature: first it finds `) {`,
 # then the words before it, the last of which is `foo(`.
 _BODY = re.compile(r"\)[\w\s]*+\{")
-_SIGNATURE = re.compile(r"\n([\w:&*<>,\[\] \t]++)(?=\s*+\()")
+_SIGNATURE = re.compile(r"\n([ \t]*+[\w:&*<>,\[\]][\w:&*<>,\[\] \t]*+)(?=\s*+\()")
 _QUALIFIED = re.compile(r"(?:\w+::)*+([^\W\d]\w*)")
 _CONTROL = frozenset({"catch", "for", "foreach", "if", "switch", "while"})
 """Keywords that are followed by parentheses and a body, like the name of a function."""
@@ -87,11 +87,12 @@ def definition_lines(text: str, symbol: str) -> Iterator[int]:
     """Yield the index, from 0, of each line that has a definition of the name `symbol`."""
     text = "\n" + to_nfc(text)
     if symbol in text:
-        behind = 0
+        behind, line = 1, 0
         for found in sorted(one for one in _definitions(text) if one.name == symbol):
             if found.start >= behind:
+                line += text.count("\n", behind, found.end)
                 behind = found.end
-                yield text.count("\n", 1, behind)
+                yield line
 
 
 def _definitions(text: str) -> Iterator[Definition]:
@@ -140,15 +141,17 @@ def _names_in_path(path: str) -> list[tuple[str, int]]:
 
 def _assignments(text: str) -> Iterator[Definition]:
     """Yield definitions that assign a function or class to a name, as in JavaScript."""
-    line = 0
+    behind = 0
     if not ("=>" in text or "function" in text or "class" in text):  # faster than the pattern, which needs one of them
         return
     for found in _FUNCTION_VALUE.finditer(text):
         last = found.start()
         while text[last - 1].isspace() and last > 1:
             last -= 1
-        line = max(text.rfind("\n", line, last) + 1, line)
-        if name := _ASSIGNED.fullmatch(text, line, found.start()):
+        line = text.rfind("\n", behind, last) + 1
+        behind = found.start()
+        # Without a line end since the previous match, that match is in this line, so `_ASSIGNED` cannot match.
+        if line and (name := _ASSIGNED.fullmatch(text, line, behind)):
             yield Definition(line, found.end(), name[1])
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint
+from ripwrap.errors import Hint, HintedText, RemoteError
 
 STARTED = b"\0ripwrap\n"
 """Bytes that a host writes to stdout and stderr right before it starts rg.
@@ -22,6 +22,12 @@ ssh gets all of them in one argument, which Linux limits to 128 KiB (execve(2)).
 
 INSTALL_THERE = Hint(kind="call", target="host.install")
 """Hint to call `host.install()`, which puts a current rg on the host."""
+
+
+def host_start_error(error: OSError, argv: tuple[str, ...]) -> RemoteError:
+    """Return the error for a local program, such as ssh, that could not be started."""
+    other = (", or pass the path of another one to ssh() or docker() as ", Hint("program"))
+    return RemoteError(HintedText(f"could not start {argv[0]}: {error.strerror}; install it", other), argv=argv)
 
 
 class RgHost(Protocol):

@@ -38,7 +38,7 @@ import anyio.to_thread
 
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost
+from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost, host_start_error
 from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads
 from ripwrap._subprocess import (
     KILLED_RETURNCODE,
@@ -58,7 +58,7 @@ from ripwrap._subprocess import (
 )
 from ripwrap._windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
-from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, RemoteError, SearchError
+from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -175,9 +175,7 @@ def start_error(error: OSError, argv: tuple[str, ...], cwd: str | None) -> Excep
             argv=argv,
         )
     if cwd is None:
-        return RemoteError(
-            f"could not start {argv[0]}: {error.strerror}; install it, or choose another program", argv=argv
-        )
+        return host_start_error(error, argv)
     check_cwd(cwd)
     if not os.access(cwd, os.X_OK):
         return PermissionError(errno.EACCES, HintedText(_CWD, " cannot be entered; change its permissions"), cwd)

@@ -99,6 +99,7 @@ _COMMANDS = {
     "refresh": "ripwrap index build",
     "prune": "ripwrap index prune",
     "file_types": "ripwrap types",
+    "scan": "ripwrap scan",
     "ripwrap.binary.install": "ripwrap install",
     "host.install": "ripwrap install --on HOST",
 }
@@ -107,6 +108,9 @@ _COMMANDS = {
 _ARGUMENTS = {"path": "FILE", "paths": "PATHS", "roots": "--root DIR"}
 """Name in error messages of each argument of the library that has no flag of the same name: a positional argument, or
 another flag."""
+
+_LIBRARY_ONLY = ("program", "source")
+"""Arguments of the library that the command line does not have."""
 
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
@@ -206,15 +210,20 @@ def _names() -> dict[str, tuple[str, bool]]:
     return names | {f"-{letter}": (key, takes_value) for key, letter, takes_value in spelled if letter}
 
 
-def spell_as_flag(hint: Hint) -> str:
-    """Return a hint (an option or a call in a message) as it is typed in a shell.
+def spell_as_flag(hint: Hint) -> str | None:
+    """Return a hint (an option or a call in a message) as it is typed in a shell; `None` if it cannot be typed there.
 
     `fixed_strings=True` becomes `--fixed-strings`.
     """
     if hint.kind == "install":
         return str(hint)
+    if hint.option in _LIBRARY_ONLY:
+        return None
     option = _flag(hint) if hint.option else ""
-    return f"`{f'{_COMMANDS[hint.target]} {option}'.rstrip()}`" if hint.kind == "call" else option
+    if hint.kind != "call":
+        return option
+    command = _COMMANDS.get(hint.target)
+    return None if command is None else f"`{f'{command} {option}'.rstrip()}`"
 
 
 def parse_host(on: str | None) -> "Host | None":

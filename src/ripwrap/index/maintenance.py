@@ -10,6 +10,7 @@ from ripwrap.errors import Hint, HintedText
 from ripwrap.index.branches import is_gone
 from ripwrap.index.models import CheckResult, EmbedderInfo, IndexedModel, IndexStatus, IndexView, PruneResult
 from ripwrap.index.storage.database import check, check_error, checkpoint, decode_text, is_damage, write_transaction
+from ripwrap.index.storage.engine import RebuildError
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused, sent_to
@@ -171,6 +172,13 @@ def _why_unreadable(error: "sqlite3.Error") -> HintedText:
     return HintedText(f"The index cannot be read: {error}. If the error persists, ", _REBUILD)
 
 
+def _why_unsearchable(error: Exception) -> str:
+    """Return the message about full-text search that cannot be read; if it is damaged, a refresh keeps embeddings."""
+    if isinstance(error, RebuildError):
+        return HintedText(f"The index is damaged: {error}; ", _REFRESH, " rebuilds it and keeps the embeddings.")
+    return HintedText("The index failed the check: ", error.args[0], ".")
+
+
 def _untrusted(why: str) -> HintedText:
     return HintedText(f"The index cannot be used, because {why}; ", _REFRESH, " rebuilds it.")
 
@@ -206,9 +214,9 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - constants
         for table in ("tree", "blob", "chunk", f"({_UNUSED_BLOBS})")
     )
-    wrong: list[str] = [message for statement, message in _RULES if database.execute(statement).fetchone()[0]]
-    indexed, why = store.postings.check(database)
-    wrong += [HintedText(f"The index failed the check: {why}; ", _REBUILD)] if why else []
+    wrong = [message for statement, message in _RULES if database.execute(statement).fetchone()[0]]
+    indexed, failure = store.postings.check(database)
+    unsearchable = [] if failure is None else [_why_unsearchable(failure)]
     wrong_size = [_WRONG_SIZE_MESSAGE] if database.execute(f"SELECT count(*) {_WRONG_SIZE}").fetchone()[0] else []
     views = _views(database, view)
     notes = list(_why_outdated(store, versions))
@@ -217,10 +225,10 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         names = ", ".join(gone[:_MAX_NAMES]) + more
         notes.append(HintedText(f"Branches or directories are gone: {names}; ", _PRUNE, " removes their content."))
     if counts[3]:
-        notes.append(HintedText(f"{counts[3]} stored file contents are no longer used; ", _PRUNE, " removes them."))
+        notes.append(HintedText(f"File contents that are no longer used: {counts[3]}; ", _PRUNE, " removes them."))
     files, blobs, chunks, orphans = counts
-    messages = (*wrong, *wrong_size, *notes)
-    result = _result(checked, (files, blobs, chunks, indexed, orphans), messages, ok=not wrong and not wrong_size)
+    problems = (*(wrong or unsearchable), *wrong_size)
+    result = _result(checked, (files, blobs, chunks, indexed, orphans), (*problems, *notes), ok=not problems)
     about = {"chunker": versions.get("chunker", ""), "views": views, "models": _models(database)}
     result = result.model_copy(update=about)
     return result, "rebuild" if wrong else "prune" if wrong_size else "refresh"
@@ -239,7 +247,11 @@ _WRONG_SIZE_MESSAGE = HintedText(
     _REFRESH,
     " with that model embeds the texts again.",
 )
-_REBUILD = HintedText("rebuild the index with ", Hint("rebuild", True, kind="call", target="refresh"), ".")
+_REBUILD = HintedText(
+    "rebuild the index with ",
+    Hint("rebuild", True, kind="call", target="refresh"),
+    ", which also discards the embeddings.",
+)
 _RULES = (
     (
         "SELECT count(*) FROM tree WHERE blob IS NOT NULL AND blob NOT IN (SELECT id FROM blob)",

@@ -18,8 +18,9 @@ def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
     return text if isinstance(text, HintedText) else check(text)
 
 
-Messages: TypeAlias = tuple[Annotated[str, WrapValidator(_keep_hints)], ...]
-"""Sentences about an index. Some are a `HintedText`: a text with hints that say what to do."""
+Message: TypeAlias = Annotated[str, WrapValidator(_keep_hints)]
+"""Sentence, perhaps a `HintedText`: a text with hints that say what to do."""
+Messages: TypeAlias = tuple[Message, ...]
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -154,7 +155,7 @@ class IndexStatus(Model, frozen=True):
             is damaged.
         files: Number of files of the current branch that are indexed: files that are neither binary nor unreadable.
         chunks: Number of chunks of these files.
-        bytes: Size of the index on disk in bytes, with all views, but without usearch's graphs of embeddings.
+        bytes: Size of the index on disk in bytes, with all views and usearch's graphs of embeddings.
         view: Name of the current view, which is the name of the branch.
         views: All views in the index.
         models: All embedding models that have embeddings in the index, even models that this `Index` does not use.

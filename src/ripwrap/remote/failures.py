@@ -43,8 +43,9 @@ def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, 
             f"rg cannot be run on {host} any more: {shown}. Search again, to look for another rg on that host"
         )
     if code in INSTALL_ERRORS:
-        text = f"{INSTALL_ERRORS[code]} on {host}: {shown}".removesuffix(": ")
-        return RemoteError(text, argv=argv, returncode=code, stderr=stderr)
+        text, step = INSTALL_ERRORS[code]
+        message = f"{text.format(host)}: {shown}".removesuffix(": ")
+        return RemoteError(message, argv=argv, returncode=code, stderr=stderr, hint=step)
     ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     text = f"{host}: {os.path.basename(argv[0])} {ended}, without a result from rg"
     message = f"{text}: {shown}" if shown else text

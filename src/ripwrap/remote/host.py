@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import IO, TypeVar
 
 from ripwrap._concurrency import in_thread
-from ripwrap._ripgrep.host import STARTED
+from ripwrap._ripgrep.host import STARTED, host_start_error
 from ripwrap.binary.probe import OutputTooLargeError, RgBinary, run_program
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg
 from ripwrap.errors import RemoteError
@@ -241,8 +241,7 @@ class Host(ABC):
                 raise TimeoutError(text) from None
             raise RemoteError(f"{self.name} did not answer: {error}", argv=argv) from None
         except OSError as error:
-            text = f"could not start {argv[0]}: {error.strerror}; install it, or choose another program"
-            raise RemoteError(text, argv=argv) from error
+            raise host_start_error(error, argv) from error
         _, mark, answer = stdout.partition(STARTED)
         stderr = stderr.partition(STARTED)[2] if STARTED in stderr else stderr
         if not mark or watchdog.returncode(code) != 0:

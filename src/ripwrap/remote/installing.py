@@ -2,26 +2,43 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Self
 
 from ripwrap.binary.platforms import Platform
 from ripwrap.binary.resolver import Progress, fetch_for
-from ripwrap.errors import BinaryError
+from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.remote.finding import CACHE, RemoteRg
 from ripwrap.remote.watchdog import ENDED, SAY_STARTED
 
 NO_HOME, NOT_STORED, CUT_OFF, WRONG_HASH, DOES_NOT_RUN, NOT_RG = 50, 51, 52, 53, 54, 55
-INSTALL_ERRORS = {
-    NO_HOME: "rg was not installed, because the user has no home directory",
-    NOT_STORED: "rg could not be stored",
-    CUT_OFF: "rg was not installed, because the connection ended too early",
-    WRONG_HASH: "rg was not installed, because it arrived with another SHA-256",
-    DOES_NOT_RUN: "rg was not installed, because it does not run",
-    NOT_RG: "the program was not installed, because its --version does not name ripgrep",
+_AGAIN = "Install it again."
+INSTALL_ERRORS: Mapping[int, tuple[str, str]] = {
+    NO_HOME: (
+        "rg was not installed on {}, because the user has no home directory there",
+        "Set HOME or XDG_CACHE_HOME on the host to an absolute path.",
+    ),
+    NOT_STORED: (
+        "rg could not be stored on {}",
+        "On the host, free some space, make the cache writable, or set XDG_CACHE_HOME to another directory.",
+    ),
+    CUT_OFF: ("rg was not installed on {}, because the connection ended too early", _AGAIN),
+    WRONG_HASH: ("rg was not installed on {}, because it arrived with another SHA-256", _AGAIN),
+    DOES_NOT_RUN: (
+        "rg was not installed on {}, because it does not run there",
+        HintedText(
+            "Install rg with the package manager of the host",
+            (", or pass the path of an rg that runs there as ", Hint("source")),
+            ".",
+        ),
+    ),
+    NOT_RG: (
+        "the program was not installed on {}, because its --version does not name ripgrep",
+        HintedText(("Pass the path of an rg as ", Hint("source"), ".")),
+    ),
 }
-"""Exit codes of the script, with their meanings."""
+"""Exit codes of the script, each with its meaning, in which `{}` is the host, and the next step."""
 
 # The script reads the program from stdin into a temporary file, checks its size and hash, runs it, and renames it.
 INSTALL = f"""

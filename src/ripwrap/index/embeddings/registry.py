@@ -12,10 +12,11 @@ from itertools import takewhile
 
 import httpx
 
-from ripwrap.errors import EmbeddingError
+from ripwrap.errors import EmbeddingError, Hint, HintedText
 from ripwrap.index.embeddings.hosted import KEYS, UNDOCUMENTED, Hosted, is_loopback, ollama_url
 from ripwrap.index.embeddings.protocol import Embedder, Limits
 from ripwrap.index.embeddings.wordllama import WordLlama
+from ripwrap.index.models import Message
 from ripwrap.models import Model
 
 MODELS = {
@@ -56,7 +57,7 @@ class DetectedProvider(Model, frozen=True):
     provider: str
     embedder: str | None
     configured: bool
-    why: str
+    why: Message
 
 
 def embedder(named: str | Embedder | None = None, *, limits: Limits | None = None) -> Embedder:
@@ -188,7 +189,11 @@ def _detect_ollama() -> DetectedProvider:
     if not is_loopback(url):
         return _not_configured(
             provider,
-            "OLLAMA_BASE_URL or OLLAMA_HOST names another machine; pass 'ollama' to send texts to that machine",
+            HintedText(
+                "OLLAMA_BASE_URL or OLLAMA_HOST names another machine; pass ",
+                Hint("embedder", provider),
+                " to send texts to that machine",
+            ),
         )
     try:
         with httpx.Client(trust_env=False, timeout=_OLLAMA_TIMEOUT) as client:

@@ -26,6 +26,8 @@ _WEIGHTS_PATH = "weights/l2_supercat_256.safetensors"
 _TOKENIZER_PATH = "tokenizers/l2_supercat_tokenizer_config.json"
 _LOAD_LOCK = threading.Lock()
 _INSTALL_COMMAND = 'pip install "ripwrap[vectors]"'
+_REINSTALL_COMMAND = 'pip install --force-reinstall --no-deps "wordllama>=0.4"'
+"""Command that replaces the files of an installed package; otherwise pip installs only packages that are missing."""
 
 
 class WordLlama:
@@ -85,7 +87,7 @@ def _load() -> tuple[Any, Any]:
     folder = Path(found.origin).parent if found and found.origin else Path()
     for name in (_WEIGHTS_PATH, _TOKENIZER_PATH):
         if not (folder / name).is_file():
-            raise _unusable_error(f"{folder / name} is missing; install wordllama 0.4 or later: {_INSTALL_COMMAND}")
+            raise _unusable_error(f"{folder / name} is missing; install wordllama 0.4 or later: {_REINSTALL_COMMAND}")
     try:
         tokenizer = import_module("tokenizers").Tokenizer.from_file(str(folder / _TOKENIZER_PATH))
         tokenizer.no_padding()
@@ -93,7 +95,7 @@ def _load() -> tuple[Any, Any]:
         with import_module("safetensors").safe_open(folder / _WEIGHTS_PATH, framework="np", device="cpu") as file:
             weights = file.get_tensor("embedding.weight").astype("float32")
     except Exception as error:  # the packages do not document what they raise
-        raise _unusable_error(f"{folder} is damaged ({error}); install it again: {_INSTALL_COMMAND}") from error
+        raise _unusable_error(f"{folder} is damaged ({error}); install it again: {_REINSTALL_COMMAND}") from error
     return tokenizer, weights
 
 

@@ -55,9 +55,9 @@ class IndexFiles:
         self._named = named
 
     def size(self) -> int:
-        """Return the size of the index on disk, in bytes, without the graphs of vectors."""
+        """Return the size on disk, in bytes, of the files that `remove()` removes."""
         sizes = 0
-        for name in (NAME, f"{NAME}-wal"):
+        for name in (*_FILES, *self._vector_files()):
             with suppress(OSError):
                 sizes += (self.folder / name).stat().st_size
         for folder in self._postings():

@@ -209,13 +209,13 @@ class Postings:
                 with self.writing(database, 0) as writer:
                     writer.delete_left_over()
 
-    def check(self, database: "Connection") -> tuple[int, str]:
-        """Read all files of full-text search; return the number of chunks, and a text about damage, if any."""
+    def check(self, database: "Connection") -> tuple[int, Exception | None]:
+        """Read all files of full-text search; return the number of chunks, and the error if they cannot be read."""
         try:
             with Postings(self._folder).reading(database) as reader:
-                return reader.count, ""
+                return reader.count, None
         except (RebuildError, RipwrapError) as error:
-            return 0, str(error)
+            return 0, error
 
     def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
         """Return the reader for a state of the database.
