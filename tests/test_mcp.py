@@ -597,7 +597,7 @@ async def test_tool_that_changes_files_is_listed_only_with_write(
         assert tool.annotations == types.ToolAnnotations(
             read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
         )
-        assert "written" in answer(await client.call_tool("replace_content", given))
+        assert "Written" in answer(await client.call_tool("replace_content", given))
     assert (folder_of_code / "src/a.py").read_text() == "import x\npin = 1\n"
 
 

@@ -100,29 +100,41 @@ def report(
     pins = ", ".join((*WHEELS.values(), *NPM.values(), f"{LIBRARY} {platform.python_version()}"))
     parts = [
         fill(
-            f"rg {'.'.join(map(str, binary.version))}, {os.cpu_count()} CPUs, {platform.platform()}; {pins}.",
+            f"The machine has rg {'.'.join(map(str, binary.version))}, {os.cpu_count()} CPUs and the system "
+            f"{platform.platform()}. The versions of the corpora are {pins}.",
             100,
             break_on_hyphens=False,
         ),
         fill(
-            f"In the columns, recall is the share of the relevant files that are in the first {MAX_TOKENS:,} tokens of "
-            f"an answer ({CHARS_PER_TOKEN} characters each), and lines is the share of the relevant lines, if lines "
-            f"are annotated. Times are medians of {rounds} runs.",
+            "The table has a row for each corpus and method. NDCG@10 is 1 if all relevant files come first, and less "
+            "if they come later. Hit@5 is the share of the queries with a relevant file among the first five files. "
+            "MRR is the mean of 1 divided by the rank of the first relevant file. Recall is the share of the relevant "
+            f"files that are in the first {MAX_TOKENS:,} tokens of an answer ({CHARS_PER_TOKEN} characters each). "
+            "Lines is the share of the relevant lines in these tokens, if lines are annotated. p50 is the median of "
+            "the times of the queries, p95 is their 95th percentile, and CPU p50 is the median of the CPU times. Each "
+            f"query ran {rounds} times, and its median time counts.",
             100,
         ),
         table(rows),
     ]
     if upkeep:
         parts += [
-            (
-                f"Upkeep of an index of {LIBRARY}: the build, and a refresh without a change (no-op), after an edit\n"
-                "of one file, and after a switch of branches."
+            fill(
+                f"The next table has the upkeep of an index of {LIBRARY}. Its rows are the ways to split files into "
+                "chunks: `windows` by lines, `syntax` at definitions, and `syntax, wordllama` at definitions, with "
+                "embeddings. The columns are: the time of the build; the megabytes of text that the build indexed in "
+                "a second of CPU time; the times of a refresh without a change (no-op), after an edit of one file, and "
+                "after a switch of branches; the median time of a query; and the size of the index. The last row has "
+                "the goals for `windows`.",
+                100,
+                break_on_hyphens=False,
             ),
             upkeep_table(upkeep),
         ]
     if large is not None:
         parts.append(section(large))
     if with_budgets:
+        parts.append("Goals for the methods in the first table, for the corpus `all` unless another one is named:")
         parts.append("\n".join(f"- {'met' if met else '**MISSED**'}: {budget}" for budget, met in verdicts(rows)))
     return "\n\n".join(parts)
 

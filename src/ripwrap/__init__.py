@@ -19,11 +19,11 @@ shop/cart.py 5 # TODO: taxes
 shop/till.py 1 def pay(amount):  # TODO: cards
 ```
 
-Public names are loaded at first use, which takes 0.2 s. To load a name before an event loop runs, import it at the top
-of a module: `from ripwrap import search`.
+A public name is loaded when it is first used; the first load takes 0.2 s. To load a name before an event loop runs,
+import it at the top of a module: `from ripwrap import search`.
 
-Layout: eight layers. Each layer imports only from the layers below it (`[tool.importlinter]` in pyproject.toml).
-Names with an underscore are private.
+Layout: eight layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each
+other (`[tool.importlinter]` in pyproject.toml). Names that begin with an underscore are private.
 
     cli, frameworks, testing
     mcp, sync

@@ -16,11 +16,11 @@ THREAD_GRACE = 1.0
 """Maximum number of seconds to wait for each thread to end after Ctrl-C."""
 
 SHOW_CURSOR = b"\x1b[?25h"
-"""Escape sequence that shows the cursor again, which a progress bar hides."""
+"""Escape sequence that shows the cursor again after a progress bar has hidden it."""
 
 
 def main() -> None:
-    """Run the command line; if a package is missing, print which extra to install."""
+    """Run the command line. If cyclopts or rich is missing, print how to install them, and exit with 2."""
     try:
         try:
             from ripwrap.cli import run
@@ -40,10 +40,11 @@ def main() -> None:
 
 
 def _end() -> NoReturn:
-    """End the process after Ctrl-C.
+    """End the process with `EXIT_INTERRUPTED` after Ctrl-C.
 
-    The interpreter waits for all threads before it ends, and a thread may never end. So this function waits at most
-    `THREAD_GRACE` seconds for each thread, and then ends the process without the interpreter's cleanup.
+    The interpreter waits for all threads except daemon threads before it ends, and a thread may never end. So this
+    function waits at most `THREAD_GRACE` seconds for each of these threads, and calls the functions registered with
+    `atexit`. Then it ends the process without the rest of the interpreter's cleanup.
     """
     signal.signal(signal.SIGINT, _give_up)
     for thread in threading.enumerate():
@@ -56,7 +57,7 @@ def _end() -> NoReturn:
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
-    """Show the cursor again and end the process at once, after a second Ctrl-C."""
+    """End the process at once after a further Ctrl-C; first, show the cursor again if stderr is a terminal."""
     if os.isatty(2):
         os.write(2, SHOW_CURSOR)
     os._exit(EXIT_INTERRUPTED)

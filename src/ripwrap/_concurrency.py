@@ -1,4 +1,4 @@
-"""Run blocking work in worker threads that can be cancelled; hold locks; replace files, even while they are in use."""
+"""Run blocking work in worker threads that can be cancelled; hold locks; replace files; warn of deprecated names."""
 
 import inspect
 import itertools
@@ -25,40 +25,53 @@ T = TypeVar("T")
 class Cancellation(threading.Event):
     """Event that tells a worker thread to end its work.
 
-    The event is set when the task that waits for the thread is cancelled.
+    The event is set when the task that waits for the thread is cancelled, or at the time limit of a blocking call.
 
     Attributes:
+        timeout: Time limit in seconds of a blocking call; `None` if there is none.
         has_child: True while the thread is in a `child()` block.
     """
 
-    has_child = False
+    def __init__(self, timeout: float | None = None) -> None:
+        super().__init__()
+        self.timeout = timeout
+        self.has_child = False
+
+    def error(self, outcome: str = "") -> TimeoutError:
+        """Return the error to raise if the event is set; `outcome` is a clause such as `, and no file was changed`."""
+        if self.timeout is None:
+            return TimeoutError(f"the call was cancelled{outcome}")
+        return TimeoutError(f"the call took more than timeout={self.timeout} seconds{outcome}; allow more time")
 
     @contextmanager
     def child(self) -> Generator[None]:
         """Mark a `with` block that runs a child process.
 
-        If the task is cancelled, it waits up to `CHILD_SECONDS` for the end of the block.
+        If the task that waits for the thread is cancelled, the task waits up to `CHILD_SECONDS` for the end of the
+        block.
 
         Raises:
-            TimeoutError: The task is already cancelled.
+            TimeoutError: The event is already set.
         """
         self.has_child = True  # before the check, so that a task that sets the event after the check sees the child
         try:
             if self.is_set():
-                raise TimeoutError("the call was cancelled")
+                raise self.error()
             yield
         finally:
             self.has_child = False
 
 
 CANCELLED: ContextVar[Cancellation] = ContextVar("ripwrap_cancelled", default=Cancellation())  # noqa: B039
-"""The `Cancellation` of the call that this worker thread runs. In other threads, it is an event that is never set."""
+"""`Cancellation` of the call that this thread runs. Outside of such a call, it is an event that is never set."""
 
 CHILD_SECONDS = 1.0
 """Maximum number of seconds that a cancelled task waits for its worker thread to end a child process."""
 
 MAX_THREADS = 4
-"""Maximum number of worker threads of an event loop at a time."""
+"""Maximum number of calls of `in_thread()` at a time in an event loop. A call ends when its task is cancelled, even if
+its thread still runs.
+"""
 
 LOCK_POLL_INTERVAL = 0.05
 """Seconds between two attempts to take a lock."""
@@ -71,8 +84,8 @@ _LIMITER: "RunVar[anyio.CapacityLimiter]" = RunVar("ripwrap_threads")
 def warn_deprecated(message: str) -> None:
     """Warn of a deprecated name. The warning points at the nearest caller that is not in ripwrap or in the event loop.
 
-    A coroutine that `asyncio.run()` runs is called by frames of asyncio, which are skipped. Python shows a
-    `DeprecationWarning` only if it points at `__main__` or at a test
+    A coroutine that `asyncio.run()` runs is called by frames of asyncio, which are skipped. By default, Python shows a
+    `DeprecationWarning` only if it points at `__main__`; pytest and unittest show all of them
     (https://docs.python.org/3/library/warnings.html#default-warning-filter).
     """
     level, frame = 1, inspect.currentframe()
@@ -82,10 +95,10 @@ def warn_deprecated(message: str) -> None:
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """Run a call in a worker thread.
+    """Call a function in a worker thread, and return its result.
 
-    If the task is cancelled, it sets the `CANCELLED` event of the thread. It then waits only for the thread's child
-    process, not for the thread.
+    If the task is cancelled, it sets the `CANCELLED` event of the thread. It then waits up to `CHILD_SECONDS` for a
+    child process of the thread (`Cancellation.child()`), but not for the thread.
 
     At most `MAX_THREADS` calls run at a time, so that later calls can use what earlier calls have cached.
     """
@@ -111,9 +124,9 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 
 async def in_thread_to_end(call: Callable[[], T]) -> T:
-    """Run a call in a worker thread, and wait for its end even if the task is cancelled.
+    """Call a function in a worker thread, and wait until it has returned or raised, even if the task is cancelled.
 
-    Cancellation sets the `CANCELLED` event of the thread. The task is cancelled after the call has returned or raised.
+    Cancellation sets the `CANCELLED` event of the thread at once. When the function has ended, the task is cancelled.
     """
     cancelled = Cancellation()
     outcome: list[T] = []
@@ -146,7 +159,7 @@ async def in_thread_to_end(call: Callable[[], T]) -> T:
 
 
 async def _wait_for_child(cancelled: Cancellation) -> None:
-    """Wait until a thread has no child process, or for `CHILD_SECONDS`.
+    """Wait until a thread has no child process, but at most `CHILD_SECONDS`.
 
     If asyncio cancels the task again, the rest of the wait blocks the event loop.
     """
@@ -173,15 +186,15 @@ class Lock(Protocol):
 
 
 class ProcessLock:
-    """A lock on a file, which one thread of one process can hold at a time."""
+    """A lock on a file. Of all objects for one file, in all threads and processes, one can hold the lock at a time."""
 
     def __init__(self, path: Path, *, if_writable: bool = False) -> None:
         """Set the lock's file, which is created when the lock is first acquired.
 
         Args:
             path: File of the lock.
-            if_writable: If the lock's file cannot be written, act as if the lock was acquired. In that case, the files
-                that the lock protects cannot be written either.
+            if_writable: True if `acquire()` returns True without a lock if the lock's file cannot be written. In that
+                case, the files that the lock protects cannot be written either.
         """
         from filelock import FileLock  # not at the top, because `import ripwrap` does not need it
 
@@ -192,7 +205,7 @@ class ProcessLock:
         """Take the lock, and return True; return False if this takes more than `timeout` seconds.
 
         Raises:
-            OSError: The file of the lock cannot be written.
+            OSError: The file of the lock cannot be written, and `if_writable` is False.
         """
         from filelock import Timeout
 
@@ -227,7 +240,7 @@ async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
 
     Args:
         lock: The lock.
-        wait: Wait while another task, thread or process holds the lock.
+        wait: True to wait while another task, thread or process holds the lock.
 
     Yields:
         True if the lock was taken; False if it was not free and `wait` is False.
@@ -244,9 +257,10 @@ async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
 def replace_file(
     source: Path, target: Path, *, windows: bool = IS_WINDOWS, replace: Callable[[Path, Path], object] = os.replace
 ) -> None:
-    """Rename a file or directory, and replace an existing file `target`; on Windows, retry for ten seconds.
+    """Rename a file or directory to `target`, and replace an existing file of that name.
 
     On Windows, a rename fails while a virus scanner has the new file open, or another process has the old file open.
+    So on Windows, if permission is denied, retry for ten seconds.
 
     Raises:
         OSError: The file or directory cannot be renamed.

@@ -28,7 +28,7 @@ class Overlay:
     def exists(self, path: str) -> bool | None:
         """Return True if the overlay has a text for an absolute path or for a file below it.
 
-        `False` means that the overlay deletes the file, and `None` that it does not mention the path.
+        Otherwise, return False if the overlay deletes the file with this path, and `None` if it does not.
         """
         real = os.path.realpath(path)
         if real in self.texts:
@@ -41,7 +41,7 @@ class Overlay:
         return self.texts.get(os.path.realpath(path)) is not None
 
     def open(self, path: str) -> int | None:
-        """Open the text for an absolute path and return the descriptor; `None` if the overlay does not have the file.
+        """Open the text for an absolute path and return a descriptor; `None` if the overlay does not have the path.
 
         Raises:
             FileNotFoundError: The overlay deletes the file.
@@ -83,16 +83,16 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     r"""Search texts in place of files on disk, such as unsaved editor buffers or proposed edits.
 
     In the `with` block, results are as if the texts had been written to the disk: new files are found, and globs, file
-    types, ignore files and `hidden` apply to them. This holds for `search()`, `search_messages()`, `grep()`, `files()`,
-    `tree()`, `expand()`, the counts, and the tools of `Workspace` that use them. If a link leads to a file with a text,
-    the text is searched under the path of the link, too. Searches in a revision of git are not affected.
+    types, ignore files and `hidden` apply to them. If a link that the search follows leads to a file with a text, the
+    text is searched under the path of the link, too. Searches in a revision of git are not affected.
 
-    In the block, these raise a `ValueError`: `rank()`, `coverage()`, `why()`, `replace()`, `scan()`, indexes,
-    `Repositories`, searches on another host (`on`) and searches inside of files (`inside`).
+    In the block, a function that cannot use the texts, such as `rank()` or `replace()`, raises a `ValueError`. The
+    section *Unsaved buffers and proposed edits* of the documentation lists the functions that use the texts, and the
+    functions that raise.
 
     The overlay applies to the current task (or thread) and to tasks that are started in the block. A generator uses the
-    overlay that was active when its function was called. Blocks may be nested; if both have a text for a file, the text
-    of the inner block is used.
+    overlay that was active when its function was called. Blocks may be nested; if two blocks mention the same file,
+    the inner block decides.
 
     ```python
     import ripwrap
@@ -122,8 +122,9 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
         NotADirectoryError: A path is below a file on the disk.
         TypeError: `texts` is not a mapping, or a path or text has a wrong type.
 
-    If the overlay has a text for an ignore file that a search would read, the search raises `ValueError`. In the block,
-    searches can be sorted only by `path`.
+    If the overlay mentions an ignore file, a search in the block raises `ValueError`, unless `no_ignore` is set. Ignore
+    files are `.gitignore`, `.ignore`, `.rgignore`, `.git/info/exclude` and the files that the search gets as
+    `ignore_file`. In the block, searches can be sorted only by `path`.
     """
     if not isinstance(texts, Mapping):
         raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")
@@ -166,7 +167,8 @@ def _real_texts(texts: Mapping[P, str | bytes | None], cwd: str) -> Generator[tu
         while not os.path.lexists(above):
             above = os.path.dirname(above)
         if not os.path.isdir(above):
-            raise NotADirectoryError(errno.ENOTDIR, f"a path of the overlay is below the file {shown(above)}", name)
+            wrong = f"a path of the overlay is below the file {shown(above)}; correct the path"
+            raise NotADirectoryError(errno.ENOTDIR, wrong, name)
         if real in names:
             both = f"{shown(names[real])} and {shown(name)}"
             raise ValueError(f"two paths of the overlay lead to the same file: {both}; leave one of them out")

@@ -1,7 +1,8 @@
 """Open a file that rg listed. Refuse it if a link, pipe or other special file has replaced it since.
 
-If rg does not follow links, no link in the path is followed: each directory is opened relative to the directory above
-it (`openat`). On Windows, which has no `openat`, links are followed. A pipe in place of the file does not block.
+If rg does not follow links, no link below the searched paths is followed: each directory is opened relative to the
+directory above it (`openat`). On Windows, which has no `openat`, links are followed. If a pipe has replaced the file,
+opening it does not block.
 """
 
 import errno

@@ -25,17 +25,18 @@ _FOLDER: int = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0
 _HAS_DIR_FD = bool(_NO_FOLLOW) and {os.open, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
 
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-"""Error numbers for a file that is gone, and for a link in place of the file or of a directory in its path."""
+"""Error numbers for a missing file or directory, for a link in place of it, and for a file in place of a directory."""
 
 _MANY_FILES = 16
-"""Maximum number of files to call `fsync()` for. For more files, one `sync()` of all file systems is faster.
+"""Number of files up to which `fsync()` is called for each file. For more files, Linux gets one `sync()` of all file
+systems, which is faster.
 
 On ext4, `sync()` of 1,000 files takes 0.05 to 0.6 seconds. To call `fsync()` for each of them takes 5 seconds in
 total, and even longer in several threads.
 """
 
 _OPTIONAL_ATTRIBUTES = ("security.", "trusted.")
-"""Prefixes of extended attributes that only a privileged process can set; other processes leave them out."""
+"""Prefixes of the extended attributes that only a privileged process can set; other processes leave them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,14 @@ class FileState:
 
 
 class Disk:
-    """Operations on files by real path. Tests override `step()` to fail or to stop before an operation."""
+    """Operations on files by real path. Tests override `step()` to raise an error or to stop before an operation."""
 
     def step(self, name: str, path: str) -> None:
-        """Do nothing. A subclass may stop the process or raise here, before each operation.
+        """Do nothing; called before each operation except `read()`. A subclass may stop the process or raise here.
 
         Args:
             name: Name of the operation.
-            path: Path of the file.
+            path: Path of the file; empty for `sync_files()` and `sync_folders()`.
         """
 
     def read(self, path: str) -> tuple[bytes, FileState]:
@@ -92,8 +93,10 @@ class Disk:
     def write_beside(self, path: str, name: str, content: bytes, state: FileState) -> None:
         """Write a new file `name` into the directory of `path`, with the mode, owner and attributes in `state`.
 
+        On Windows, only the mode is set.
+
         Raises:
-            OSError: The file cannot be written, or its owner cannot be set.
+            OSError: The file exists or cannot be written, or its mode, owner or attributes cannot be set.
         """
         self.step("write", path)
         with _opened_folder(path) as (_, folder):
@@ -130,7 +133,7 @@ class Disk:
                 _replace_by_path(source, target, state)
 
     def remove_beside(self, path: str, name: str) -> None:
-        """Remove the file `name` in the directory of `path`, if it and the directory exist."""
+        """Remove the file `name` in the directory of `path`; do nothing if the file or the directory is gone."""
         self.step("remove", path)
         try:
             with _opened_folder(path) as (_, folder):
@@ -210,7 +213,7 @@ def _copy_metadata(descriptor: int, path: str, state: FileState) -> None:
 
 
 def _attributes(descriptor: int) -> tuple[tuple[str, bytes], ...]:
-    """Return the extended attributes of a file; empty except on Linux."""
+    """Return the extended attributes of a file that this process may read; empty except on Linux."""
     found: list[tuple[str, bytes]] = []
     if sys.platform == "linux":
         with suppress(OSError):  # the file system has no extended attributes
@@ -232,7 +235,8 @@ def _set_attribute(descriptor: int, name: str, value: bytes) -> None:
 def _replace_by_path(source: str, target: str, state: FileState) -> None:
     """Rename a file on a system without `openat`.
 
-    Make a read-only target writable first, because Windows does not replace a read-only file.
+    Windows does not replace a read-only file. So make a read-only target writable first, and `target` read-only again
+    at the end.
     """
     mode = stat.S_IMODE(state.status.st_mode)
     read_only = not mode & stat.S_IWRITE

@@ -1,4 +1,4 @@
-"""Represent text and paths that may not be UTF-8 as `str`, keep their exact bytes, and write them to JSON as rg does.
+"""Represent text and paths that may not be UTF-8 as `str`, and write them to JSON, without losing their exact bytes.
 
 rg writes a text as `{"text": …}`, or as `{"bytes": base64}` if it is not UTF-8 (rg-facts 13). The annotations `Text`
 and `FsPath` accept a string or a `{"bytes": …}` object. In JSON, they write the string, or the object if the string
@@ -17,11 +17,11 @@ from typing import Annotated, Any, AnyStr
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-"""Byte order marks that rg recognises, and their encodings; rg reads files without a mark as UTF-8."""
+"""Byte order marks that rg recognises, and their encodings. By default, rg reads files without a mark as UTF-8."""
 
 
 def byte_order_mark(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark at the beginning of bytes, and the encoding; without a mark, the encoding is UTF-8."""
+    """Return the byte order mark at the beginning of `raw`, and its encoding; without a mark, `b""` and `utf-8`."""
     return next(((mark, encoding) for mark, encoding in BOMS if raw.startswith(mark)), (b"", "utf-8"))
 
 
@@ -38,7 +38,7 @@ class LossyText(str):
 
     @classmethod
     def of(cls, raw: bytes) -> "LossyText":
-        """Return the text for `raw`."""
+        """Decode `raw` as UTF-8, with U+FFFD in place of other bytes, and keep `raw` in the text."""
         text = cls(raw.decode("utf-8", "replace"))
         text.raw = raw
         return text
@@ -58,7 +58,10 @@ class LossyText(str):
 
 
 def raw_bytes(text: str) -> bytes:
-    """Return the exact bytes of a text: for a `LossyText` the bytes that rg read, for any other string its UTF-8."""
+    """Return the exact bytes of a text: for a `LossyText` its `raw`, for any other string its UTF-8.
+
+    A surrogate by which `os.fsdecode` represents a byte (PEP 383) becomes that byte again.
+    """
     if isinstance(text, LossyText):
         return text.raw
     try:
@@ -150,14 +153,14 @@ FsPath = Annotated[str, _TextOrBytes(_path_from_envelope)]
 
 
 def plural(number: int, noun: str, ending: str = "s") -> str:
-    """Return a number with its noun: `1 file`, `2 files`, `3 directories`."""
+    """Return a number with its noun: `1 file`, `2 files`, `3 directories`. `ending` is the ending of the plural."""
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun[:-1]}ies" if noun.endswith(("ry", "ty")) else f"{number} {noun}{ending}"
 
 
 def nothing_found(noun: str, within: float | None) -> str:
-    """Return the message `No matches found`, or `No matches found within 2 seconds` if a time limit ended the search.
+    """Return a message such as `No matches found`, or `No matches found within 2 seconds` after a time limit.
 
     Args:
         noun: Noun in the plural.
@@ -172,5 +175,5 @@ def has_text(lines: Iterable[AnyStr]) -> bool:
 
 
 def in_seconds(number: float) -> str:
-    """Return a duration: `1 second`, `0.5 seconds`."""
+    """Return a duration as text, such as `1 second` or `0.5 seconds`."""
     return f"{number:g} second{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Rules of Windows for the names of files and programs; no I/O, so that tests can run them on every system."""
+"""Rules of Windows for paths, command lines and exit codes; no I/O, so that tests can run them on every system."""
 
 import ntpath
 import os
@@ -17,7 +17,7 @@ _DEVICE_NAME = re.compile(
     re.IGNORECASE,
 )
 _DEVICE_PATH = re.compile(r"[\\/]{2}[.?](?:[\\/]|$)|[\\/]\?\?(?:[\\/]|$)")
-"""Beginning of a path to which Windows does not apply its rules for names:
+"""Beginning of a path that names a device, or to which Windows does not apply its rules for names:
 https://learn.microsoft.com/dotnet/standard/io/file-path-formats
 """
 
@@ -64,7 +64,9 @@ def explain_exit(returncode: int) -> str:
 
 
 def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
-    r"""Return True if a path names a device, or a file on another computer outside of `roots`.
+    r"""Return True if a path names a device, skips the path rules of Windows, or is on another computer.
+
+    Return False for a path on another computer that is below one of `roots`.
 
     The function reads only the text of the path, and does not touch the file system.
     When any function opens or checks `\\host\share`, Windows sends the user's credentials to that host. So call this
@@ -103,7 +105,10 @@ def why_misleading(path: str, roots: Sequence[str] = ()) -> str | None:
 
 
 def _after_drive(path: str) -> str | None:
-    """Return the part of a path after its drive; `None` if it is relative to the current directory of the drive."""
+    """Return the part of a path after its drive (all of a path without a drive); `None` for a path such as `C:name`.
+
+    Such a path is relative to the current directory of the drive.
+    """
     if not re.match(r"[A-Za-z]:", path):
         return path
     return path[2:] if path[2:].startswith(("\\", "/")) else None

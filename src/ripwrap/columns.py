@@ -94,14 +94,14 @@ _NAMES = tuple(field.name for field in fields(Columns))
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
-    """Return the rows of several `Columns`, one after another."""
+    """Return one `Columns` with the rows of several, one after another."""
     if len(parts) == 1:
         return parts[0]
     return Columns(*([value for part in parts for value in getattr(part, name)] for name in _NAMES))
 
 
 def _imported(name: str, package: str | None = None) -> Any:
-    """Import an optional package.
+    """Import an optional package and return its module.
 
     Raises:
         ImportError: The package is not installed.

@@ -1,7 +1,7 @@
 """Models of changes to files: edits, the plan of a replacement, and the result of applying the plan.
 
-A plan has the same form for edits that were found by a regex and by syntax. It contains all lines that it shows, so no
-file is read to show a plan.
+A plan has the same form whether a regex or a syntax pattern found the edits. A plan contains all lines that it shows,
+so no file is read to show it.
 """
 
 from collections import deque
@@ -22,8 +22,8 @@ class Edit(NamedTuple):
 
     Attributes:
         start: Offset of the part's first byte in the file, in bytes.
-        end: Offset of the byte after the part.
-        at: Offset of the part's first byte in `Hunk.lines`, in bytes.
+        end: Offset of the byte after the part, in the file.
+        at: Offset of the part's first byte in `Hunk.lines`, in bytes of UTF-8.
         before: Text of the part.
         after: Text that replaces the part.
     """
@@ -50,8 +50,13 @@ class Hunk(Model, frozen=True):
     edits: tuple[Edit, ...]
 
     def messages(self, path: str = "") -> Iterator[Match | Context]:
-        """Yield each line with edits as a `Match`, whose submatches have replacements, and other lines as `Context`."""
+        """Yield lines with edits as `Match`, whose submatches have replacements, and other lines as `Context`.
+
+        If an edit changes several lines, these lines are one `Match`. `absolute_offset` is the offset of a line in the
+        file only if the file is in UTF-8.
+        """
         raw, number, done = raw_bytes(self.lines), self.line_number, 0
+        begun = self.edits[0].start - self.edits[0].at if self.edits else 0
         waiting = deque(self.edits)
         while done < len(raw) or waiting:
             end = _line_end(raw, done)
@@ -61,17 +66,17 @@ class Hunk(Model, frozen=True):
                 edits.append(waiting.popleft())
                 end = max(end, _line_end(raw, max(edits[-1].at + len(raw_bytes(edits[-1].before)) - 1, done)))
             lines = raw[done:end]
-            yield (_match if edits else _context)(path, lines, number, done, edits)
+            yield (_match if edits else _context)(path, lines, number, begun, done, edits)
             number += lines.count(b"\n")
             done = end
 
 
 def _line_end(raw: bytes, start: int) -> int:
-    """Return the offset after the newline of the line that `start` is in."""
+    """Return the offset after the newline of the line that contains `start`; without a newline, the end of `raw`."""
     return raw.find(b"\n", start) + 1 or len(raw)
 
 
-def _match(path: str, lines: bytes, number: int, offset: int, edits: list[Edit]) -> Match:
+def _match(path: str, lines: bytes, number: int, begun: int, offset: int, edits: list[Edit]) -> Match:
     submatches = tuple(
         Submatch(
             match=edit.before,
@@ -82,12 +87,12 @@ def _match(path: str, lines: bytes, number: int, offset: int, edits: list[Edit])
         for edit in edits
     )
     return Match(
-        path=path, lines=text_of(lines), line_number=number, absolute_offset=edits[0].start, submatches=submatches
+        path=path, lines=text_of(lines), line_number=number, absolute_offset=begun + offset, submatches=submatches
     )
 
 
-def _context(path: str, lines: bytes, number: int, offset: int, _: list[Edit]) -> Context:
-    return Context(path=path, lines=text_of(lines), line_number=number, absolute_offset=offset, submatches=())
+def _context(path: str, lines: bytes, number: int, begun: int, offset: int, _: list[Edit]) -> Context:
+    return Context(path=path, lines=text_of(lines), line_number=number, absolute_offset=begun + offset, submatches=())
 
 
 class FileEdits(Model, frozen=True):
@@ -143,7 +148,9 @@ class FileEdits(Model, frozen=True):
 
 
 Select: TypeAlias = Collection[str] | Callable[[FileEdits, Edit], bool]
-"""Choice of edits: paths, as in `FileEdits.path`, or a function that returns True for an edit to apply."""
+"""Choice of edits: paths, as in `FileEdits.path`, or a function that takes a `FileEdits` and one of its edits, and
+returns True if the edit is to be applied.
+"""
 
 
 class EditPlan(Model, frozen=True):
@@ -198,7 +205,7 @@ class EditPlan(Model, frozen=True):
         return b"".join(file.raw_diff() for file in self.files)
 
     def selected(self, select: Select | None) -> tuple[FileEdits, ...]:
-        """Return the files with only the chosen edits; `None` chooses all edits.
+        """Return the files that have chosen edits, with only these edits; `None` chooses all edits.
 
         Raises:
             ValueError: `select` has a path that the plan does not change.
@@ -217,7 +224,7 @@ class EditPlan(Model, frozen=True):
         return f"{self.diff()}{self.message}"
 
     def grep_lines(self) -> Iterator[str]:
-        """Yield the changed lines as grep writes them, `path:line:text`."""
+        """Yield changed lines as grep writes them, `path:line:text`, and the lines around them, `path-line-text`."""
         return grep_lines((file.path, file.lines()) for file in self.files)
 
     def _repr_html_(self) -> str:
@@ -233,7 +240,7 @@ class EditPlan(Model, frozen=True):
 
 
 def _selected(file: FileEdits, select: Callable[[FileEdits, Edit], bool]) -> FileEdits | None:
-    """Return the file with only the chosen edits, or `None` if no edit is chosen; hunks keep all their lines."""
+    """Return the file with only the chosen edits, and only hunks that have one; `None` if no edit is chosen."""
     chosen = ((hunk, tuple(edit for edit in hunk.edits if select(file, edit))) for hunk in file.hunks)
     hunks = tuple(hunk.model_copy(update={"edits": edits}) for hunk, edits in chosen if edits)
     return file.model_copy(update={"hunks": hunks}) if hunks else None

@@ -2,7 +2,7 @@
 
     RipwrapError                     hints: steps that help, as data
     ├── BinaryError                  rg cannot be found, installed or started
-    │   ├── BinaryNotFoundError      no rg was found, and ripwrap may not download one
+    │   ├── BinaryNotFoundError      rg was not found on this machine, or on a host
     │   ├── UnsupportedPlatformError no release of rg runs on this platform
     │   ├── DownloadFailedError      url, status: a download failed
     │   │   └── ChecksumMismatchError    expected, actual: a download has the wrong hash
@@ -12,8 +12,8 @@
     │   ├── GlobError                a glob does not parse                 (also ValueError)
     │   ├── UnknownTypeError         suggestions: no such file type        (also ValueError)
     │   ├── CapabilityError          this rg lacks a feature that the search needs
-    │   └── RemoteError              a host cannot be reached, or does not run rg
-    ├── DecodeError                  a record in rg's output is malformed  (also ValueError)
+    │   └── RemoteError              a host cannot be reached, refuses the login, or does not run rg
+    ├── DecodeError                  record: rg's output is malformed      (also ValueError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
     ├── ConflictError                paths, reason, journal: files have changed since; nothing was written
     └── AccessDeniedError            path, roots, denied_by: the agent tools may not use a path (also PermissionError)
@@ -22,13 +22,13 @@ The names before a colon are attributes.
 
 Other errors have the classes of Python and pydantic. A bad option raises pydantic's `ValidationError`. A missing `cwd`
 raises `FileNotFoundError`; so does a call for which none of `paths` exists. A `cwd` that is a file raises
-`NotADirectoryError`. A NUL in a pattern or path raises `ValueError`. A search that reaches its `timeout` raises
-`TimeoutError`. `BinaryNotFoundError` is deliberately not a `FileNotFoundError`: an `except` clause for a missing `cwd`
-must not also catch a missing rg.
+`NotADirectoryError`. A NUL in a pattern or path raises `ValueError`. A call that reaches its `timeout` raises
+`TimeoutError`, unless it returns a partial result, as `grep()` does. `BinaryNotFoundError` is deliberately not a
+`FileNotFoundError`: an `except` clause for a missing `cwd` must not also catch a missing rg.
 
-A message is a `HintedText`, in which each option, function and package is a `Hint`. In Python, a hint is printed as
-`fixed_strings=True`. The command line and the agent tools print the same message with `spell_error()`, which writes
-each hint in the syntax of the front end, such as `--fixed-strings`.
+A message that names options, functions or packages is a `HintedText`, in which each of these names is a `Hint`. In
+Python, a hint is printed as code, such as `fixed_strings=True`. The command line and the agent tools print the same
+message with `spell_error()`, which writes each hint in the syntax of the front end, such as `--fixed-strings`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +53,7 @@ class Hint:
         value: Value for `option`; `None` leaves the choice to the caller.
         kind: Kind of step. 'pass': pass `option` with `value`. 'omit': leave out `option`. 'correct': correct the value
             of `option`. 'call': call `target` with `option` as its argument. 'install': install `target`.
-        target: Function or method to call, or requirement to install with pip.
+        target: Function or method to call, or requirement to install with pip; empty for other kinds.
     """
 
     option: str = ""
@@ -120,7 +120,11 @@ class HintedText(str):
         return tuple(leaf for leaf in _leaves(self.parts) if isinstance(leaf, Hint))
 
     def spell(self, speller: Speller) -> str:
-        """Return the text with its hints in the syntax of a front end; omit a clause if `speller` returns `None`."""
+        """Return the text with its hints in the syntax of a front end.
+
+        If `speller` returns `None` for a hint in a clause, the clause is left out; a hint outside of a clause is then
+        written as Python code.
+        """
         return "".join(
             _spell_clause(part, speller) if isinstance(part, tuple) else _spell_leaf(part, speller) or str(part)
             for part in self.parts
@@ -165,11 +169,11 @@ class RipwrapError(Exception):
 
 
 class BinaryError(RipwrapError):
-    """rg could not be found or started."""
+    """rg could not be found, installed or started."""
 
 
 class BinaryNotFoundError(BinaryError):
-    """rg was not found; the message lists where ripwrap looked and how to install rg."""
+    """rg was not found on this machine or on a host, or its file is gone. The message says what to do."""
 
 
 class UnsupportedPlatformError(BinaryError):
@@ -205,14 +209,14 @@ class ChecksumMismatchError(DownloadFailedError):
 
 
 class ExtractionFailedError(BinaryError):
-    """A downloaded archive is broken, or contains something that releases of rg never contain."""
+    """A downloaded archive is broken, is not a release of rg, or contains something that no release contains."""
 
 
 class SearchError(RipwrapError):
     """rg failed, so the search has no result.
 
     Attributes:
-        argv: The whole command line, the executable first. It reproduces the failure.
+        argv: Whole command line, the executable first. It reproduces the failure. Empty if no rg was run.
         returncode: rg's exit code; the negative number of the signal that ended rg; `None` if rg never started.
         stderr: rg's stderr, at most 1 MiB of it; bytes that are not UTF-8 are U+FFFD.
         hint: Advice at the end of the message, in Python's spelling; empty if rg's own message is enough.
@@ -236,7 +240,7 @@ class SearchError(RipwrapError):
 
 
 class PatternError(SearchError, ValueError):
-    """The pattern does not compile; the message quotes rg's error, which marks the position with a caret.
+    """The pattern does not compile; the message quotes rg's error, which often marks the position with a caret.
 
     Attributes:
         pattern: The pattern with the error; `None` if the search has several patterns and rg does not say which.
@@ -249,7 +253,7 @@ class PatternError(SearchError, ValueError):
     rule: str | None = None
 
     def about_rule(self, rule: str) -> "PatternError":
-        """Return a copy of the error that names the rule of a scan that has the pattern."""
+        """Return a copy of the error whose message also names `rule`, the rule of a scan with this pattern."""
         message = HintedText(f"rule {rule!r}: ", self.args[0])
         error = PatternError(message, argv=self.argv, returncode=self.returncode, stderr=self.stderr)
         error.pattern, error.offset, error.rule, error.hint = self.pattern, self.offset, rule, self.hint
@@ -277,15 +281,16 @@ class CapabilityError(SearchError):
 class RemoteError(SearchError):
     """A host of `ripwrap.remote` cannot be reached, refuses the login, or does not run rg.
 
-    `argv` is the local command line, `returncode` is the exit code of ssh or docker, and `stderr` is its error output.
+    `argv` is the command line of a local program (such as ssh, docker or podman), `returncode` is its exit code, and
+    `stderr` is its error output.
     """
 
 
 class DecodeError(RipwrapError, ValueError):
-    """A record in rg's output is malformed.
+    """A part of rg's output is malformed: a JSON record, a path or a count.
 
     Attributes:
-        record: The record's first 200 bytes.
+        record: First 200 bytes of that part.
     """
 
     def __init__(self, message: str, *, record: bytes = b"") -> None:
@@ -323,7 +328,7 @@ class EmbeddingError(RipwrapError):
 
 
 class ConflictError(RipwrapError):
-    """A replacement or undo found files in an unexpected state, for example changed since the search; it wrote nothing.
+    """A replacement or an undo found files in an unexpected state (for example, changed), so it wrote no file.
 
     Attributes:
         paths: Paths of these files.

@@ -1,6 +1,6 @@
-"""Models of rg's JSON messages: flat and frozen Pydantic models.
+"""Models of rg's JSON messages, and of other results such as counts and commits: flat and frozen Pydantic models.
 
-A message `{"type": …, "data": {…}}` becomes one flat model, in which a `str` replaces each object `{"text": …}`. Field
+A message of rg, `{"type": …, "data": {…}}`, becomes one flat model, in which a `str` replaces each `{"text": …}`. Field
 names are rg's own (`man rg`, "JSON"; https://docs.rs/grep-printer → JSON). Offsets are in bytes, except where a
 docstring says otherwise.
 """
@@ -23,7 +23,8 @@ Span: TypeAlias = tuple[int, int]
 class Range(NamedTuple):
     """Position of a submatch in its file. Lines are counted from 1, as in rg, and columns from 0.
 
-    The end is the position after the last character. (The Language Server Protocol counts lines from 0.)
+    The end is the position after the last character. Columns count characters (`ranges()`) or UTF-16 code units
+    (`utf16_ranges()`). The Language Server Protocol counts lines from 0.
     """
 
     start_line: int
@@ -75,7 +76,8 @@ class _Lines(Model, frozen=True):
         lines: Line with its line terminator, or with `multiline` several lines. Bytes that are not UTF-8 are U+FFFD.
         line_number: Number of the first line, from 1; `None` if rg does not count lines (`no_line_number`).
         absolute_offset: Offset of `lines` in bytes from the start of the (decoded) file.
-        submatches: Parts that matched, from left to right; empty with `invert_match`.
+        submatches: Parts that matched, from left to right. A line of context has none; with `invert_match`, only lines
+            of context have them.
     """
 
     path: FsPath | None = _unwrapped("path")
@@ -118,7 +120,11 @@ class _Lines(Model, frozen=True):
         return self._ranges(len)
 
     def utf16_ranges(self) -> tuple[Range, ...]:
-        """Return the first and last line and column of each submatch; columns count UTF-16 code units."""
+        """Return the first and last line and column of each submatch; columns count UTF-16 code units.
+
+        Raises:
+            ValueError: See `ranges()`.
+        """
         return self._ranges(_utf16_length)
 
     def _spans(self, length: Callable[[str], int]) -> tuple[Span, ...]:
@@ -127,7 +133,7 @@ class _Lines(Model, frozen=True):
 
     def _ranges(self, length: Callable[[str], int]) -> tuple[Range, ...]:
         if self.line_number is None:
-            raise ValueError("ranges() needs line numbers; search without no_line_number")
+            raise ValueError("the ranges of matches need line numbers; search without no_line_number")
         places = self._places(length)
         return tuple(
             Range(self.line_number + start[1], start[2], self.line_number + end[1], end[2])
@@ -177,7 +183,10 @@ class Elapsed(Model, frozen=True):
 
 
 class Stats(Model, frozen=True):
-    """Statistics of a search, counted by rg. Before rg 15, `searches` counts only files with matches (rg-facts 25)."""
+    """Statistics of a search or of a file, counted by rg.
+
+    Before rg 15, `searches` counts only files with matches (rg-facts 25).
+    """
 
     elapsed: Elapsed
     searches: int
@@ -217,7 +226,7 @@ class Location(Model, frozen=True):
     part: Text | None = None
 
     def __str__(self) -> str:
-        """Return the text at the end of the path of a match: `page 3`, `sheet Prices`, `cell 7 output`."""
+        """Return the end of the path of a match, such as `page 3`, `sheet Prices` or `cell 7 output`."""
         numbered = (("page", self.page), ("sheet", self.sheet), ("paragraph", self.paragraph), ("cell", self.cell))
         named = [f"{name} {value}" for name, value in numbered if value is not None]
         return " ".join((*named, *filter(None, [self.part]), *(["output"] if self.output else [])))
@@ -227,8 +236,8 @@ class Match(_Lines, frozen=True):
     """Matching line, or with `multiline` consecutive lines that match together.
 
     Attributes:
-        location: Page, sheet, paragraph or cell of the match, in a search inside of notebooks and documents; `path`
-            then ends with the location, as in `report.pdf!/page 3`. `None` for a line of any other file.
+        location: Page, sheet, paragraph, cell or other part of a notebook or document that has the match; `path` then
+            ends with the location, as in `report.pdf!/page 3`. `None` for a line of any other file.
     """
 
     type: Literal["match"] = "match"
@@ -274,8 +283,9 @@ class CapturedMatch(Match, frozen=True):
 
     A group that matched empty text is `""`; a group that took no part in the match is `None`. rg's output is the same
     for both, so ripwrap decides by the syntax of the pattern. This fails for a group in a part that can match empty
-    text, and that an alternation or a lazy operator makes optional, as in `b|(a*)`. An empty text of such a group is
-    reported as `None`.
+    text, and that an alternation or a lazy operator makes optional, as in `b|(a*)`. With `pcre2`, it also fails for a
+    group in an optional part that is not itself a group, as in `k(?:=(.*))?`. An empty text of such groups is reported
+    as `None`.
 
     Attributes:
         captures: Groups of each submatch.
@@ -336,8 +346,9 @@ class CodeError(Model, frozen=True):
     Attributes:
         path: Path of the file; `None` if rg names no path.
         kind: `syntax` (a part of the file does not parse; the matches in its other parts were found), `timeout`
-            (parsing took too long), `crash` (the parser crashed, or needed too much memory), `encoding` (the file is
-            not UTF-8), `binary` (it has a NUL byte in its first 64 KiB), `too_large` or `unreadable`.
+            (parsing took too long), `crash` (the parser crashed, needed too much memory, or gave an invalid answer),
+            `encoding` (the file is not UTF-8), `binary` (it has a NUL byte in its first 64 KiB), `too_large` or
+            `unreadable`.
         message: Description of the error.
         line_number: Number of the first line that does not parse, from 1; `None` for other kinds.
     """
@@ -354,7 +365,7 @@ class CodeError(Model, frozen=True):
 
 
 class Context(_Lines, frozen=True):
-    """Line near a match. It has `submatches` only with `invert_match`."""
+    """Line near a match, or with `passthru` any line without a match. It has `submatches` only with `invert_match`."""
 
     type: Literal["context"] = "context"
 
@@ -364,10 +375,10 @@ class End(Model, frozen=True):
 
     Attributes:
         path: Path of the file.
-        binary_offset: Offset of the first NUL byte, if rg treats the file as binary. rg stops searching at this offset,
-            unless `paths` names the file or `binary` is set. If rg reads the file as a memory map (with `mmap`, or if
-            `paths` names a few files), it looks for NUL only at the start of the file and in matching lines (rg-facts
-            20).
+        binary_offset: Offset of the first NUL byte, if rg treats the file as binary; otherwise `None`. rg stops
+            searching at this offset, unless `paths` names the file or `binary` is set. If rg reads the file as a memory
+            map (with `mmap`, or if `paths` names a few files), it looks for NUL only at the start of the file and in
+            matching lines (rg-facts 20).
         stats: Statistics for this file.
         encoding: Encoding that ripwrap detected, with the option `encoding="detect"`; `None` if the file is UTF-8, or
             if rg decodes the file by its byte order mark.
@@ -394,7 +405,8 @@ class PathError(Model, frozen=True):
             in `paths`), `broken_link` (a symbolic link without a target, in a searched directory), `loop` (a loop of
             symbolic links), `too_long` (the file has lines of more than 20 MiB in rg's JSON, which are left out), or
             `other`.
-        message: Message of rg; for `too_long`, a description of the lines that ripwrap left out.
+        message: Message of rg. A message of ripwrap if the error is not from rg, such as the number of lines left out
+            for `too_long`.
     """
 
     path: FsPath | None
@@ -407,7 +419,7 @@ class PathError(Model, frozen=True):
         return self.kind == "broken_link"
 
     def as_exception(self) -> OSError:
-        """Return an `OSError` of the class for `kind` (`PermissionError`, `FileNotFoundError`, …), e.g. to raise."""
+        """Return an `OSError` to raise, such as `PermissionError` for `denied`, `FileNotFoundError` for `missing`."""
         number = _ERRNOS.get(self.kind)
         return OSError(str(self)) if number is None else OSError(number, self.message, self.path)
 
@@ -422,7 +434,7 @@ class Summary(Model, frozen=True):
     Attributes:
         stats: Statistics for all files.
         elapsed_total: Duration of the whole search.
-        errors: Paths that rg could not read; empty if it read everything.
+        errors: Paths that rg could not read, or could read only in part; empty if there are none.
         dropped_records: Number of records that were left out because each is larger than 20 MiB.
     """
 

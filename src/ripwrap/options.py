@@ -1,9 +1,9 @@
 """The options of `files()` and `search()`: TypedDicts whose keys are rg's long flags in snake_case, each declared once.
 
 `max_count=3` is `--max-count=3`, `glob=["*.py", "!test_*"]` is `--glob=*.py --glob=!test_*`, `ignore_case=True` is
-`--ignore-case`. A `False` leaves the flag out. If two options contradict each other, the option that is declared later
-in this module wins: its flag comes later in rg's command line. Values are not converted to the declared types:
-`max_count="3"` is an error.
+`--ignore-case`. `False` leaves the flag out, but `mmap=False` is `--no-mmap`. Only `include_git` is not a flag of rg.
+If two options contradict each other, the option that is declared later in this module wins: its flag comes later in
+rg's command line. Values are not converted to the declared types: `max_count="3"` is an error.
 """
 
 import difflib
@@ -49,7 +49,10 @@ that the called function has for the same argument.
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """Return the known argument that an unknown name stands for, or is similar to; empty if there is none."""
+    """Return the known argument that an unknown name stands for, or is similar to; empty if there is none.
+
+    For a name such as `exclude`, this is `glob="!…"`.
+    """
     for key, others in ALIASES.items():
         row = (key, *others)
         if name in row and (meant := next((one for one in row if one in known), "")):
@@ -128,7 +131,7 @@ Paths: TypeAlias = StrPath | Sequence[StrPath]
 
 
 class FileOptions(TypedDict, total=False):
-    """Options that select files, for `files()`, `tree()`, `rank()` and every search."""
+    """Options that select and sort files, and set rg's threads, for `files()`, `tree()`, `rank()` and every search."""
 
     glob: Annotated[Strings, Flag("Only files that match; !GLOB leaves files out", "files", short="g", value="GLOB")]
     iglob: Annotated[Strings, Flag("Like --glob, but ignore case; applied after --glob", "files", value="GLOB")]
@@ -140,16 +143,16 @@ class FileOptions(TypedDict, total=False):
     hidden: Annotated[bool, Flag("Include hidden files and directories", "files", short=".", default=True)]
     follow: Annotated[bool, Flag("Follow symbolic links", "files", short="L", default=True)]
     include_git: Annotated[bool, Flag("Include .git, and directories of rg's index: .ripgrep", "files", ours=True)]
-    no_require_git: Annotated[bool, Flag("Respect .gitignore outside of git", "files", default=True)]
+    no_require_git: Annotated[bool, Flag("Respect .gitignore outside of git repositories", "files", default=True)]
     ignore_file: Annotated[Paths, Flag("Read ignore rules from PATH, with lowest precedence", "files", value="PATH")]
     ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files", "files")]
-    no_ignore: Annotated[bool, Flag("Disregard all ignore files", "files")]
+    no_ignore: Annotated[bool, Flag("Disregard all ignore files except --ignore-file", "files")]
     no_ignore_dot: Annotated[bool, Flag("Disregard .ignore and .rgignore", "files")]
     no_ignore_exclude: Annotated[bool, Flag("Disregard .git/info/exclude", "files")]
     no_ignore_files: Annotated[bool, Flag("Disregard --ignore-file", "files")]
     no_ignore_global: Annotated[bool, Flag("Disregard git's core.excludesFile", "files")]
     no_ignore_parent: Annotated[bool, Flag("Disregard ignore files of parent directories", "files")]
-    no_ignore_vcs: Annotated[bool, Flag("Disregard .gitignore", "files")]
+    no_ignore_vcs: Annotated[bool, Flag("Disregard all ignore files of git", "files")]
     max_depth: Annotated[Count, Flag("Maximum depth; 1 leaves out subdirectories", "files", short="d", value="NUM")]
     max_filesize: Annotated[
         Size, Flag("Leave out files larger than SIZE: bytes, or 50K, 80M, 1G", "files", value="SIZE")
@@ -163,7 +166,7 @@ class FileOptions(TypedDict, total=False):
 
 
 class SearchOptions(FileOptions, total=False):
-    """Options that select lines, for every search. They include `FileOptions`."""
+    """Options for every search: `FileOptions`, and options of the pattern, the regex engine and the lines of output."""
 
     ignore_case: Annotated[bool, Flag("Ignore case", "pattern", short="i")]
     smart_case: Annotated[bool, Flag("Ignore case if the pattern is all lower case", "pattern", short="S")]
@@ -210,8 +213,8 @@ for _options in (FileOptions, SearchOptions):
     setattr(_options, "__pydantic_config__", {"extra": "forbid", "strict": True})  # noqa: B010 - unknown to type checkers
 
 VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
-"""Options that `rank()`, `Index` and the agent tools have by default: hidden files may have secrets, and links may lead
-to other directories.
+"""Default options of `rank()`, `Index` and the agent tools. They leave out hidden files, which may have secrets, and
+links, which may lead to other directories.
 """
 
 
@@ -225,7 +228,7 @@ ShowDenied: TypeAlias = Literal["hide", "count", "name"]
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
-    """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit.
+    """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit, and infinity becomes `None`.
 
     Raises:
         ValueError: The number is negative or NaN.
@@ -265,7 +268,10 @@ def check_max_age(max_age: float | None) -> float | None:
         raise TypeError(f"max_age must be a number of seconds or None, got {type(max_age).__name__}")
     if max_age is not None and not max_age >= 0:
         raise ValueError(
-            HintedText(Hint("max_age", kind="correct"), f" must be 0 seconds or more, or None; got {max_age}")
+            HintedText(
+                Hint("max_age", kind="correct"),
+                f" must be 0 seconds or more, or None to refresh each time; got {max_age}",
+            )
         )
     return max_age
 

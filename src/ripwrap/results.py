@@ -69,7 +69,7 @@ class FileMatches(Model, frozen=True):
     Attributes:
         path: Path of the file, relative to `GrepResult.root` unless the caller gave an absolute path.
         matches: Matches on the page, in the order of their lines.
-        total_matches: Number of matches in the file.
+        total_matches: Number of matches in the file; a lower bound if rg was stopped in the file.
         binary_offset: Offset of the first NUL byte, if the file is binary for rg; see `End.binary_offset`.
     """
 
@@ -120,7 +120,7 @@ class Reason(Model, frozen=True):
         matched: Path to which the reason applies: `path`, or a directory above it.
         file: Path of the ignore file with the rule, relative to `cwd` if it is below `cwd`, otherwise absolute. `None`
             if the reason is not an ignore file.
-        line: Number of the line in `file`, from 1.
+        line: Number of the line in `file`, from 1; `None` if `file` is `None`.
         glob: Glob on that line, or in the option `glob` or `iglob`; `None` if no single glob is the reason.
         offset: Offset of the first NUL byte in the file, in bytes; `None` if the file is not `binary`, or is UTF-16.
         detail: More about the reason, such as the size of the file or the error of the system; empty if `kind` is
@@ -203,8 +203,8 @@ class Coverage(Model, frozen=True):
 
     Attributes:
         searched: Number of files that were searched to their end.
-        skipped: Files that were not searched, grouped by the kind of reason, the largest group first. Binary files were
-            searched up to their first NUL byte.
+        skipped: Files that were not searched, and binary files, which were searched only up to their first NUL byte;
+            grouped by the kind of reason, the largest group first.
         exact: True if all files were counted within the time limit; otherwise the numbers are lower bounds.
     """
 
@@ -246,9 +246,11 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         files_matched: Number of files with a match; a lower bound if not `exact`.
         exact: True if the search was complete and no record was dropped, so that the two numbers are final.
         truncated: True if more matches follow this page, or may follow because the search is not `exact`.
-        next_offset: Value of `offset` for the next page; `None` if no further match is known.
-        stop_reason: Reason why the page ends: `end` of all matches, `limit`, `max_files`, or `timeout`.
-        errors: Paths that rg could not read, in the order of `files`.
+        next_offset: Value of `offset` for the next page; `None` if no further match is known, if the page is empty, or
+            if rg was stopped at the time limit.
+        stop_reason: Reason why the page ends: `end` (no further match), `limit` or `max_files` (the argument of that
+            name), or `timeout` (rg was stopped).
+        errors: Paths that rg could not read, in the order of `files`, then files with dropped records.
         dropped_records: Number of records that were left out, and not counted, because each is larger than 20 MiB.
         message: Summary of the result in one or two sentences, for a person or an agent.
         candidates: Number of files that rg searched because the index found that they may have a match; `None` without
@@ -325,7 +327,9 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
 
 
 class MatchChange(Model, frozen=True):
-    """Matches that were added and removed since the `MatchChange` before, as `watch()` yields it.
+    """Matches that were added and removed since the previous `MatchChange`, as `watch()` yields them.
+
+    In the first `MatchChange` of a call, all matches are in `added`.
 
     Attributes:
         added: Matches that are new, in the order of their paths.

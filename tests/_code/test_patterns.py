@@ -350,6 +350,8 @@ def test_line_endings_do_not_change_sections(name: str) -> None:
         ("a.cc", "A::A()\n  : a(1),\n    b{2}\n{\n  c;\n}\nint B::f() const {\n}", ["1-6 A::A", "7-8 B::f"]),
         ("a.cc", "class A: public B {\npublic:\n  A();\n};\nstruct C c = {1};", ["1-4 A"]),
         ("a.java", "class A {\n  B b = new B() {\n    void f() {\n    }\n  };\n}", ["1-6 A", "3-4 A.f"]),
+        ("a.kt", 'val a = """one "two\nfun no() {\n}\n"""\nfun f() {\n}', ["5-6 f"]),
+        ("a.rs", 'const A: &str = r#"one "two\nfn no() {\n}\n"#;\nfn f() {\n}', ["5-6 f"]),
         ("a.rb", "def f\n  1\nrescue\n  2\nend\n\n\nputs 1", ["1-5 f"]),
         ("a.rb", "class A; end\nclass B\nend\nx", ["1-1 A", "2-3 B"]),
         ("a.sh", 'f()\n{\n  a\n}\n\n\necho ${x:-"{"}', ["1-4 f"]),

@@ -181,7 +181,10 @@ FAULTS: dict[str, tuple[Callable[[], bytes], str]] = {
     "bomb.pdf": (lambda: pdf(filtered=zlib.compress(LARGE)), "Limit reached while decompressing"),
     "junk.docx": (lambda: b"junk", "File is not a zip file"),
     "zip.docx": (lambda: zipped({"a": b"b"}), ""),
-    "old.docx": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "encrypted, or of a format before"),
+    "old.docx": (
+        lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512),
+        "encrypted, or in a format older than Office 2007; save it",
+    ),
     "bomb.docx": (
         lambda: bomb("word/x.xml", docx_of("x")),
         "unpacks to more than 200 times its size (a decompression bomb?)",
@@ -191,7 +194,7 @@ FAULTS: dict[str, tuple[Callable[[], bytes], str]] = {
     "zip.xlsx": (lambda: zipped({"a": b"b"}), ""),
     "bomb.xlsx": (lambda: bomb("xl/worksheets/s1.xml", xlsx_of({"S": ""})), "unpacks to more than 200 times"),
     "lying.xlsx": (lambda: lying(bomb("xl/sharedStrings.xml", xlsx_of({"S": ""}))), "Cannot detect file format"),
-    "far.xlsx": (lambda: xlsx_of({"S": FAR}), "its reader crashed, or needed too much memory"),
+    "far.xlsx": (lambda: xlsx_of({"S": FAR}), "the process that reads it crashed, or needed too much memory"),
 }
 """Documents that cannot be read, and what the errors say."""
 

@@ -134,6 +134,11 @@ def test_rules_of_a_file_find_secrets(tmp_path: Path, plant: Plant) -> None:
         ("[[rules]]\nid = 'a'\nregex = 'b'\npath = 'c(?i)d|e'", r"rule 1 \(a\): .* flags before"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\n[rules.allowlist]\npaths = ['[[:x:]]']", r"allowlist 1: .* \[:x:\]"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\n[[rules.allowlists]]\ncommits = ['c']", "not support 'commits'"),
+        (
+            "[[rules]]\nid = 'a'\nregex = 'b'\n[[rules.allowlist]]\npaths = ['c']",
+            r"rule 1 \(a\): allowlist must be a table, got .*; for a list of tables, use \[\[rules\.allowlists\]\]",
+        ),
+        ("[[rules]]\nid = 'a'\nregex = 'b'\n[[allowlist]]\npaths = ['c']", r"use \[\[allowlists\]\]"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\n[[rules.allowlists]]\ndescription = 'c'", "allowlist 1 has no paths"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\n[rules.allowlist]\npaths = ['c']\ncondition = 'NOT'", "OR or AND"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\n[rules.allowlist]\nregexes = ['c']\nregexTarget = 'd'", "target"),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import ripwrap
-from ripwrap import sync
+from ripwrap import RipwrapError, sync
 from ripwrap.models import PathError
 from ripwrap.sources.archives import ArchiveSource, Bounds
 
@@ -111,7 +111,7 @@ def test_zstd_is_read_where_python_or_a_package_can(plant: Callable[..., Path]) 
         assert [path for path, _, _ in members(folder, "zst", type="txt")] == []
         assert [path for path, _, _ in members(folder, ["zst", "tar"], type="txt")] == ["f.tar.zst!/dir/b.txt"]
         return
-    with pytest.raises(ValueError, match=r"'zst' needs Python 3\.14 or a package: pip install"):
+    with pytest.raises(RipwrapError, match=r"'zst' needs Python 3\.14 or a package: pip install"):
         sync.search("x", inside=["zip", "zst"])
 
 

@@ -9,8 +9,10 @@ import pytest
 
 import ripwrap
 from ripwrap import GrepResult, PatternError, sync
-from ripwrap._operations.near import LineCollector, NearCollector
+from ripwrap._operations.grep import grep_request, hidden_matches
+from ripwrap._operations.near import LineCollector, NearCollector, near_condition
 from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.runner import BlockingRunner, C, Step, run_blocking
 from ripwrap.binary import RgBinary
 from support.effort import times
 
@@ -180,6 +182,24 @@ def test_explain_says_what_there_would_be_without_near(plant: Plant) -> None:
     assert message("retry", "no") == "No matches found. There would be 3 matches without near."
     assert "if case is ignored (ignore_case=True; without near), first in f" in message("RETRY", "no")
     assert message("retry", "timeout") == "1 match in 1 file. 1 more match in hidden files (hidden=True)."
+
+
+@pytest.mark.slow
+def test_searches_in_hidden_files_share_one_time_limit(plant: Plant, stand_in: Callable[..., Path]) -> None:
+    limits: list[float | None] = []
+
+    class RecordingRunner(BlockingRunner):
+        async def collect(self, step: Step[C]) -> C:
+            limits.append(step.timeout)
+            return await super().collect(step)
+
+    near = near_condition(["b", "c"], 1, {})
+    request = grep_request("a", plant({}), (), None, None, 0, None, {"hidden": False}, explain=True, near=near)
+    run = RecordingRunner(stand_in("time.sleep(FOR_EVER)"))
+    assert run_blocking(hidden_matches(run, request, 1, seconds=0.5)) == ""
+    first, *others = limits
+    assert first is not None and 0 < first <= 0.5
+    assert others == [0, 0]
 
 
 def test_a_search_that_is_stopped_is_not_exact(plant: Plant, stand_in: Callable[..., Path]) -> None:

@@ -315,7 +315,12 @@ class TestRefusals:
     def test_text_of_an_ignore_file_is_refused_unless_none_is_read(self, here: Path) -> None:
         texts: dict[str, str]
         options: Any
-        for texts, options in (({".gitignore": ""}, {}), ({"rules": "x"}, {"ignore_file": "rules"})):
+        rules = {"ignore_file": "rules"}
+        for texts, options in (
+            ({".gitignore": ""}, {}),
+            ({"rules": "x"}, rules),
+            ({"rules": "x"}, rules | {"no_ignore": True}),
+        ):
             with (
                 ripwrap.overlay(texts),
                 pytest.raises(ValueError, match=r"cannot use the text of overlay\(\) for the ignore file"),
@@ -323,6 +328,8 @@ class TestRefusals:
                 list(sync.files(**options))
         with ripwrap.overlay({".gitignore": ""}):
             assert "ignored.py" in list(sync.files(no_ignore=True))
+        with ripwrap.overlay({"rules": "x"}):
+            assert "a.py" in list(sync.files(ignore_file="rules", no_ignore_files=True))
 
     @pytest.mark.parametrize(
         ("texts", "kind", "text"),

@@ -11,7 +11,7 @@ import pytest
 
 import ripwrap
 from _operations.test_inside import zipped
-from ripwrap import Location, sync
+from ripwrap import Location, RipwrapError, sync
 from ripwrap.models import Summary
 from ripwrap.sources import adapters
 from ripwrap.sources.adapters import find_format
@@ -214,11 +214,11 @@ class TestAdapters:
     ) -> None:
         faults: dict[str, tuple[list[int], str]] = {
             "chatter": ([1], ""),
-            "confuse": ([], "b.confuse: its adapter must yield (Location, str), got 'needle'"),
+            "confuse": ([], "b.confuse: its adapter must yield (Location, str or Exception), got 'needle'"),
             "fail": ([1, 3], "b.fail!/page 2: 'no font'; b.fail: the rest is junk"),
-            "crash": ([], "b.crash: its reader crashed, or needed too much memory"),
-            "hoard": ([1], "b.hoard: its reader needed too much memory"),
-            "leave": ([], "b.leave: its reader crashed, or needed too much memory"),
+            "crash": ([], "b.crash: not searched: the process that reads it crashed, or needed too much memory"),
+            "hoard": ([1], "b.hoard: reading it needed too much memory"),
+            "leave": ([], "b.leave: not searched: the process that reads it crashed, or needed too much memory"),
             "missing": ([], "b.missing: module 'support.adapters' has no attribute 'missing'"),
             "none": ([], "b.none: 'NoneType' object is not iterable"),
             "recurse": ([], "b.recurse: broken: it is nested too deeply"),
@@ -240,7 +240,7 @@ class TestAdapters:
         assert odd is not None and mail is not None
         reader = DocumentReader(None, seconds=2)
         try:
-            with pytest.raises(DocumentError, match="its reader was stopped after 2 seconds"):
+            with pytest.raises(DocumentError, match="the process that reads it was stopped after 2 seconds"):
                 reader.read(odd, b"x")
             assert [text for _, text in reader.read(mail, b"needle").parts] == [b"needle"]
         finally:
@@ -342,5 +342,5 @@ def test_missing_package_is_an_error_that_names_the_extra(
 ) -> None:
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setattr(sys, "path", [])
-    with pytest.raises(ValueError, match=rf"'{name}' needs the package {package}: pip install .ripwrap\[documents\]"):
+    with pytest.raises(RipwrapError, match=rf"'{name}' needs the package {package}: pip install .ripwrap\[documents\]"):
         sync.search("x", inside=["zip", name])

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import CapabilityError, ConflictError, PatternError, sync
+from ripwrap._concurrency import CANCELLED, Cancellation
 from ripwrap._operations.planning import Change, Found, plan_files
 from ripwrap.binary import RgBinary
 
@@ -169,11 +170,13 @@ def test_hidden_files_and_links_are_left_out_by_default(plant: Plant, needs_posi
 def test_files_that_are_left_out_are_named(plant: Plant) -> None:
     folder = plant({"binary": b"a\n" * 40_000 + b"\0", "f": "a", "half": b"\xff\xfea\0\n"})
     half = sync.replace("a", "b", cwd=folder, paths=folder / "half").errors
-    assert [error.message for error in half] == ["left out: it is not valid utf-16-le, at byte 2"]
+    assert [error.message for error in half] == [
+        "left out: it is not valid utf-16-le, at byte 2; repair the file, or pass another encoding"
+    ]
     plan = sync.replace("$", "b", cwd=folder, glob="!half")
     assert {error.path: error.message for error in plan.errors} == {
         "binary": "left out: it is binary (NUL at byte 80000); text=True changes binary files, too",
-        "f": "left out: rg does not report the position of the match in line 1",
+        "f": "left out: rg does not report the position of the match in line 1; change the file by hand",
     }
     assert not plan
     assert str(plan) == "Nothing to replace; 2 paths left out."
@@ -215,6 +218,15 @@ def test_git_applies_the_diff(plant: Plant) -> None:
             assert (folder / name).read_bytes() == text.replace("a", replacement).encode()
 
 
+def test_lines_of_a_plan_have_the_offsets_of_a_search(plant: Plant) -> None:
+    folder = plant({"f": "é\n2\n3\nx a a\n5\n6\n7\n8\n9\n10\na\n12\n"})
+    searched = sync.grep("a", cwd=folder, context=2).files[0].lines()
+    planned = sync.replace("a", "b", cwd=folder, context=2).files[0].lines()
+    assert [(line.type, line.absolute_offset) for line in planned] == [
+        (line.type, line.absolute_offset) for line in searched
+    ]
+
+
 def test_diff_of_joined_and_split_lines(plant: Plant) -> None:
     folder = plant({"f": "1\nx\n3\ny\n5\n"})
     plan = sync.replace(["x\n", "y\n"], "", cwd=folder, multiline=True, context=0)
@@ -248,3 +260,14 @@ def test_blocking_twin_has_a_time_limit(plant: Plant, stand_in: Callable[..., Pa
     rg = stand_in("import signal; signal.pause()")
     with pytest.raises(TimeoutError, match=r"timeout=0\.1 seconds"):
         sync.replace("a", "b", cwd=plant({}), rg=rg, timeout=0.1)
+
+
+def test_timeout_while_files_are_read_names_the_seconds(plant: Plant) -> None:
+    over = Cancellation(0.1)
+    over.set()
+    before = CANCELLED.set(over)
+    try:
+        with pytest.raises(TimeoutError, match=r"^the call took more than timeout=0\.1 seconds; allow more time$"):
+            plan_files(str(plant({"f": "ab"})), [Found("f", [Change(0, 1, b"a", b"b")], decoded=False)])
+    finally:
+        CANCELLED.reset(before)

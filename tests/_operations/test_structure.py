@@ -114,7 +114,7 @@ def test_what_cannot_be_searched_is_told_and_the_rest_is_searched(plant: Plant) 
         ("d.py", "too_large", None),
         ("f.py", "encoding", None),
     ]
-    assert str(errors[0]) == "a.py: it is not valid utf-8, at byte 5"
+    assert str(errors[0]) == "a.py: it is not valid utf-8, at byte 5; convert it to UTF-8"
     plan = sync.replace_code("f($A)", "g($A)", lang="py", cwd=folder)
     assert [file.path for file in plan] == ["c.py", "e.py"]
     assert [(error.path, error.message) for error in plan.errors] == [(error.path, error.message) for error in errors]
@@ -136,7 +136,9 @@ def test_a_file_that_takes_too_long_does_not_stop_the_others(plant: Plant) -> No
     hits = list(sync.search_code("f($A)", lang="python", cwd=folder, file_timeout=0.5))
     assert [(hit.path, hit.type) for hit in hits] == [("a.py", "match"), ("b.py", "error"), ("c.py", "match")]
     assert isinstance(hits[1], CodeError) and hits[1].kind == "timeout"
-    assert hits[1].message == "the parser was stopped after 0.5 seconds"
+    assert hits[1].message == (
+        "the parser was stopped after 0.5 seconds; increase file_timeout, or search this file as text"
+    )
 
 
 @pytest.mark.posix

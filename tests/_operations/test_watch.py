@@ -257,6 +257,23 @@ def test_wrong_arguments_are_refused(plant: Plant, monkeypatch: pytest.MonkeyPat
         next(sync.watch("needle", cwd=folder))
 
 
+def test_error_of_the_limit_of_watches_names_the_setting(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise the error of watchfiles. Its text is that of notify (`impl Display for Error` in notify's `error.rs`)."""
+    folder = plant({"a.txt": "needle\n"})
+
+    def watch(path: str, **_: object) -> Iterator[set[Any]]:
+        raise RuntimeError(f'OS file watch limit reached. about ["{path}"]')
+        yield set()
+
+    monkeypatch.setattr("watchfiles.watch", watch)
+    with pytest.raises(RipwrapError) as caught:
+        next(sync.watch("needle", cwd=folder))
+    assert str(caught.value) == (
+        f'could not watch {folder}: OS file watch limit reached. about ["{folder.resolve()}"]; '
+        "raise the limit fs.inotify.max_user_watches"
+    )
+
+
 def test_matches_are_those_of_search(plant: Plant) -> None:
     folder = plant({"a.py": "Needle\n", "b.txt": "needle\n"})
     with closing(sync.watch("needle", cwd=folder, ignore_case=True, type="py")) as changes:

@@ -150,7 +150,7 @@ def test_not_found_error_lists_every_place_and_how_to_install(monkeypatch: pytes
         f"PATH: {tmp_path / 'one' / RG}: no such file",
         f"PATH: {tmp_path / 'two' / RG}: no such file",
         "PATH: {}: relative entries of PATH are not searched".format(relative or "''"),
-        f"cache: {tmp_path / 'cache'}: no rg in this directory",
+        f"cache: {tmp_path / 'cache'}: no rg for this platform in this directory",
         'pip install "ripwrap[bin]"',
         "RIPWRAP_RG=",
     ):

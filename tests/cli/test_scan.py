@@ -103,8 +103,8 @@ def test_a_baseline_leaves_out_what_is_known(planted: Path) -> None:
     [
         (("--baseline=rules.toml",), "rules.toml is not a baseline of ripwrap"),
         (("--baseline=missing",), "missing"),
-        (("--sarif", "--json"), "--json and --sarif exclude each other"),
-        (("--sarif", "--redact"), "--redact has no effect on --sarif; leave one of them out"),
+        (("--sarif", "--json"), "--json and --sarif cannot be combined"),
+        (("--sarif", "--redact"), "--redact and --sarif cannot be combined; leave one of them out"),
         (("-F",), "--fixed-strings does not apply to a scan"),
         (("--rules=src/b.py",), "is not valid TOML"),
     ],

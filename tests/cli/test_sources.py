@@ -39,7 +39,7 @@ def test_standard_input_that_is_too_long_is_an_error(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\n\n")))
     done = run("search", "needle", "-", cwd=tmp_path, code=2)
     assert done.stdout == b""
-    assert done.stderr == b"ripwrap: standard input has more than 7 bytes; write it to a file, then search that\n"
+    assert done.stderr == b"ripwrap: standard input has more than 7 bytes; save it in a file, and search that\n"
 
 
 def test_rev_searches_a_revision(repository: Path) -> None:

@@ -523,6 +523,39 @@ def test_unreadable_directory_raises_and_is_not_rebuilt(plant: Plant, home: Path
     assert unprivileged(root, home, sync.resolve().path) == ["['a.py']", "['a.py']"]
 
 
+OPEN_TOO_MUCH = """
+import resource, sys
+from pathlib import Path
+from ripwrap import RipwrapError
+from ripwrap.index.storage.engine import EngineFolder, engine_errors
+import tantivy
+schema = tantivy.SchemaBuilder().add_text_field("words", tokenizer_name="raw").build()
+folder = EngineFolder(Path(sys.argv[1]), lambda: schema, {})
+folder.make()
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+try:
+    folder.searcher()
+except RipwrapError as error:
+    print(error)
+try:
+    with engine_errors(folder.path, writing=True):
+        open(sys.argv[1] + "/new", "w")
+except RipwrapError as error:
+    print(error)
+"""
+
+
+@pytest.mark.posix
+def test_error_of_too_many_open_files_advises_to_close_files_only(tmp_path: Path) -> None:
+    done = forks.run(["-c", str(tmp_path / "words")], OPEN_TOO_MUCH, cwd=tmp_path, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    why = "Too many open files; close files or end programs, and try again"
+    assert done.stdout.splitlines() == [
+        f"could not read the index {tmp_path}/words/meta.json: {why}",
+        f"could not use the index {tmp_path}/words: {why}",
+    ]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows removes no file that is open")
 def test_directory_that_is_removed_during_a_write_is_created_again(tmp_path: Path) -> None:
     """Another process may rebuild the index; this is not reported as a full disk."""

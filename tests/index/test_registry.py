@@ -3,12 +3,13 @@
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ripwrap import EmbeddingError, index, sync
 from ripwrap.index import detect, embedder
-from ripwrap.index.embeddings.protocol import describe
+from ripwrap.index.embeddings.protocol import Destination, describe
 from support.cli import run
 from support.embeddings import Provider
 
@@ -126,3 +127,20 @@ def test_copilot_is_chosen_by_auto_only_with_the_address_of_a_server(monkeypatch
     assert (found.embedder, found.configured) == (None, False)
     assert "GitHub does not document Copilot's embeddings API" in found.why
     assert "retired" not in found.why
+
+
+@pytest.mark.parametrize(
+    ("told", "leaves_machine", "text"),
+    [
+        ({}, False, "runs on this machine, in this process; nothing is sent."),
+        ({"url": "https://api.example"}, None, "is sent to https://api.example; ripwrap cannot tell if that is "),
+        ({"url": "https://api.example", "leaves_machine": True}, True, "https://api.example, which is not this "),
+        ({"url": "http://[::1]:99", "leaves_machine": False}, False, "sent to http://[::1]:99, on this machine."),
+    ],
+)
+def test_destination_claims_to_be_this_machine_only_if_that_is_known(
+    told: dict[str, Any], leaves_machine: bool | None, text: str
+) -> None:
+    destination = Destination(name="own:model", **told)
+    assert destination.leaves_machine is leaves_machine
+    assert text in str(destination)

@@ -404,7 +404,10 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            (["search", "x", "--on", "box:/srv"], "--on must be ssh:HOST[:DIR] or docker:NAME[:DIR], got 'box:/srv'"),
+            (
+                ["search", "x", "--on", "box:/srv"],
+                "--on must be ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR], got 'box:/srv'",
+            ),
             (["search", "x", "--on", "ssh:-oX"], ("--on ssh:-oX: host must be a name such as build-7 or "
              "user@build-7, got '-oX'")),
             (["search", "x", "--on", "docker:box", "--coverage"], ("--coverage reads files of this machine, and cannot "

@@ -106,7 +106,9 @@ def test_parsed_hosts_equal_those_of_the_functions() -> None:
 
 @pytest.mark.parametrize("text", ["", "h", "h:/srv", "ftp:h:/srv", "ssh", "SSH:h"])
 def test_invalid_host_text_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"on must be ssh:HOST[:DIR] or docker:NAME[:DIR], got {text!r}")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"on must be ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR], got {text!r}")
+    ):
         remote.parse_host(text)
 
 

@@ -83,7 +83,7 @@ def test_refused_job_is_logged_and_the_program_runs(stand_in: StandIn, caplog: p
     popen = start(stand_in, "mute", make_job=refuse)
     assert popen.job is None
     until_blocking(lambda: len(stand_in.running()) == 1)
-    assert "runs without a job object" in caplog.text
+    assert "run without a job object" in caplog.text
     windows.kill(popen)
     assert popen.wait(60) == windows.KILLED_RETURNCODE
     windows.kill(popen)

@@ -167,7 +167,7 @@ def test_answer_about_hidden_files_names_a_directory_without_files(rg: RgBinary,
     """Issue 19, line 7: the answer named only the hidden file that the glob matches."""
     (nested / "src/.voice").write_text("")
     text = slashed(sync.Workspace(nested, rg=rg).find_files("*voi*"))
-    assert "1 file with hidden files included (include_hidden=True), first src/.voice." in text
+    assert "1 file with hidden files included (include_hidden=True), the first: src/.voice." in text
     assert text.endswith(
         " src/void is a directory: pass it as path to list its files, or entry_type=directory to find it."
     )

@@ -112,7 +112,7 @@ def test_utf16_big_endian_has_its_mark(plant: Plant) -> None:
         (
             "src/a.py",
             {"ranges": "1", "end_line": 3},
-            "ranges cannot be combined with start_line or end_line; leave out ranges or the other two",
+            "ranges cannot be combined with start_line or end_line; leave out ranges, or start_line and end_line",
         ),
         (
             "src/a.py",

@@ -41,7 +41,7 @@ def test_shows_a_diff_and_writes_only_if_asked(api: str, plant: Plant) -> None:
     )
     assert (folder / "a.py").read_text() == "x\nfoo(1)\n"
     said = asked.call("replace_content", {"pattern": "foo", "replacement": "bar", "apply": True})
-    assert said.endswith("(2 replacements in 2 files, written.)")
+    assert said.endswith("(Written: 2 replacements in 2 files.)")
     assert [(folder / name).read_text() for name in ("a.py", "b.md", ".c.py")] == [
         "x\nbar(1)\n",
         "bar(2)\n",
@@ -58,7 +58,7 @@ def test_denied_files_and_files_outside_are_not_changed(plant: Plant, tmp_path: 
     (folder / "denied-link").symlink_to("secrets/a")
     asked = sync.Workspace(folder, write=True, follow=True, deny=["secrets/", ".env"])
     said = asked.replace_content("foo", "bar", apply=True, include_hidden=True, include_ignored=True)
-    assert "(1 replacement in 1 file, written." in said
+    assert "(Written: 1 replacement in 1 file." in said
     for path in (tmp_path / "outside", folder / ".env", folder / "secrets/a"):
         assert path.read_text() == "foo\n"
     for name in ("../outside", ".env", "secrets/a", "link"):
@@ -75,7 +75,7 @@ def test_file_that_a_link_replaces_after_the_search_is_not_changed(
     swap = f"os.unlink({str(folder / 'a')!r}); os.symlink('../outside', {str(folder / 'a')!r})"
     rg = stand_in(f"code = real({sync.resolve().path!r})\nif '--json' in sys.argv: {swap}\nsys.exit(code)")
     said = sync.Workspace(folder, write=True, rg=rg).replace_content("foo", "bar", apply=True)
-    assert "(1 replacement in 1 file, written." in said
+    assert "(Written: 1 replacement in 1 file." in said
     assert (tmp_path / "outside").read_text() == "foo\n"
     assert (folder / "b").read_text() == "bar\n"
 

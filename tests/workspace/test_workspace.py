@@ -575,12 +575,17 @@ def test_find_files_hints_at_hidden_and_ignored_files(rg: RgBinary, shop: Path, 
     """Issue 19, line 17: both arguments are named where one of them is enough."""
     asked = sync.Workspace(shop, rg=rg)
     assert slashed(asked.find_files("*.yml")) == (
-        "No files found. There would be 1 file with hidden files included (include_hidden=True), first .github/ci.yml."
+        "No files found. There would be 1 file with hidden files included (include_hidden=True), "
+        "the first: .github/ci.yml."
     )
-    assert "1 file with ignored files included (include_ignored=True), first debug.log" in asked.find_files("*.log")
+    assert "1 file with ignored files included (include_ignored=True), the first: debug.log" in asked.find_files(
+        "*.log"
+    )
     for hidden in (False, True):
         text = asked.find_files("build/*", include_hidden=hidden)
-        assert slashed(text).endswith("1 file with ignored files included (include_ignored=True), first build/out.py.")
+        assert slashed(text).endswith(
+            "1 file with ignored files included (include_ignored=True), the first: build/out.py."
+        )
     both = sync.Workspace(plant({".git-cache/.ignore": "x\n", ".git-cache/x": ""}), rg=rg)
     assert "hidden and ignored files included (include_hidden=True, include_ignored=True)" in both.find_files("x")
 
@@ -610,7 +615,7 @@ def test_max_files_shows_the_first_files_and_says_how_to_get_more(rg: RgBinary, 
     text = sync.Workspace(root, rg=rg).grep_content("x", max_files=2)
     assert text.endswith(
         "(Showing 2 of 5 matching files, 2 of 5 matches. A larger max_files shows more files; a larger offset does "
-        "not. 3 more files with matches not named here. Use file_pattern or refine your pattern to narrow results.)"
+        "not. Not named here: 3 more files with matches. Use file_pattern or refine your pattern to narrow results.)"
     )
     assert text.count("File: ") == 2
 
@@ -777,7 +782,7 @@ def test_guarded_root_is_searched_with_limits_and_a_note(
     guarded = sync.Workspace(root, rg=rg)
     for tool, arguments in (("grep_content", {"pattern": "x"}), ("find_files", {}), ("ls", {}), ("tree", {})):
         text = getattr(guarded, tool)(**arguments)
-        assert "This is a home directory, so the search is limited to 6 levels" in text
+        assert "This is a home directory or a directory above one, so the search is limited to 6 levels" in text
     assert guarded.find_files_result().files == (native("a/file"),)
     everything = sync.Workspace(root, rg=rg, guard=False).find_files_result().files
     assert everything == (native(f"{deep}/file"), native("a/file"))

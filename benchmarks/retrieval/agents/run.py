@@ -89,23 +89,29 @@ def report(folders_measured: Sequence[Folder], coverage: Coverage, tokens: str) 
         [
             "## Relevant lines",
             fill(
-                f"rg {version}. Directories, with numbers of relevant lines: {sizes}. Each figure is a mean over the "
-                "questions of a directory: the share of their relevant lines that were in the first "
-                f"{BUDGETS[0]:,} or {BUDGETS[1]:,} tokens, the tokens read, and the calls made.",
+                f"rg {version}. Directories, with numbers of relevant lines: {sizes}. In each row, the first three "
+                f"figures are for the first {BUDGETS[0]:,} tokens, and the last three for the first {BUDGETS[1]:,}: "
+                "the share of the relevant lines that were in these tokens, the number of tokens that were read (fewer "
+                "if the answers end earlier), and the number of calls. Each figure is a mean over the questions of the "
+                f"directory, and in the rows `{_ALL}` over all questions.",
                 _WIDTH,
                 break_on_hyphens=False,
             ),
             coverage_table(coverage),
             "## Tokens of answers",
             fill(
-                "Mean tokens of the answers to the same questions. Each format was given the matches, paths or lines "
-                "that ripwrap's answer has, so only the way of writing them differs. ripwrap's text also says how many "
-                "matches there are, what was left out, and in which other files there are matches; the other formats "
-                "have no such notes here. The other tools may find, sort or limit matches in other ways.",
+                "The table has the mean number of tokens of an answer to the same questions, or for `find_files`, `ls` "
+                "and `tree` of a listing of each directory. For each format, the matches, paths or lines of ripwrap's "
+                "answer were written as another tool writes them, so the answers have the same content in each format. "
+                "ripwrap's text also says how many matches there are, what was left out, and in which other files "
+                "there are matches; the other formats have no such notes here. The other tools may find, sort or limit "
+                "matches in other ways. The rows `paths` and `counts` are answers with the paths of the files alone, "
+                "and with a number of matches for each file. The last column is the number of tokens divided by that "
+                "of ripwrap's format.",
                 _WIDTH,
             ),
             tokens,
-            "Sources of the facts about each format:",
+            "The formats were written from these sources:",
             sources,
         ]
     )

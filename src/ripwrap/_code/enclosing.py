@@ -25,7 +25,7 @@ _TYPE_WORDS = (
 )
 _KEYWORD = rf"\b(?:({_FUNCTION_WORDS})|({_TYPE_WORDS}))\b"
 _KINDS = {"html": "heading", "markdown": "heading", "rst": "heading", "ini": "table", "toml": "table", "yaml": "key"}
-"""Kind of section for each document format."""
+"""Kind of the sections of each document format except SQL."""
 
 _CREATE = re.compile(
     r"\s*CREATE\b[\w\s]*?\b(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|INDEX|TYPE|SCHEMA|DATABASE|SEQUENCE|ROLE|USER"
@@ -97,7 +97,8 @@ def definition_kind(path: str, section: Section) -> str:
     """Return the kind of a definition, read from the line that defines it.
 
     The kind is `function` or a keyword of the language, such as `class`, `struct` or `interface`. In a document, it is
-    `heading`, `table` or `key`. It is empty if the line has no known keyword.
+    `heading`, `table` or `key`; in SQL, it is what CREATE creates, such as `table` or `view`. A line without a known
+    keyword defines a function if it has a `(` or `=>`; otherwise the kind is empty.
     """
     from ripwrap._code.patterns.languages import Document, language_patterns  # late: patterns of all languages
 
@@ -211,7 +212,10 @@ class _Blocks:
         self._code = source.code
 
     def around(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the first and last line of the smallest block around some lines, or None outside of blocks."""
+        """Return the first and last line of the smallest block around some lines, or None outside of blocks.
+
+        If the first of these lines opens a block by indentation, and all lines are in it, return that block.
+        """
         indented = self._by_indentation(first, last)
         if indented is not None and indented[0] == first:
             return indented  # the first line opens this block; the brackets of its signature are not the block to show
@@ -249,7 +253,7 @@ class _Blocks:
         return None
 
     def _above(self, index: int, indent: int) -> int:
-        """Return the index of the nearest line of code above a line with less indentation than `indent`; -1 if none."""
+        """Return the index of the nearest line of code above `index` with less indentation than `indent`, or -1."""
         above = range(index - 1, -1, -1)
         return next((at for at in above if self._is_code(at) and self._indent(at) < indent), -1)
 
@@ -276,7 +280,10 @@ class _Blocks:
         return begin, end
 
     def _by_brackets(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the lines of the innermost pair of brackets around some lines; a pair on one line does not count."""
+        """Return the first and last line of the innermost pair of brackets around some lines, or None.
+
+        A pair on one line does not count.
+        """
         open_: list[tuple[str, int]] = []
         for index, code in enumerate(self._code):
             if index in self._source.clipped:

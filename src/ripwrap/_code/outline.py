@@ -1,8 +1,9 @@
 """Interface to find the definition that encloses a line.
 
-It has two implementations, which do not import each other. `patterns.outline` uses regular expressions and works for
-every file: `PatternOutline` reads a whole file, and `NearbyOutline` reads only the lines around the requested lines.
-`treesitter.outline.SyntaxOutline` uses tree-sitter and works for the languages of the extra `syntax`.
+Two modules implement it, and do not import each other. `patterns.outline` uses regular expressions and works for every
+file; its class `PatternOutline` reads a whole file, and its class `NearbyOutline` reads only the lines around the
+requested lines. `treesitter.outline` uses tree-sitter and works for the languages of the extra `syntax`; its class is
+`SyntaxOutline`.
 """
 
 from typing import Protocol

@@ -1,4 +1,7 @@
-"""Split text into windows of lines of at most 800 characters, before definitions where possible; no I/O."""
+"""Split text into windows, which are consecutive lines with at most 800 characters, where possible before a definition.
+
+No I/O.
+"""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +18,7 @@ quality of the ranking (NDCG@10) differs by at most .007.
 """
 
 _MIN_CHUNK_CHARS = 300
-"""Minimum number of characters of a chunk that ends at a blank line."""
+"""Minimum number of characters of a chunk that is cut after a blank line."""
 
 _DEFINITION_START = re.compile(
     r"(?:[ \t]*(?:@|//|/?\*|#)[^\n]*\n){0,8}"  # decorators, attributes and comments above a definition
@@ -34,7 +37,8 @@ class Chunk(NamedTuple):
         end: Offset after its last character.
         start_line: Number of its first line, from 1.
         end_line: Number of its last line.
-        symbol: Name of the definition that contains the lines; None outside of definitions, or without a parser.
+        symbol: Name of the definition that contains the lines; None outside of definitions, and in a file that was not
+            parsed.
     """
 
     start: int
@@ -47,8 +51,9 @@ class Chunk(NamedTuple):
 def window_chunks(text: str) -> Iterator[Chunk]:
     """Split text into chunks, so that each line is in one chunk; empty text has no chunks.
 
-    Each chunk takes as many lines as fit. The chunk is then cut after a blank line, if at least 300 characters remain
-    in it: after the last blank line that is followed by a definition, or else after the last blank line.
+    Each chunk takes as many lines as fit. Unless it reaches the end of the text, the chunk is then cut after a blank
+    line, if at least 300 characters remain in it: after the last blank line that is followed by a definition, or else
+    after the last blank line.
     """
     newline = "\n\r\n" if "\n\r\n" in text[:MAX_CHUNK_CHARS] else "\n\n"
     start, line, size = 0, 1, len(text)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 
+from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Context, Match
 
 Change = tuple[bytes, bytes]
@@ -43,14 +44,16 @@ def _runs(lines: Iterable[Match | Context], *, nul_ends: bool) -> Iterator[tuple
     start = following = 0
     for line in lines:
         if line.line_number is None:
-            raise ValueError("a diff needs line numbers; search without no_line_number")
+            wrong = Hint("no_line_number", kind="omit")
+            raise ValueError(HintedText("a diff needs line numbers, so search again and leave out ", wrong))
         if run and line.line_number != following:
             yield start, run
             run = []
         if not run:
             start = line.line_number
         if line.raw_lines.endswith(b"\0") and not nul_ends:
-            raise ValueError("a diff needs lines that end with a newline; search without null_data")
+            wrong = Hint("null_data", kind="omit")
+            raise ValueError(HintedText("a diff needs lines that end with a newline; leave out ", wrong))
         run.append((line.raw_lines, line.raw_replaced() if isinstance(line, Match) else line.raw_lines))
         following = line.line_number + len(_split(line.raw_lines))
     if run:

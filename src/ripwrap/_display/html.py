@@ -24,7 +24,11 @@ class Gaps:
         self._next: int | None = None
 
     def before(self, message: Message) -> bool:
-        """Return True if lines of the file are missing between the message of the last call and `message`."""
+        """Return True if rg would write `--` before a message.
+
+        That is so if lines of the file are missing between the message of the last call and `message`, and if one of
+        the messages so far is a line of context. It is never so for a search without line numbers.
+        """
         if isinstance(message, Begin):
             self._next = None
         if not isinstance(message, (Match, Context)) or message.line_number is None:

@@ -10,11 +10,12 @@ _EXCLUDES_FILE = re.compile(rb'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$'
 
 
 def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
-    """Return the path in git's setting `core.excludesFile`, or git's default; the file may not exist.
+    """Return the path that git's setting `core.excludesFile` names, or else git's default; the file may not exist.
 
-    The order is that of rg 15.2: `GIT_CONFIG_GLOBAL`, `~/.gitconfig`, `$XDG_CONFIG_HOME/git/config`,
-    `GIT_CONFIG_SYSTEM` or `/etc/gitconfig`, and then `$XDG_CONFIG_HOME/git/ignore`. Earlier versions of rg do not read
-    `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
+    As in rg 15.2, the first of these files that has the setting decides: the file that `GIT_CONFIG_GLOBAL` names,
+    `~/.gitconfig`, `$XDG_CONFIG_HOME/git/config`, and the file that `GIT_CONFIG_SYSTEM` names or else `/etc/gitconfig`.
+    Earlier versions of rg read only the second and the third of these files. The default is
+    `$XDG_CONFIG_HOME/git/ignore`. If `XDG_CONFIG_HOME` is not set, it is `~/.config`.
 
     Args:
         environment: Environment variables; `None` means those of the process.
@@ -23,7 +24,7 @@ def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
 
 
 def global_ignore_files(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths that some version of rg uses as git's global ignore file; the path of rg 15.2 comes first."""
+    """Return all paths that a version of rg may use as git's global ignore file; the path of rg 15.2 comes first."""
     home, settings = _folders(environment)
     named = (_named_in(path, home) for path in config_files(environment))
     return [*filter(None, named), os.path.join(settings, "git", "ignore")]
@@ -43,14 +44,17 @@ def config_files(environment: Mapping[str, str] | None = None) -> list[str]:
 
 
 def _folders(environment: Mapping[str, str] | None) -> tuple[str, str]:
-    """Return the home directory and `$XDG_CONFIG_HOME`."""
+    """Return the home directory, and `$XDG_CONFIG_HOME` or, if that is not set, `~/.config`."""
     variables = os.environ if environment is None else environment
     home = variables.get("HOME") or os.path.expanduser("~")
     return home, variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
 
 
 def _named_in(path: str, home: str) -> str | None:
-    """Return the global ignore file that a configuration file of git names; `None` if it names no file."""
+    """Return the path of the global ignore file that a configuration file of git names, with `~` replaced.
+
+    Return `None` if the configuration file names no such file or cannot be read, or if the path is not UTF-8.
+    """
     try:
         with open(path, "rb") as file:
             found = _EXCLUDES_FILE.search(file.read())

@@ -4,12 +4,12 @@ The package `pathspec` has the classes of patterns, but translates globs as git 
 points, which `tests/workspace/test_walk.py` compares with rg:
 
 - `{a,b}` are alternatives, and may be nested. They cannot be expanded into several patterns of git, because sixteen
-  groups in a row would give 65,536 patterns.
+  such groups in a row would give 65,536 patterns.
 - `?` and a class (`[a-z]`) match one byte, not one character, and a class may match a slash.
 - A pattern that matches a directory does not match the files in it. So another rule may include these files.
 - A glob that does not parse is an error with rg's message; git skips it.
-- globset uses an automaton. A regular expression for `*a*a*a*b` can take years, so `SteppingPattern` matches such globs
-  in bounded time.
+- globset matches with an automaton, which does not backtrack. A regular expression of Python for a glob such as
+  `*a*a*a*a*a*a*b` backtracks, and can take hours. So `SteppingPattern` matches globs with many `*` in bounded time.
 
 Patterns match strings in which each character stands for a byte (`byte_text()`).
 """
@@ -22,7 +22,9 @@ from typing import TypeAlias
 from pathspec import Pattern, RegexPattern
 
 Tokens: TypeAlias = "list[str | tuple[Tokens, ...]]"
-"""Parsed glob: regexes and alternatives in order. Only the four regexes below can match a text in several ways."""
+"""Parsed glob: regexes, and tuples of alternatives, in order. A regex matches texts of different lengths only if it is
+one of the four below.
+"""
 
 _STAR = r"[^/]*"
 _PREFIX = r"(?:.*/|/?)"
@@ -32,7 +34,7 @@ _REPEATS = frozenset((_STAR, _PREFIX, _BETWEEN, _SUFFIX))
 
 _SEPARATORS = ("/",) if os.sep == "/" else ("/", os.sep)
 MAX_REGEX_CHOICES = 3
-"""Maximum number of tokens that can match in several ways, in a glob that becomes a regex.
+"""Maximum number of tokens that can match in several ways (`*`, `**` and `{…}`), in a glob that becomes a regex.
 
 `SteppingPattern` matches globs with more of these tokens.
 """
@@ -61,9 +63,10 @@ def glob_pattern(
     """Return a pattern that matches a path if the glob matches the whole path.
 
     Args:
-        glob: Glob, without `!`, `/` and other marks of an ignore file.
-        include: True if a match is ignored; False if a match is not ignored, as with `!`.
-        allow_unclosed: True if an unclosed `[` is literal, as in ignore files; for `--glob` it is an error.
+        glob: Glob without the marks of an ignore file: a `!` or `/` at its start, and a `/` at its end.
+        include: Value of `include` in the pattern. It is False for a rule with `!`, and True for any other rule.
+        allow_unclosed: True if an unclosed `[` is literal, as in ignore files. If False, as for `--glob`, an unclosed
+            `[` is an error.
         ignore_case: True to ignore the case of ASCII letters; globset never ignores the case of other letters.
 
     Raises:
@@ -82,7 +85,7 @@ def byte_text(raw: bytes) -> str:
 
 
 def parse_glob(glob: str, *, allow_unclosed: bool) -> Tokens:
-    """Return the tokens of a glob; see `glob_pattern()`."""
+    """Return the tokens of a glob; `glob_pattern()` describes the arguments and the error."""
     return _Parser(glob, allow_unclosed=allow_unclosed).parse()
 
 
@@ -148,7 +151,7 @@ class _Parser:
         self.push(alternatives or "")
 
     def star(self) -> None:
-        """Add a `*` or a `**`; a `**` matches across slashes if it is a whole part of the path."""
+        """Add the token of a `*` or `**`. A `**` matches slashes only if it is a whole name, as in `a/**/b`."""
         before = self.glob[max(self.at - 2, 0) : self.at - 1]
         if self.peek() != "*":
             return self.push(_STAR)
@@ -188,7 +191,10 @@ def _fail(message: str) -> str:
 
 
 def _ranges(body: str) -> Iterator[str]:
-    """Yield a regex for each range of a character class. Each byte is separate, because rg matches bytes."""
+    """Yield a regex for each character and range of a character class.
+
+    A character of several bytes is replaced by these bytes, because rg matches bytes.
+    """
     ranges: list[tuple[str, str]] = []
     pending = False
     for char in body:

@@ -14,7 +14,7 @@ from pathspec import Pattern, RegexPattern
 from ripwrap._ignore.globs import byte_text, glob_pattern
 
 KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
-"""Kinds of ignore files; the first kind that has a rule for a path decides."""
+"""Kinds of ignore files; the first kind with a rule that matches a path decides."""
 
 _GIT_KINDS = 2
 """Number of kinds at the end of `KINDS` that are ignore files of git."""
@@ -24,7 +24,7 @@ _REPOSITORY = (".git", ".jj")
 
 _FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
 IGNORE_NAMES = (*_FIRST_PARTS, ".jj")
-"""Names of the entries of a directory that affect which rules apply in it."""
+"""Names of files and directories that, if a directory has them, affect which rules apply in that directory."""
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -38,13 +38,14 @@ _WHITESPACE = (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rule on a line of an ignore file, or in an option such as `glob`.
+    """Rule on a line of an ignore file, in an option such as `glob`, or of a file type.
 
     Attributes:
-        glob: Glob for paths relative to the directory of the file.
-        pattern: Pattern of the glob; its `include` is True for a rule that ignores paths, False for a rule with `!`.
+        glob: Glob without its `!` and the slashes at its ends; `**/` at its start stands for any depth. It matches
+            paths relative to the directory of the file, or to rg's working directory. Empty for a file type.
+        pattern: Pattern of the glob; its `include` is False for a rule with `!`, and True for any other rule.
         only_folders: True if the rule applies to directories only.
-        text: Line of the file, without spaces at its end.
+        text: Line of the file, or value of the option, without white space at its end.
         file: Path of the file, or name of the option; empty if the rule comes from neither.
         number: Number of the line, from 1; 0 if the rule does not come from a file.
     """
@@ -63,18 +64,18 @@ class Rule:
         """Return the rule of a line, or `None` for a comment or an empty line.
 
         Args:
-            line: Line of an ignore file, or glob of `--glob`.
+            line: Line of an ignore file, or glob of an option such as `--glob`.
             allow_unclosed: See `glob_pattern()`.
             ignore_case: See `glob_pattern()`.
             file: Path of the file, or name of the option.
-            number: Number of the line in the file.
+            number: Number of the line in the file, from 1; 0 for an option.
 
         Raises:
             ValueError: The line does not parse; the message is the same as in rg.
         """
         if line.startswith("#"):
             return None
-        # A space at the end is kept after a backslash.
+        # If a backslash is before the last space, the spaces at the end are kept.
         glob = line if line.endswith("\\ ") else line.rstrip(_WHITESPACE)
         if not glob:
             return None
@@ -94,12 +95,12 @@ class Rule:
 
     @property
     def ignores(self) -> bool:
-        """True if the rule ignores the paths that it matches, False if it includes them."""
+        """True for a rule without `!`: a file ignores the paths that match; an option such as `glob` selects them."""
         return bool(self.pattern.include)
 
 
 class Rules:
-    """Rules of one ignore file; the last rule that matches decides."""
+    """Rules of one ignore file, of the options with globs, or of a file type; the last rule that matches decides."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules: tuple[Rule, ...] = tuple(rules)
@@ -136,12 +137,12 @@ class IgnoreStack:
     """Rules of the ignore files in the directories from a root down to a directory.
 
     Attributes:
-        levels: Rules of the files of each kind, in the order of `KINDS`. The deepest file comes first. With each file
-            comes the length of the path of its directory.
+        levels: Rules of the files of each kind, in the order of `KINDS`. Of each kind, the deepest file comes first.
+            Each file is a pair: the length of the path of its directory, with a slash at the end, and its rules.
         kinds: Kinds of files that are read.
         ignore_case: True if the case of ASCII letters is ignored.
         require_git: True if git's ignore files apply only inside the repository that has them.
-        in_repository: True if the directory is in a repository; known only with `require_git`.
+        in_repository: True if the directory is in a repository; always False without `require_git`.
     """
 
     levels: tuple[tuple[tuple[int, Rules], ...], ...] = ((),) * len(KINDS)
@@ -166,8 +167,11 @@ class IgnoreStack:
     def entered(self, root: str, folder: str, names: Container[str] = IGNORE_NAMES) -> "IgnoreStack":
         """Return a stack that also has the ignore files in `folder`; `names` are the names in `folder`, if known.
 
-        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file that is a link to a path
-        outside of `root` is skipped. If `root` is empty, no link is skipped.
+        With `require_git`, if `folder` is the top directory of a repository, git's ignore files above it are dropped.
+
+        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file that links lead to is
+        skipped if it is outside of `root`, except `.git/info/exclude` with `require_git`. If `root` is empty, no file
+        is skipped.
         """
         stack = self
         if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):
@@ -202,10 +206,15 @@ class IgnoreStack:
         return None if rule is None else rule.ignores
 
     def rules_in(self, root: str, folder: str, kind: str) -> tuple[Rule, ...]:
-        """Return the rules of the ignore file of one kind in a directory; empty if that kind does not apply there."""
+        """Return the rules of the ignore file of one kind in a directory.
+
+        Return no rules if this kind does not apply in the directory, or if the file is missing or cannot be read.
+        """
         if kind not in self.kinds or (kind in KINDS[-_GIT_KINDS:] and not self.git_counts):
             return ()
         if kind == KINDS[-1] and self.require_git:
+            # Not checked against `root`: the exclude file of a worktree is in the main repository, which is usually
+            # elsewhere, and rg reads it. The tools for agents, which have a root, never set `require_git`.
             return read_rules(_exclude_file(os.path.join(root, folder)), ignore_case=self.ignore_case)
         return _read(root, folder, kind, ignore_case=self.ignore_case)
 
@@ -216,6 +225,8 @@ def _exists(root: str, folder: str, name: str) -> bool:
 
 def _exclude_file(folder: str) -> str:
     """Return the path of the exclude file of a repository. In a worktree, `.git` is a file that names git's directory.
+
+    Return an empty path if such a file names no absolute path, or git's directory cannot be read.
 
     rg follows the file `.git` only with `--require-git` (`resolve_git_commondir()` in ripgrep's
     `crates/ignore/src/dir.rs`).
@@ -246,12 +257,12 @@ def outer_rules(root: str, sub: str) -> str:
 
     - If `sub` or a directory above it is ignored, rg lists the files in `sub`; a listing of the root does not.
     - Any rule in `sub` or below it overrides a rule above `sub`, because rg reads an `--ignore-file` last.
-    - rg 13 reads no `.gitignore` and no exclude file above a nested repository; the rules here apply.
+    - rg 13 reads no `.gitignore` and no exclude file above a nested repository; the rules of these files are here, too.
 
     The rules are valid only for this `sub`: they contain the number of directories above it, but not their names.
-    rg 13 and 14 cannot parse some rules (nested braces, an unclosed `[`), and report them as in any ignore file. Rules
-    above the root have no effect, but rg reads them if it reads any `.gitignore`. If a line of such a file does not
-    parse, rg reports its path and number, and exits with 2.
+    rg 13 and 14 cannot parse some rules (nested braces, an unclosed `[`), and report them as in any ignore file. Ignore
+    files above the root have no effect, but rg reads them if it reads any `.gitignore`. If a line of such a file does
+    not parse, rg reports the path of the file and the number of the line, and exits with 2.
     """
     lines = (
         f"{'' if rule.pattern.include else '!'}/{'*/' * depth}{rule.glob}{'/' if rule.only_folders else ''}\n"
@@ -264,7 +275,7 @@ def outer_rules(root: str, sub: str) -> str:
 
 
 def match_text(path: str) -> str:
-    """Return a path as a text that patterns can match: with slashes, and with a character for each byte."""
+    """Return a path as a text that patterns can match: with slashes, and with one character for each byte."""
     return byte_text(os.fsencode(path.replace(os.sep, "/")))
 
 
@@ -287,7 +298,10 @@ def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> tu
 
 
 def read_rules(path: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
-    """Return the rules of an ignore file; empty if it cannot be read, or is not a regular file."""
+    """Return the rules of an ignore file; empty if it cannot be read, or is not a regular file.
+
+    A line that does not parse has no rule. At a line that is not UTF-8, reading ends, as in rg.
+    """
     # Opening a FIFO could block for ever.
     if not os.path.isfile(path):
         return ()
@@ -295,7 +309,7 @@ def read_rules(path: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
         with open(path, "rb") as file:
             return tuple(_parse(file.read(), path, ignore_case=ignore_case))
     except OSError as error:
-        _LOGGER.debug("%s: %s", path, error)
+        _LOGGER.debug("could not read the ignore file %s: %s", path, error)
         return ()
 
 
@@ -310,7 +324,7 @@ def _parse(content: bytes, path: str, *, ignore_case: bool) -> Iterator[Rule]:
         try:
             rule = Rule.parse(text, ignore_case=ignore_case, file=path, number=number)
         except ValueError as error:
-            _LOGGER.debug("%s: line %d: %s", path, number, error)
+            _LOGGER.debug("%s: line %d: %s; rg ignores this line", path, number, error)
         else:
             if rule:
                 yield rule

@@ -1,8 +1,8 @@
-"""Decide, as rg does, which entries of a directory are searched; for each other entry, name the rule that excludes it.
+"""Decide, as rg does, which entries of a directory are searched, and why the other entries are not searched.
 
-The order of the checks is that of rg 15.2 (`generate_work()` in `crates/ignore/src/walk.rs`, `matched()` in `dir.rs`):
-links, globs, ignore files, types, hidden files, size, kind of file. A file or directory in `paths` itself is not
-checked.
+The checks have the same order as in rg 15.2 (`generate_work()` in `crates/ignore/src/walk.rs`, `matched()` in
+`dir.rs`): links, globs, ignore files, types, hidden files; then file system and depth for a directory, size and kind
+for a file. A file or directory that `paths` names is not checked.
 """
 
 import os
@@ -38,8 +38,8 @@ class Cause:
     Attributes:
         kind: Kind of reason.
         hint: Option that the caller can change to search the file or directory; `None` if no option helps.
-        rule: Rule that matches, of an ignore file or a glob.
-        detail: More about the reason, such as a size or the error of the system.
+        rule: Rule of an ignore file or glob that excludes the file or directory; `None` for another reason.
+        detail: More about the reason, such as a size or the error of the system; empty if there is no more.
     """
 
     kind: CauseKind
@@ -57,13 +57,13 @@ class Folder:
 
     Attributes:
         path: Path as rg prints it; empty for the working directory of rg.
-        real: Absolute path, with the links in the searched path resolved, but not the links below it. Ignore rules are
-            matched against this path.
+        real: Absolute path, with the links in the searched path resolved, but not the links below the searched path.
+            The rules of ignore files in directories are matched against this path.
         depth: Number of levels below the searched path; 0 for the searched path itself.
-        stack: Ignore files that apply in the directory, including its own.
+        stack: Ignore files that apply in the directory, including those in the directory itself.
         device: Device of the searched path, if rg must not leave that device; otherwise `None`.
         above: If links are followed, device and inode of this directory and of each directory above it, up to the
-            searched path.
+            searched path; otherwise empty.
     """
 
     path: str
@@ -90,11 +90,11 @@ class Selection:
             cwd: Absolute path of the directory that rg runs in.
             options: `FileOptions` that were validated before.
             types: Globs of each file type that rg knows; needed only with the options `type` and `type_not`.
-            inside: Real path of a directory. An ignore file that is a link to a path outside of it is not read. If
-                empty, all ignore files are read, as by rg.
+            inside: Real path of a directory. An ignore file that is a link to a path outside of this directory is not
+                read. If empty, all ignore files are read, as rg does.
 
         Raises:
-            GlobError: A glob does not parse.
+            GlobError: A glob of an option does not parse.
         """
         self.cwd = cwd
         self.follow: bool = options.get("follow", True)
@@ -143,7 +143,10 @@ class Selection:
         return Folder(path, real, folder.depth + 1, stack, folder.device, above)
 
     def check(self, folder: Folder, name: str) -> tuple[bool, Cause | None]:
-        """Return a pair: True for a directory, and the reason why rg excludes the entry (`None` if rg searches it)."""
+        """Return a pair: True for a directory, and the reason why rg excludes the entry (`None` if rg searches it).
+
+        A link counts as a directory only if it is followed and leads to a directory that does not contain the link.
+        """
         path = folder.join(name)
         try:
             info = os.lstat(os.path.join(self.cwd, path))
@@ -220,7 +223,7 @@ class Selection:
 
         Args:
             path: Path with `/` between its names; it need not exist.
-            depth: Number of its names below the searched root.
+            depth: Number of names in the path that are below the searched root.
             is_folder: True for a directory.
         """
         if self._max_depth is not None and depth + is_folder > self._max_depth:
@@ -249,7 +252,7 @@ class Selection:
 
         Args:
             name: Name of the entry.
-            text: Relative path, in the form that patterns match.
+            text: Relative path, as `match_text()` returns it.
             ignoring: Function that returns the rule of an ignore file; `None` if there are no ignore files.
             hidden: Function that returns True for a hidden entry.
             is_folder: True for a directory.
@@ -301,7 +304,7 @@ class Selection:
         return Cause("type", Hint("type", kind="omit"), detail=f"not of type {' or '.join(chosen)}") if chosen else None
 
     def _relative(self, path: str) -> str:
-        """Return a path relative to the working directory of rg, if it is below that directory."""
+        """Return a path relative to the working directory of rg; a path that is not below it is returned unchanged."""
         return path.removeprefix(os.path.join(self.cwd, ""))
 
     def _given(self, *names: str) -> bool:
@@ -326,7 +329,7 @@ class Selection:
 
     @cached_property
     def _explicit_files(self) -> tuple[str, ...]:
-        """Absolute paths of `ignore_file`; the last one takes precedence."""
+        """Absolute paths of `ignore_file`; the last one takes precedence. Empty with `no_ignore_files`."""
         if self._given("no_ignore_files"):
             return ()
         return tuple(os.path.join(self.cwd, path) for path in _listed(self._options.get("ignore_file")))
@@ -379,12 +382,12 @@ def _parts(path: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """File that rg does not search.
+    """File that rg does not search, or directory with all files below it.
 
     Attributes:
         path: Path as rg prints it.
         matched: Path that is excluded: `path` itself, or a directory above it.
-        cause: Reason; `None` if no rule leaves it out.
+        cause: Reason; `None` if no reason was found.
     """
 
     path: str
@@ -400,17 +403,17 @@ def walk_left_out(
     *,
     whole: bool,
 ) -> Iterator[LeftOut]:
-    """Yield the files below the searched paths that rg does not search, including files in excluded directories.
+    """Yield the files below the searched paths that rg does not search.
 
-    Unreadable directories are skipped. With `follow`, links are followed everywhere.
+    A directory that cannot be read is skipped. With `follow`, links are followed in excluded directories, too.
 
     Args:
         selection: Rules by which rg selects files.
         paths: Searched paths.
         is_searched: Function that returns True for the path of a file that rg searched.
         stop: Function that is called for each directory; the walk ends when it returns True.
-        whole: True to walk through directories that are left out, too. Otherwise such a directory is yielded and not
-            opened.
+        whole: True to also yield the files in excluded directories. If False, an excluded directory is itself yielded,
+            and not opened.
     """
     # This uses a stack instead of recursion, because a tree may be deeper than Python's recursion limit. Each item has
     # the parent directory (`None` for a searched path), the name of the directory to read, and the reason if the
@@ -440,7 +443,10 @@ def walk_left_out(
 def _read_folder(
     selection: Selection, above: Folder | None, name: str, *, with_rules: bool
 ) -> tuple[Folder, Sequence[str]]:
-    """Return a directory and the names in it; with `with_rules`, read its ignore files."""
+    """Return a directory and the names in it.
+
+    Its ignore files are read with `with_rules`, or if it is a searched path (`above` is `None`).
+    """
     if above is None:
         folder = selection.root(name)
         return folder, os.listdir(os.path.join(selection.cwd, folder.path))
@@ -449,7 +455,7 @@ def _read_folder(
 
 
 def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | None) -> tuple[bool, LeftOut]:
-    """Return a pair: True for a directory to walk, and the reason why the entry or a directory above it is excluded."""
+    """Return a pair: True for a directory to walk, and the entry with the reason why rg does not search it, if any."""
     path = folder.join(name)
     if inside is not None:
         return _is_entered(selection, folder, path), LeftOut(path, inside.matched, inside.cause)
@@ -458,7 +464,7 @@ def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | No
 
 
 def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
-    """Return True if an entry of an excluded directory is a directory to walk."""
+    """Return True if an entry of an excluded directory is a directory, or a followed link to one, without a loop."""
     full = os.path.join(selection.cwd, path)
     try:
         info = os.lstat(full)
@@ -478,7 +484,7 @@ def is_link(info: os.stat_result) -> bool:
 
 
 def is_hidden(name: str, info: os.stat_result) -> bool:
-    """Return True if rg treats an entry as hidden."""
+    """Return True if rg treats an entry as hidden: its name begins with a dot, or it has Windows' hidden attribute."""
     if sys.platform == "win32" and info.st_file_attributes & stat.FILE_ATTRIBUTE_HIDDEN:
         return True
     return name.startswith(".")
@@ -494,7 +500,7 @@ def _parents(path: str) -> list[str]:
 
 
 def _listed(value: Paths | None) -> list[str]:
-    """Return the values of an option that takes one string or several."""
+    """Return the values of an option that takes one string or several; empty for `None`."""
     if value is None:
         return []
     several: Sequence[StrPath] = (value,) if isinstance(value, (str, os.PathLike)) else value

@@ -128,7 +128,7 @@ class ChangeWaiter:
                 changes.close()
 
     def _identify(self) -> tuple[int, int] | None:
-        """Return the device and inode number of the directory; `None` if it does not exist."""
+        """Return the device and inode number of the directory; `None` if it does not exist or cannot be read."""
         try:
             found = os.stat(self.root)
         except OSError:
@@ -159,4 +159,5 @@ class ChangeWaiter:
         try:
             return next(self._changes, _NO_CHANGES)
         except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError
-            raise RipwrapError(f"could not watch {shown(str(self.root))}: {error}") from error
+            step = "; raise the limit fs.inotify.max_user_watches" if "watch limit" in str(error) else ""
+            raise RipwrapError(f"could not watch {shown(str(self.root))}: {error}{step}") from error

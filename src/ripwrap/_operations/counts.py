@@ -109,6 +109,7 @@ async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
 
     Raises:
         BinaryNotFoundError: There is no rg.
+        SearchError: rg fails.
     """
     return await run_file_types(AsyncRunner(rg), timeout=None)
 

@@ -1,8 +1,8 @@
 """Find out which files a search reads, and why it does not read the other files.
 
-One run of rg looks for a NUL byte in each file that it reads (`--count --include-zero`). Its output lists these files,
-and tells which of them are binary. For each other file, `_ignore/selection.py` finds the reason. It applies the rules
-of ignore files in the same way as rg.
+One run of rg looks for a NUL byte in each file that it reads (`--count --include-zero`). The output lists these files,
+and tells which of them have a NUL byte. For each other file, `_ignore/selection.py` finds the reason. This module
+applies the rules of ignore files in the same way as rg.
 """
 
 import errno
@@ -125,7 +125,7 @@ async def coverage(
         cwd: The directory of the search.
         paths: Files or directories of the search; empty is all of `cwd`.
         timeout: Seconds for the whole call; `None` is no limit. When the time is up, the counts so far are returned
-            as lower bounds.
+            as lower bounds, and `Coverage.exact` is false.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
             binary files (such as `text`), have an effect.
@@ -140,7 +140,8 @@ class CoverageRequest:
     """Checked arguments of `coverage()` or `why()`.
 
     Attributes:
-        command: Command that lists the searched files; for `coverage()`, it also tells which of them have a NUL byte.
+        command: Command that lists the searched files. If `read` is True, it also tells which of them have a NUL byte.
+            For `why()`, rg does not run this command; only its directory and paths are used.
         options: Options of the search.
         timeout: Seconds for the whole call; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
@@ -219,7 +220,8 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
     """Collector of the paths in rg's output: the files that rg read or, with `--files`, only listed.
 
     Attributes:
-        searched: Map from the `key()` of each file to True if the file has a NUL byte.
+        searched: Map from the `key()` of each file to True if the file has a NUL byte; otherwise, or if rg only listed
+            the file, to False.
     """
 
     def __init__(self, command: Command) -> None:
@@ -240,7 +242,7 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
 
 
 async def run_coverage(run: Runner, request: CoverageRequest) -> Coverage:
-    """Run rg to list the files that it reads, then walk through all directories to count the excluded files."""
+    """Run rg to list the files that it reads, then walk through the directories to count the excluded files."""
     deadline = math.inf if request.timeout is None else time.monotonic() + request.timeout
     found = await run.collect(Step(request.command, partial(_SearchedCollector, request.command), request.timeout))
     types = await _types(run, request)
@@ -256,7 +258,7 @@ async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
 
 
 def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector, deadline: float) -> Coverage:
-    """Count the files that rg read, and walk through all directories to count the other files."""
+    """Count the files that rg read, and walk through the directories to count the other files."""
     # late: it imports pathspec
     from ripwrap._ignore.selection import Selection, walk_left_out
 
@@ -323,7 +325,7 @@ class _Tally:
 
 
 def _outermost(command: Command) -> list[str]:
-    """Return the searched paths, without paths that are inside another searched path."""
+    """Return the searched paths, without duplicates, and without paths that are inside another searched path."""
     absolute = {path: os.path.normpath(os.path.join(command.cwd, path)) for path in command.paths}
     first = {real: path for path, real in reversed(absolute.items())}
     return [path for real, path in first.items() if not any(parent in first for parent in _folders_above(real))]
@@ -336,7 +338,7 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 def _read_error(request: CoverageRequest, path: str) -> str:
-    """Return the reason why a file or directory cannot be read; empty if it can be read."""
+    """Return the reason why a file or directory cannot be read; empty if it can be read, or is a FIFO or device."""
     full = os.path.join(request.command.cwd, path)
     try:
         if os.path.isdir(full):
@@ -351,7 +353,7 @@ def _read_error(request: CoverageRequest, path: str) -> str:
 
 
 def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKind, error: str) -> Reason:
-    """Return the reason why a file was excluded; `error` is rg's message if it could not read the file."""
+    """Return the reason why a file was excluded. `error` is rg's message if rg could not read the file, or empty."""
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
     # A hint is given only after a check that rg would read the file with its option. This check may follow links, so
@@ -405,7 +407,7 @@ def _is_named(request: CoverageRequest) -> bool:
 
 
 def _nul_offset(request: CoverageRequest, path: str) -> int | None:
-    """Return the offset of the first NUL byte in a file; `None` if rg transcodes the file, or it cannot be read."""
+    """Return the offset of the first NUL byte in a file; `None` without one, or if rg transcodes or cannot read it."""
     if request.options.get("encoding") not in (None, "auto", "none"):
         return None
     offset = 0
@@ -425,7 +427,7 @@ def _nul_offset(request: CoverageRequest, path: str) -> int | None:
 def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
     """Return the reason why rg searches or excludes a path, with hints: the options with which rg would search it.
 
-    NUL bytes are not checked.
+    There are no hints if rg searches the path, or if no options help. NUL bytes are not checked.
     """
     reason, hint = _find_reason(request, types, path)
     hints: list[Hint] = []
@@ -480,7 +482,7 @@ def _reason_for(request: CoverageRequest, path: str, matched: str, cause: "Cause
 
 
 def _relative(cwd: str, file: str) -> str:
-    """Return a path relative to `cwd` if it is below `cwd`; otherwise return it unchanged."""
+    """Return a path relative to `cwd` if it is below `cwd` or the real path of `cwd`; otherwise return it unchanged."""
     for start in (cwd, os.path.realpath(cwd)):
         if file.startswith(os.path.join(start, "")):
             return os.path.relpath(file, start)

@@ -27,7 +27,7 @@ from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest
-from ripwrap._ripgrep.process import split
+from ripwrap._ripgrep.process import split, timeout_error
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import shown
@@ -215,17 +215,21 @@ def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) 
             continue
         label = _guess(sample, is_cut=is_cut)
         if label is None:
-            _LOGGER.warning("could not guess the encoding of %s; the file is searched as UTF-8", shown(path))
+            _LOGGER.warning(
+                "could not guess the encoding of %s, so the file is searched as UTF-8; if you know the encoding, pass "
+                "it as encoding=",
+                shown(path),
+            )
         else:
             files.setdefault(label, []).append(path)
     return files
 
 
 def _sample(file: IO[bytes]) -> tuple[bytes, bool]:
-    """Return the first lines of a file that are not ASCII, and True if the last of them is cut.
+    """Return the first lines of a file that are not ASCII, and True if the last of these lines is cut.
 
-    ASCII lines fit every encoding, and many of them would hide the few lines that show it. Return no lines if the file
-    has a byte order mark.
+    ASCII lines fit every encoding, and many of them would hide the few lines that show the encoding. Return no lines if
+    the file has a byte order mark.
     """
     if file.read(3).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8)):
         return b"", False
@@ -265,7 +269,7 @@ def _guess(sample: bytes, *, is_cut: bool) -> str | None:
 
 
 async def run_detect(request: DetectRequest[T], rg: Rg) -> AsyncGenerator[T]:
-    """List the files that are not UTF-8, search all files, and then search the listed files in their encodings."""
+    """List the files that are not UTF-8, search all files, then search the listed files in the guessed encodings."""
     if request.limit == 0:
         return
     binary = await resolve(rg)
@@ -288,8 +292,8 @@ def run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | None
     """List and search files like `run_detect()`, but blocking.
 
     Raises:
-        ValueError, TypeError: `timeout` is not a number of seconds. The call raises these errors, not the first
-            iteration.
+        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
+            first iteration.
         TimeoutError: All searches together took longer than `timeout` seconds.
     """
     return _run_detect_blocking(request, rg, check_timeout(timeout))
@@ -317,8 +321,7 @@ def _run_detect_blocking(request: DetectRequest[T], rg: Rg, timeout: float | Non
     except TimeoutError as error:
         if time.monotonic() < deadline:
             raise
-        late = f"rg was stopped after timeout={timeout} seconds; all results found before that were yielded"
-        raise TimeoutError(late) from error
+        raise timeout_error(timeout) from error
     yield from merged.summary()
 
 
@@ -348,7 +351,10 @@ class _Merged(Generic[T]):
             yield self._request.again(paths, label, self._left)
 
     def take(self, message: Any) -> Generator[T]:
-        """Yield a message, unless it is a summary, or a later search yields the messages about its file."""
+        """Yield a message, unless it is a summary, or a later search yields the messages about the same file.
+
+        An `End` of a later search gets the encoding of that search.
+        """
         if isinstance(message, Summary):
             self._add(message)
         elif self._label is None and message.path in self._detected:
@@ -433,7 +439,7 @@ class _DetectingCollector(MatchCollector):
 
 
 async def with_detected(run: Runner, request: "GrepRequest") -> "GrepRequest":
-    """Return a request of `grep()` that searches each file in its encoding.
+    """Return a request of `grep()` that searches each file in its encoding; `request` itself if all files are UTF-8.
 
     The search for the encodings takes at most the time limit of the request. The search for the pattern then has the
     same time limit again.

@@ -30,8 +30,9 @@ def files(
 ) -> AsyncGenerator[str]:
     """List files and yield each path as rg finds it, relative to `cwd` and without a leading `./`.
 
-    A path that is not UTF-8 is decoded as by `os.fsdecode`. Directories are not listed, not even empty ones. Unreadable
-    paths are logged as warnings. To stop early, wrap the generator in `contextlib.aclosing`, or pass a `limit`.
+    Files below an absolute path in `paths` have absolute paths. A path that is not UTF-8 is decoded as by
+    `os.fsdecode`. Directories are not listed, not even empty ones. Unreadable paths are logged as warnings. To stop
+    early, wrap the generator in `contextlib.aclosing`, or pass a `limit`.
 
     ```python
     import asyncio
@@ -64,15 +65,18 @@ def files(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `limit` is negative, or a path or option has a NUL.
+        ValueError: `limit` is negative, two arguments cannot be combined, a path or option has a NUL, or `rev` names no
+            revision.
+        TypeError: `limit` is not an int.
         FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
             are logged as unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         RemoteError: The host cannot be reached, or does not run rg.
-        GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
+        GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or rg or git fails.
 
-    The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
+    The call itself raises the errors about arguments. The first iteration raises the other errors, and the error about
+    a `rev` that names no revision.
     """
     if rev is not None:
         if on_progress is not None:

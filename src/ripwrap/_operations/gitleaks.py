@@ -129,10 +129,13 @@ def _allowlists(
     entry: Mapping[str, Any], place: str, more: tuple[str, ...] = ()
 ) -> Iterator[tuple[Allowlist, Collection[str]]]:
     """Yield the allowlists of a table, each with its `targetRules`."""
-    old: Any = entry.get("allowlist", [])
-    if not isinstance(old, (dict, list)):
-        raise ValueError(f"{place}: allowlist must be a table, got {old!r}")
-    tables: list[dict[str, Any]] = [*([old] if isinstance(old, dict) else []), *_list(entry, "allowlists", dict, place)]
+    tables: list[dict[str, Any]] = _list(entry, "allowlists", dict, place)
+    if "allowlist" in entry:  # the old name of a single table
+        old: Any = entry["allowlist"]
+        if not isinstance(old, dict):
+            several = "[[allowlists]]" if more else "[[rules.allowlists]]"
+            raise ValueError(f"{place}: allowlist must be a table, got {old!r}; for a list of tables, use {several}")
+        tables = [old, *tables]
     for number, one in enumerate(tables, 1):
         where = f"{place}: allowlist {number}"
         _check_keys(one, (*_ALLOWLIST, *more), where)

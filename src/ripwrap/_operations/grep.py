@@ -99,8 +99,10 @@ async def grep(
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
             plain text. `message` then names the options that find something. With `hidden=False`, if the answer has all
             visible matches, `message` also counts the matches in hidden files. This takes up to 5 seconds more.
+            `explain` cannot be combined with `rev` or `inside`.
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
-            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
+            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`. `coverage`
+            cannot be combined with `rev`, `inside` or `on`.
         rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
             files of the revision below `cwd` are searched; ignore files have no effect. `GrepResult.errors` names what
             cannot be searched: submodules, and objects that are missing in a partial clone.
@@ -110,19 +112,20 @@ async def grep(
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
             that count. Each further pattern is one more search, with the same `timeout`. `near` cannot be combined with
-            `rev` or `inside`.
+            `rev`, `inside` or `encoding="detect"`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
-            call. `on_progress` cannot be combined with `rev` or `inside`.
+            call. `on_progress` cannot be combined with `rev`, `inside` or `encoding="detect"`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
-            `explain` is one more run of rg on the host.
+            `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
+            `encoding="detect"`.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
-    Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, or if `rev` names no
-    revision, and `SearchError` if git fails.
+    Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
+    cannot be combined, or if `rev` names no revision, and `SearchError` if git fails.
     """
     detecting = options.get("encoding") == "detect"
     if detecting:
@@ -201,7 +204,7 @@ class GrepRequest:
         return os.path.normpath(self.command.cwd)
 
     def refuse_extras(self, what: str) -> None:
-        """Raise `ValueError` if an argument was given that works only for files on disk.
+        """Raise `ValueError` if `explain`, `coverage`, `near` or `on` was given, which work only for files on a disk.
 
         Args:
             what: Argument that selects something else to search, such as `rev`.
@@ -255,7 +258,8 @@ def grep_request(
 
     `arguments` are the names of the function's other arguments, for the errors about unknown options.
 
-    Raises what `search_command()` raises, and `ValueError` if `coverage` and `on` are given.
+    Raises what `search_command()`, `make_page_request()` and `check_timeout()` raise, and `ValueError` if `coverage`
+    and `on` are given.
     """
     if coverage and on is not None:
         text = " reads files of this machine, and cannot be combined with "
@@ -287,7 +291,7 @@ def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | No
 
 
 def refuse_beside(what: str, name: str, value: object) -> None:
-    """Raise `ValueError` if the argument `name` has a value, because it cannot be combined with the argument `what`."""
+    """Raise `ValueError` if `value` is true: the argument `name` cannot be combined with the argument `what`."""
     if value:
         raise ValueError(
             HintedText(Hint(name, kind="omit"), " does not apply to ", Hint(what), "; leave one of them out")
@@ -311,13 +315,14 @@ async def run_grep(
         request: Checked arguments of `grep()`.
         density: Condition (many matches in a short time) under which several runs of rg collect the page, because that
             is faster. The result is the same as with a single run.
-        ended: Function that is called with the number of files and of matches when the search has ended.
+        ended: Function that is called with the number of files and of matches when the search has ended; `None` calls
+            nothing.
     """
     query = request.query
     if request.near is None:
         found = await collect_page(run, request, density)
     else:
-        found = await _search(run, request, request.options, request.page, request.timeout)
+        found = await _search(run, request, request.options, request.page, lambda: request.timeout)
     if ended is not None:
         ended(found.files, found.matches)
     candidates = request.candidates
@@ -333,7 +338,7 @@ async def run_grep(
         else:
             more = await explanation(run, patterns, request.options, request.step, how)
     elif request.explain and found.exact and not result.truncated and not request.options.get("hidden", True):
-        more = await _hidden_matches(run, request, found.matches)
+        more = await hidden_matches(run, request, found.matches)
     coverage = None
     if request.coverage:
         cwd = request.command.cwd
@@ -348,12 +353,15 @@ async def run_grep(
 
 
 async def _search(
-    run: Runner, request: GrepRequest, options: SearchOptions, page: PageRequest, seconds: float | None
+    run: Runner, request: GrepRequest, options: SearchOptions, page: PageRequest, left: Callable[[], float | None]
 ) -> MatchCollector:
-    """Search all files with `options`, apply the condition `near` of the request, and collect `page`."""
+    """Search all files with `options`, apply the condition `near` of the request, and collect `page`.
+
+    `left` returns the seconds for the next search; `None` is no limit.
+    """
     if request.near is None:
-        return await run.collect(request.step(options, page, seconds))
-    return await run_near(run, request.near, request.command_for, request.query, options, page, seconds)
+        return await run.collect(request.step(options, page, left()))
+    return await run_near(run, request.near, request.command_for, request.query, options, page, left)
 
 
 def _without_near(probe: Probe) -> str:
@@ -406,10 +414,18 @@ def result_of(
     )
 
 
-async def _hidden_matches(run: Runner, request: GrepRequest, matches: int) -> str:
-    """Return a sentence that counts the further matches in hidden files; empty if there are none."""
+async def hidden_matches(run: Runner, request: GrepRequest, matches: int, seconds: float = _EXPLAIN_TIMEOUT) -> str:
+    """Return a sentence that counts the further matches in hidden files; empty if there are none.
+
+    Args:
+        run: Runner of the searches.
+        request: Checked arguments of `grep()`.
+        matches: Number of matches in files that are not hidden.
+        seconds: Time limit for all searches.
+    """
+    deadline = time.monotonic() + seconds
     options: SearchOptions = {**request.options, "hidden": True}
-    found = await _search(run, request, options, _FIRST_MATCH, _EXPLAIN_TIMEOUT)
+    found = await _search(run, request, options, _FIRST_MATCH, lambda: max(deadline - time.monotonic(), 0.0))
     return in_hidden_files(found, found.matches - matches, str(Hint("hidden", True)))
 
 
@@ -437,7 +453,7 @@ async def explanation(
 ) -> str:
     """Search with other options, and return a sentence that names the options with which there are matches.
 
-    If no options help, the sentence names the options that were tried.
+    If no options help, the sentence names the changes that were tried. It is empty if nothing could be tried.
 
     Args:
         run: Runner of the searches.
@@ -527,6 +543,11 @@ def result_message(
 
 
 def counts_text(found: PageCollector, ended_after: float | None = None) -> str:
-    """Return the number of matches and files, with "at least" if the counts are incomplete."""
+    """Return the number of matches and files, with "at least" if the counts are incomplete.
+
+    Args:
+        found: Collector, with its counts.
+        ended_after: Timeout in seconds, if rg was stopped because of the timeout; otherwise `None`.
+    """
     text = f"{plural(found.matches, 'match', 'es')} in {plural(found.files, 'file')}"
     return text if ended_after is None and not found.dropped_records else f"at least {text}"

@@ -41,7 +41,7 @@ def apply_edits(
     holds: Callable[[str], bool] | None = None,
     disk: Disk | None = None,
 ) -> AppliedEdits:
-    """Write the new contents of files, all or none.
+    """Write the new contents of files, all or none. Without files, write nothing, not even a journal.
 
     Args:
         root: Directory that was searched.
@@ -54,8 +54,10 @@ def apply_edits(
     Raises:
         ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
             interrupted replacement. Nothing was written.
-        OSError: A file cannot be written. All files have their old contents.
-        TimeoutError: The call was cancelled before the first rename. All files have their old contents.
+        OSError: A file cannot be written. All files have their old contents, unless a note of the error says otherwise.
+        ValueError: The same edits were applied before, and their journal is damaged.
+        TimeoutError: The call was cancelled, or reached its time limit, before the first rename. All files have their
+            old contents.
     """
     if not files:
         return AppliedEdits(journal="", root=root, files=())
@@ -93,7 +95,10 @@ def undo_edits(
     Raises:
         FileNotFoundError: There is no such journal.
         ConflictError: A file has changed since the edits were applied, or has several hard links; nothing was written.
-        OSError: A file cannot be written; all files keep their new contents.
+        OSError: A file cannot be written; all files keep their new contents, unless a note of the error says otherwise.
+        ValueError: The journal is damaged.
+        TimeoutError: The call was cancelled, or reached its time limit, before the first rename. All files keep their
+            new contents.
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not Folder(Path(journal)).exists:
@@ -125,8 +130,9 @@ def _locked(store: Journals) -> Generator[None]:
 
 
 def _check_cancelled() -> None:
-    if CANCELLED.get().is_set():
-        raise TimeoutError("the call was cancelled; no file was changed")
+    cancelled = CANCELLED.get()
+    if cancelled.is_set():
+        raise cancelled.error(", and no file was changed")
 
 
 def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk) -> None:
@@ -178,7 +184,9 @@ def _names(paths: Sequence[str]) -> str:
 
 
 class Turn:
-    """One run that writes the new or the old contents of all files of a journal. On an error, no file changes.
+    """One run that writes the new or the old contents of all files of a journal.
+
+    On an error, all files get back the contents that they had before the run.
 
     Attributes:
         journal: Journal of the change; `run()` adds the hashes of the new contents to it.
@@ -260,7 +268,7 @@ class Turn:
         )
 
     def _take(self, number: int, file: JournalFile, *, write: bool) -> ConflictReason | None:
-        """Write the temporary file for one file, unless the file already has the content to write.
+        """Write the temporary file for one file, if `write` is True and the file does not have the content to write.
 
         Return the reason if the file cannot be changed; `None` otherwise.
         """
@@ -341,7 +349,7 @@ def _hashes(file: JournalFile, *, forward: bool) -> tuple[str, str]:
 
 def _changed_error(paths: Sequence[str], *, forward: bool) -> ConflictError:
     if forward:
-        message = f"these files have changed in the meantime: {_names(paths)}; search again"
+        message = f"these files have changed since the search: {_names(paths)}; search again"
     else:
         message = (
             f"these files have changed since the replacement: {_names(paths)}; revert these changes and undo again, or "

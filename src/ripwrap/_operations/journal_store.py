@@ -42,7 +42,7 @@ class JournalFile(Model, frozen=True, ser_json_bytes="base64", val_json_bytes="b
         path: Real path of the file, without symbolic links.
         old: SHA-256 of the old content.
         new: SHA-256 of the new content; empty until the new content is made.
-        times: Times of access and modification of the old file, in nanoseconds.
+        times: Times of access and modification of the old file, in nanoseconds; zeros until the new content is made.
         edits: For each edit, its offset in the old content, the old bytes and the new bytes.
     """
 
@@ -129,7 +129,7 @@ class Folder:
 
     @property
     def state(self) -> Progress | None:
-        """State of the journal; `None` if there is no journal."""
+        """State of the journal; `None` if there is no journal, `turning` if the state cannot be read."""
         try:
             text = (self.path / _STATE).read_text("ascii")
         except (FileNotFoundError, NotADirectoryError):
@@ -238,7 +238,7 @@ class Journals:
         )
 
     def prune(self) -> None:
-        """Delete finished journals that are older than `KEPT_SECONDS`, and keep only the newest `KEPT_JOURNALS`."""
+        """Delete all finished journals but the newest `KEPT_JOURNALS`, and those that are older than `KEPT_SECONDS`."""
         oldest = time.time() - KEPT_SECONDS
         finished = [folder for folder in self.all() if folder.state in ("applied", "undone")]
         for number, folder in enumerate(finished):

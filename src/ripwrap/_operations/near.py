@@ -74,7 +74,7 @@ def near_condition(near: str | Sequence[str], within: int, options: SearchOption
 
 
 def without_max_count(options: SearchOptions) -> SearchOptions:
-    """Return the options without `max_count`. rg would apply it to all matches, not only to matches that are near."""
+    """Return the options without `max_count`, which rg would apply also to matches that are not near."""
     return cast("SearchOptions", {name: value for name, value in options.items() if name != "max_count"})
 
 
@@ -85,9 +85,9 @@ async def run_near(
     query: str | tuple[str, ...],
     options: SearchOptions,
     page: PageRequest,
-    timeout: float | None,  # noqa: ASYNC109 - rg's
+    left: Callable[[], float | None],
 ) -> "NearCollector":
-    """Search for each of the other patterns, then for the matches of `query` that are near their matches.
+    """Search for the other patterns, then for `query`; return the collector of the matches of `query` that are near.
 
     Args:
         run: Runner of the searches.
@@ -96,22 +96,21 @@ async def run_near(
         query: One or several patterns whose matches are collected.
         options: Options of the search.
         page: Page to collect.
-        timeout: Seconds for each search; `None` is no limit.
+        left: Function that returns the seconds for the next search; `None` is no limit.
     """
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in _OF_OUTPUT})
     others = [
-        await run.collect(Step(make(pattern, plain), LineCollector, timeout, metered=False))
-        for pattern in near.patterns
+        await run.collect(Step(make(pattern, plain), LineCollector, left(), metered=False)) for pattern in near.patterns
     ]
     collector = partial(NearCollector, page, others, near.within)
-    return await run.collect(Step(make(query, without_max_count(options)), collector, timeout))
+    return await run.collect(Step(make(query, without_max_count(options)), collector, left()))
 
 
 class LineCollector(MatchCollector):
     """Collector of the line numbers of all matches.
 
     Attributes:
-        lines: Map from each path to the line numbers, from 1 and in ascending order.
+        lines: Map from each path to the numbers of its lines with a match, in ascending order; the first line is 1.
     """
 
     _counts_together = False
@@ -130,7 +129,9 @@ class LineCollector(MatchCollector):
 
 
 class NearCollector(MatchCollector):
-    """Collector of the matches that are near a match of every other pattern. All other matches become context lines.
+    """Collector of the matches that are near a match of every other pattern.
+
+    All other matches become lines of context, and are dropped if they are not in the context of a match that counts.
 
     Attributes:
         far: Number of matches that do not count, because they are not near.

@@ -75,8 +75,8 @@ async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[B
 def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block, int, int]]:
     """Yield the blocks of the files on a page, given the blocks of all files in path order.
 
-    A block holds rg's records of one file. With each block come the number of its matches before the page, and the
-    number of its matches on the page.
+    A block holds rg's records of one file. Each block is yielded with the number of its matches before the page, and
+    the number of its matches on the page.
     """
     skip, left, files = page.offset, page.max_matches, 0
     for block in blocks:
@@ -89,9 +89,9 @@ def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block,
 
 
 async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
-    """Decode a page that takes one match of each file, then a second match of each file, and so on.
+    """Decode a page that takes one match of each file, then a second match of each file, and so on; return its files.
 
-    The result also names files without a match on the page.
+    The result also has files without a match on the page; their `matches` are empty.
 
     Raises:
         DecodeError: A record is malformed.

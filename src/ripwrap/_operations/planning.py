@@ -147,7 +147,7 @@ def plan_files(
     Raises:
         ConflictError: A file was changed or removed after it was searched.
         ValueError: Two edits of a file overlap, or the encoding of a file lacks a character of a replacement.
-        TimeoutError: The call was cancelled.
+        TimeoutError: The call was cancelled, or reached its time limit.
     """
     disk, codec = disk or Disk(), codec_of(encoding)
     cancelled = CANCELLED.get()
@@ -157,7 +157,7 @@ def plan_files(
     seen: set[str] = set()
     for one in sorted(found, key=lambda one: path_order(os.fsencode(one.path))):
         if cancelled.is_set():
-            raise TimeoutError("the call was cancelled")
+            raise cancelled.error()
         real = os.path.realpath(os.path.join(root, one.path))
         if real in seen:
             continue
@@ -171,7 +171,8 @@ def plan_files(
         except (FileNotFoundError, NotADirectoryError, _DiffersError):
             changed.append(one.path)
         except UnicodeDecodeError as error:
-            text = f"left out: it is not valid {error.encoding}, at byte {error.start}"
+            where = f"it is not valid {error.encoding}, at byte {error.start}"
+            text = f"left out: {where}; repair the file, or pass another encoding"
             left_out.append(PathError(path=one.path, kind="other", message=text))
         else:
             if planned is not None:
@@ -217,7 +218,7 @@ def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: i
 
 
 def _mark_of(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark of a file, and the encoding if the mark means UTF-16. Both are empty if absent."""
+    """Return the byte order mark of a file and, for UTF-16, the encoding; what the file does not have is empty."""
     for mark, encoding in BOMS:
         if raw.startswith(mark):
             return mark, "" if encoding == "utf-8" else encoding

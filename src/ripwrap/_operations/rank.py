@@ -40,7 +40,7 @@ _MAX_LINES_PER_FILE = 1_000
 """Maximum number of matching lines that rg prints for a file; more lines hardly change the choice of files."""
 
 MAX_TOTAL_BYTES = 8_000_000
-"""Maximum number of bytes to read from all files together, the best files first."""
+"""Number of bytes, of all files together, after which no further file is read; the best files are read first."""
 
 
 async def rank(
@@ -61,9 +61,9 @@ async def rank(
     Tests, examples, legacy code, text and data rank lower, unless the query asks for them. The best chunks of all files
     come before their other chunks. The same files and query give the same results.
 
-    The first million bytes of a file are read. Binary files are not searched. If a query has more than 32 words, words
-    of identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings.
-    `RankedChunk.reasons` also names dropped words.
+    The first million bytes of a file are read, and no further file after eight million bytes of all files. Binary files
+    are not searched. If a query has more than 32 words, words of identifiers and long words are kept first. Unreadable
+    files and dropped words are logged as warnings. `RankedChunk.reasons` also names dropped words.
 
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".

@@ -1,6 +1,6 @@
 """Find what a replacement changes, preview it as a plan, and write it.
 
-From version 15 on, rg writes the replacement of each match into its JSON output. A plan needs nothing else. Older
+From version 15 on, rg writes the replacement of each match into its JSON output, from which a plan is made. Older
 versions do not write replacements. Running `rg --passthru --replace` on each file is no substitute: it drops byte order
 marks, writes UTF-16 as UTF-8, and adds a newline to the last line. So with an older rg, a replacement with groups
 raises `CapabilityError`. A replacement without groups works, because rg does not have to compute it.
@@ -88,13 +88,15 @@ class ReplacePlan(EditPlan, frozen=True):
             break_hard_links: Also change files that have several hard links. Each path in the plan then becomes a
                 separate file, and other links keep the old content. By default, such files raise `ConflictError`.
             journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
-                have the text that was replaced. The last 50 journals are kept for up to 30 days.
+                have the text that was replaced. The last 50 finished journals are kept for up to 30 days.
 
         Raises:
             ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
                 interrupted replacement. Nothing was written.
-            ValueError: `select` names a path that the plan does not change.
-            OSError: A file or the journal cannot be written; all files have their old contents.
+            ValueError: `select` names a path that the plan does not change, or the same plan was applied before and its
+                journal is damaged.
+            OSError: A file or the journal cannot be written. All files have their old contents, unless a note of the
+                error says otherwise.
         """
         work = partial(apply_edits, self.root, self.selected(select), journals, break_hard_links=break_hard_links)
         return await run_write(AsyncRunner(None), work, timeout=None)
@@ -170,12 +172,14 @@ async def replace(
             supports only replacements without groups.
         **options: rg's flags; see `SearchOptions`. Hidden files are left out, unless `hidden` is set. Symbolic links
             are left out, unless `follow` is set, because a link may lead to another directory. `context` is the number
-            of lines around each edit in the diff, 3 by default. `max_count` counts matching lines of each file.
+            of lines around each edit in the diff, 3 by default. `max_count` is the maximum number of matching lines of
+            each file.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
-            `passthru` or `replace` is given; or files in this `encoding` cannot be changed.
+            `passthru` or `replace` is given; files in this `encoding` cannot be changed; or the encoding of a file
+            lacks a character of the replacement.
         CapabilityError: The replacement refers to a group, and rg is older than 15.
         ConflictError: A file changed while it was searched.
 
@@ -200,7 +204,7 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
         FileNotFoundError: There is no such journal.
         ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
-        OSError: A file cannot be written; all files keep their new contents.
+        OSError: A file cannot be written. All files keep their new contents, unless a note of the error says otherwise.
     """
     work = partial(undo_edits, journal, cwd, journals)
     return await run_write(AsyncRunner(None), work, timeout=None)
@@ -369,7 +373,7 @@ class _File:
         if self.binary is not None:
             return f"it is binary (NUL at byte {self.binary}); text=True changes binary files, too"
         if self.unlocated:
-            return f"rg does not report the position of the match in line {self.unlocated}"
+            return f"rg does not report the position of the match in line {self.unlocated}; change the file by hand"
         return ""
 
 
@@ -379,7 +383,7 @@ class EditCollector:
     Attributes:
         ended: True if rg's summary was read.
         errors: Paths that rg could not read, and files that are left out.
-        last_replacement: Last replacement that rg wrote.
+        last_replacement: Last replacement that rg wrote; empty if it wrote none.
     """
 
     def __init__(self, constant: bytes | None, timeout: float | None = None) -> None:

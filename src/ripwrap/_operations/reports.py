@@ -30,7 +30,9 @@ def sarif(hits: Iterable[ScanMatch], rules: Mapping[str, str] | Iterable[Rule]) 
         rules: Rules of the scan.
 
     Raises:
-        ValueError: The matches have no line numbers, because of `no_line_number`.
+        ValueError: The matches have no line numbers, because of `no_line_number`; or there is no rule, or two rules
+            have the same name.
+        KeyError: A text has a rule that is not in `rules`.
     """
     known = check_rules(rules)
     order = {rule.id: number for number, rule in enumerate(known)}

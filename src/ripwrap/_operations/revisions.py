@@ -48,7 +48,9 @@ def grep_revision_request(request: GrepRequest, rev: str) -> tuple[GrepInRequest
     """Check the arguments; return the request of `grep(rev=…)`, and the source of the files of the revision.
 
     Raises:
-        ValueError: `rev` begins with a dash, a path is outside of `cwd`, or an option does not apply to a revision.
+        ValueError: `rev` is empty or begins with a dash, a path is outside of `cwd`, or an option does not apply to a
+            revision.
+        TypeError: `rev` is not a str.
     """
     request.refuse_extras("rev")
     source = revision_source(request.root, rev, request.paths)
@@ -64,7 +66,7 @@ def messages_revision_request(
     limit: int | None,
     options: SearchOptions,
 ) -> ItemRequest[Message]:
-    """Check the arguments, and return the request of `search_messages(rev=…)`."""
+    """Check the arguments, and return the request of a search of a revision that yields all messages of rg."""
     source = revision_source(cwd, rev, paths)
     return messages_in_request(pattern, source, limit, options, source.roots)
 

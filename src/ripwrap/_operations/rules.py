@@ -29,13 +29,15 @@ PathRegex = Annotated[str, AfterValidator(_check_regex)]
 class Allowlist(Model, frozen=True, extra="forbid"):
     """Condition under which matches of a rule are left out. `Rule.secret()` selects the secret in a match.
 
+    `paths`, `regexes` and `stopwords` are checked only if they are not empty. If all are empty, no match is left out.
+
     Attributes:
         paths: Regular expressions of Python; at least one must match in the path, which has `/` between its parts.
         regexes: Regular expressions of Python; at least one must match in the text that `target` selects.
         stopwords: Words, of which the secret must contain at least one. Case is ignored.
         target: Text for `regexes`: the `secret`, the whole `match`, or its `line`.
-        condition: `"any"`: one of `paths`, `regexes` and `stopwords` must apply. `"all"`: each of them that is not
-            empty must apply.
+        condition: `"any"`: at least one of `paths`, `regexes` and `stopwords` must apply. `"all"`: each of them that is
+            not empty must apply.
     """
 
     paths: tuple[PathRegex, ...] = ()
@@ -68,7 +70,7 @@ class Rule(Model, frozen=True, extra="forbid"):
             file.
         entropy: Shannon entropy, in bits per character, that the secret must exceed; 0 is no limit.
         secret_group: Number of the group that is the secret; 0 is the first group that is not empty, or the match if
-            all groups are empty.
+            there is no such group.
         allowlists: Conditions under which matches are left out.
         tags: Tags for reports.
         multiline: True if a match may span lines. A separate run of rg then searches for the rule.
@@ -86,7 +88,7 @@ class Rule(Model, frozen=True, extra="forbid"):
     multiline: bool = False
 
     def secret(self, hit: ScanMatch) -> str:
-        """Return the part of a match that is the secret."""
+        """Return the part of a match that is the secret; empty if the group `secret_group` is missing, or empty."""
         groups = hit.groups
         if self.secret_group:
             return (groups[self.secret_group - 1] if self.secret_group <= len(groups) else None) or ""
@@ -164,7 +166,7 @@ def _has_keyword(rule: Rule, hit: ScanMatch, cwd: str, files: dict[str, bytes]) 
 
 
 def _read_lower(path: str) -> bytes:
-    """Return the content of a file in lower case; empty if the file cannot be read."""
+    """Return the content of a file with ASCII letters in lower case, as UTF-8; empty if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             raw = file.read()
@@ -177,7 +179,7 @@ def _read_lower(path: str) -> bytes:
 
 
 def shannon_entropy(text: str) -> float:
-    """Return the Shannon entropy of a text, in bits per character."""
+    """Return the Shannon entropy of a text, in bits per character; 0 for an empty text."""
     return -sum(number / len(text) * math.log2(number / len(text)) for number in Counter(text).values())
 
 

@@ -20,13 +20,13 @@ from ripwrap.options import SearchOptions, StrPath, check_limit, check_timeout
 
 _REFUSED = {
     "fixed_strings": "rules are regular expressions; put a backslash before their special characters",
-    "invert_match": "a line without a match has no text to yield",
+    "invert_match": "a line without a match has no text to yield; leave it out",
     "replace": "a scan uses replacements to read the groups; use search()",
     "smart_case": "it would depend on all rules together; write (?i) in a rule",
     "multiline": "pass Rule(…, multiline=True) for the rules that may span lines",
     "engine": "pass pcre2=True for PCRE2",
     "max_count": "it would count lines that no rule matches; use limit",
-    "stop_on_nonmatch": "a line without a match of one rule may match another rule",
+    "stop_on_nonmatch": "a line that does not match one rule may match another rule; leave it out",
 }
 """Options that do not apply to `scan()`, with the reasons."""
 
@@ -146,7 +146,8 @@ def run_scan_blocking(request: ScanRequest, rg: Rg, timeout: float | None) -> Ge
     """Search, and yield the texts that the rules match, blocking.
 
     Raises:
-        ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
+        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
+            first iteration.
     """
     return _scan_blocking(request, rg, check_timeout(timeout))
 

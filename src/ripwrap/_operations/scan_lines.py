@@ -35,13 +35,17 @@ def timeout_error(timeout: float | None) -> TimeoutError:
 
 
 def widened(options: SearchOptions) -> SearchOptions:
-    """Return the options without `word_regexp` and `line_regexp`, which remove matches of a pattern."""
+    """Return the options without `word_regexp` and `line_regexp`, which only remove matches of a pattern."""
     given = cast("Mapping[str, Any]", options)
     return cast("SearchOptions", {name: value for name, value in given.items() if name not in _NARROWING})
 
 
 class LineSearch:
-    """Search of the lines that a scan has found. rg searches a temporary file with these lines, once for each rule."""
+    """Search of the lines that a scan has found.
+
+    rg searches a temporary file with these lines, once for each rule that may match. If there are more than
+    `_NARROW_RULES` such rules, a search for all of them first drops the lines that no rule matches.
+    """
 
     def __init__(
         self, request: ScanRequest, directory: str, timeout: float | None, left: Callable[[], float | None]
@@ -125,7 +129,7 @@ class LineSearch:
         """Write the line `raw[number]`, for each of `numbers`, to the temporary file.
 
         Return `numbers`, a map from the offset of each line in the temporary file to its number, and the rules that may
-        match one of the lines.
+        match one of the lines. If no rule may match one of them, nothing is written.
         """
         # The first line is empty, so that rg does not take the start of a line for a byte order mark.
         pieces, starts, at = [self._end], dict[int, int](), len(self._end)

@@ -1,8 +1,9 @@
 """Choose the runs of rg for a scan, and the patterns of each run.
 
 A regex of 200 rules is slow: rg's automaton has too many states, and takes up to 75 s of CPU for 37 MB. So a scan for
-many rules takes two runs. The first run searches for the literals of rules: texts, at least one of which every match
-contains. The second run is for rules without literals, or with only frequent literals. It searches for their patterns.
+many rules takes up to two runs. The first run searches for the literals of rules: texts, at least one of which every
+match contains. The second run is for rules without literals, or with only frequent literals, and searches for the
+patterns of these rules. With `sort`, one run searches for the literals and the patterns together.
 """
 
 import re
@@ -61,7 +62,7 @@ class CompiledRule:
 
     Attributes:
         rule: Rule.
-        groups: Groups of its pattern; `None` if ripwrap does not know the syntax of the pattern.
+        groups: Groups of the rule's pattern; `None` if ripwrap does not know the syntax of the pattern.
         literals: Literals (fixed texts) that each matching line contains, all of them or one of several; `None` if no
             literal is known.
     """
@@ -82,12 +83,18 @@ class CompiledRule:
 
     @property
     def reduced(self) -> str:
-        """Pattern that matches at least the lines that the rule matches; see `Groups.reduced`."""
+        """Pattern that matches at least the lines that the rule matches; see `Groups.reduced`.
+
+        If the groups are unknown, it is empty, so that it matches every line.
+        """
         return (None if self.groups is None else self.groups.reduced) or ""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Literals, at least one of which each line with a match contains; empty if any of them may be frequent."""
+        """Literals, at least one of which each line with a match contains.
+
+        It is empty if no literal is known, or if any of the literals may be frequent.
+        """
         words = () if self.literals is None else _rarest(self.literals)
         return () if any(map(_frequent, words)) else tuple(word.decode() for word in words)
 
@@ -163,7 +170,7 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 
 
 def for_scan(command: Command) -> Command:
-    """Return the command with the minimum version of rg that a scan needs."""
+    """Return a command that requires the minimum version of rg for `scan()`, and no longer the one for `captures`."""
     return replace(command, needs=(*(need for need in command.needs if need != NEEDS_CAPTURES), NEEDS_SCAN))
 
 
@@ -190,7 +197,7 @@ def _escaped(found: "re.Match[str]") -> str:
 
 
 def _has(text: bytes, required: Required) -> bool:
-    """Return True if a text that `fold()` returned has the required literals."""
+    """Return True if a text that `fold()` returned has the literals, all or one of them, as `required` says."""
     if isinstance(required, bytes):
         return required in text
     combine: Callable[[Iterable[bool]], bool] = all if isinstance(required, AllOf) else any

@@ -20,7 +20,7 @@ from ripwrap.options import SearchOptions
 
 _BATCH_LINES = 16384
 _BATCH_BYTES = 8 << 20
-"""Maximum number and maximum size in bytes of the lines that are collected before rg searches them for each rule."""
+"""Number of collected lines, and their size in bytes, at which rg searches these lines for each rule."""
 
 _LONG_PATTERNS = 16 << 10
 """Length of all patterns in characters above which rg reads them from a file, because a command line is limited."""
@@ -77,7 +77,7 @@ class Scanning:
         return left
 
     async def check(self, run: Runner) -> None:
-        """Check that all rules that share a run compile, even if rg finds no line to search for them.
+        """Check that all rules that share a run of rg compile, so that an error does not depend on the searched files.
 
         Raises:
             PatternError: A rule does not compile.
@@ -102,7 +102,10 @@ class Scanning:
         return StreamRequest(for_scan(command), partial(MatchAnswer, None))
 
     def add(self, match: Match) -> bool:
-        """Add a match of the current run; return True if so many lines were added that `flush()` must be called."""
+        """Add a match of the current run; return True if `flush()` must be called.
+
+        In a run for a single rule, that is after each match; otherwise, when enough lines were added.
+        """
         self._lines.append(match)
         self._size += len(match.lines)
         return self.passes[0].alone or len(self._lines) >= _BATCH_LINES or self._size >= _BATCH_BYTES
@@ -135,10 +138,12 @@ class Scanning:
         return found
 
     async def fail(self, run: Runner, error: PatternError) -> None:
-        """Split the current run in two if its regex is too large for rg; otherwise raise an error that names the rule.
+        """Split the current run in two if the regex of its rules is too large for rg; otherwise raise an error.
+
+        A run for a single rule cannot be split.
 
         Raises:
-            PatternError: A rule does not compile.
+            PatternError: A rule does not compile. The error names the rule, unless each rule compiles alone.
         """
         part = self.passes[0]
         if error.rule is not None:

@@ -50,6 +50,7 @@ def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None
     """Run rg and yield the items, blocking; raise what `stream_blocking()` raises.
 
     Raises:
-        ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
+        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
+            first iteration.
     """
     return stream_blocking(request.command, request.answer(), rg, check_timeout(timeout))

@@ -61,10 +61,10 @@ def search_in(
     are treated as binary files. `Match.path` is the name of the item. A name may be any string, and two items may have
     the same name.
 
-    Items are taken from `items` while the caller iterates, a few batches in advance. A batch has at most 2,048 items
-    and 16 MiB, or one larger item. It is written to a private temporary directory, which is deleted at the end. If
-    items arrive slowly, a batch is searched before it is full, so that its matches are yielded at the latest when the
-    next item has arrived.
+    Items are taken from `items` while the caller iterates, a few batches in advance. A batch is full at 2,048 items
+    (the first batches at fewer), or as soon as its items have 16 MiB or more. Batches are written to a private
+    temporary directory, which is deleted at the end. If items arrive slowly, a batch is searched before it is full, so
+    that its matches are yielded at the latest when the next item has arrived.
 
     ```python
     import asyncio
@@ -93,13 +93,14 @@ def search_in(
         limit: Maximum number of matches, over all items. (`max_count` is the limit for each item.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`. `glob`, `type`, `hidden` and `max_depth` choose items by their
-            names, as if these were paths. Options about ignore files and links have no effect.
+            names, as if these were paths. `sort`, `sortr`, `threads` and `ignore_file` are errors. Other options about
+            ignore files and links have no effect.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, there is no pattern, a pattern or option has a NUL, or `sort`, `sortr`,
             `threads` or `ignore_file` is given.
-        TypeError: `items` is not iterable, or an item is not a pair of a name and a content.
+        TypeError: `items` is not iterable, an item is not a pair of a name and a content, or `limit` is not an int.
         BinaryNotFoundError: There is no rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails, or an
             item could not be written to a temporary file.
@@ -124,9 +125,9 @@ async def grep_in(
 ) -> GrepResult:
     r"""Search items and return a page of matches with their context, and the number of all matches.
 
-    The result has the form of a result of `grep()`. `GrepResult.files` are the items with matches, in the order of the
-    items, and context never has lines of another item. `GrepResult.root` is empty. If `timeout` seconds pass, the
-    result has the matches found until then.
+    The result has the form of a result of `grep()`. `GrepResult.files` are the items with matches on the page, in the
+    order of the items, and context never has lines of another item. `GrepResult.root` is empty. If `timeout` seconds
+    pass, the result has the matches found until then.
 
     ```python
     import asyncio
@@ -158,7 +159,7 @@ async def grep_in(
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
-    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number.
+    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number, or if `passthru` is given.
     """
     request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
     return await run_grep_in(request, items, rg)
@@ -279,8 +280,8 @@ def run_items_blocking(request: ItemRequest[T], rg: Rg, timeout: float | None) -
     """Search items and yield the matches or messages, blocking; raise what `stream_items_blocking()` raises.
 
     Raises:
-        ValueError, TypeError: `timeout` is not a number of seconds, or `items` is an async iterable. The call raises
-            it, not the first iteration.
+        ValueError, TypeError: `timeout` is negative, or not a number of seconds; or `items` is an async iterable. The
+            call raises these errors, not the first iteration.
     """
     check_items(request.items, blocking=True)
     items = cast("Items", request.items)
@@ -329,7 +330,7 @@ class ItemNames:
         return self._kept[path] if path in self._kept else self._batch.name_of(path)
 
     def rename(self, message: M) -> M:
-        """Return a message whose path is the name of its item.
+        """Return a copy of a message, with the name of its item as the path.
 
         If the item is a part of a document, a match also gets the location of the part, such as a page.
         """
@@ -340,7 +341,7 @@ class ItemNames:
         return message.model_copy(update={"path": str(name), **located})
 
     def rename_file(self, file: FileMatches) -> FileMatches:
-        """Return the matches of a file, with the name of its item as the path of the file and of each match."""
+        """Return the matches of a file, with the name of its item as the path of the file and of each line."""
         matches = tuple(
             self.rename(match).model_copy(
                 update={"before": tuple(map(self.rename, match.before)), "after": tuple(map(self.rename, match.after))}
@@ -380,7 +381,7 @@ class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
 
 
 class _SourceAnswer(NamingAnswer):
-    """Base class of decoders of a search of a source. They also report the items that the source could not read."""
+    """Base class of decoders of a search of a `Source`. They also report the items that the `Source` could not read."""
 
     def __init__(self, limit: int | None, source: Source) -> None:
         super().__init__(limit)
@@ -391,11 +392,11 @@ class _SourceAnswer(NamingAnswer):
 
 
 class SourceMatchAnswer(_SourceAnswer, MatchAnswer):
-    """Decoder of rg's output that yields the matches in a source, and logs the items that could not be read."""
+    """Decoder of rg's output that yields the matches in a `Source`, and logs the items that could not be read."""
 
 
 class SourceMessageAnswer(_SourceAnswer, MessageAnswer):
-    """Decoder of rg's output that yields all messages of a search of a source.
+    """Decoder of rg's output that yields all messages of a search of a `Source`.
 
     The errors of the summary include the items that could not be read.
     """

@@ -1,7 +1,8 @@
 """Search code by its syntax with ast-grep, and make a plan that replaces what was found.
 
 Each match of a pattern must contain certain texts. rg lists the files of the language that contain the longest of these
-texts. Only these files are parsed, in worker processes. The matches are the same as if ast-grep had searched all files.
+texts, or all files of the language if there is no such text. Only these files are parsed, in worker processes. The
+matches are the same as if ast-grep had searched all files.
 """
 
 import math
@@ -59,8 +60,9 @@ def search_code(
 
     A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of nodes,
     such as arguments (https://ast-grep.github.io/guide/pattern-syntax.html). White space does not count. The matches
-    are the same that ast-grep finds in all files of the language. They come in path order, and include matches within
-    other matches. JavaScript in HTML is not searched. `search_code()` needs the extra `structure`.
+    are the same that ast-grep finds in all files of the language, and include matches within other matches. They come
+    in path order, unless `sort` or `sortr` is given. JavaScript in HTML is not searched. `search_code()` needs the
+    extra `structure`.
 
     rg first finds the files that have the longest name or text of the pattern, so a pattern with a rare name is fast.
     Files are parsed in separate processes, because a parser may hang or crash. For a file that was not searched, or
@@ -94,13 +96,15 @@ def search_code(
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
             whatever its extension.
         limit: Maximum number of matches, over all files.
-        file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is a `CodeError`.
+        file_timeout: Maximum number of seconds for parsing and searching a file. For a slower file, a `CodeError` is
+            yielded.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags that choose files; see `FileOptions`. `type` does not apply.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: The language is unknown, `limit` is negative, `type` is given, or a path or option has a NUL.
+        ValueError: The language is unknown, `limit` is negative, `file_timeout` is not positive, `type` is given, or a
+            path or option has a NUL.
         RipwrapError: ast-grep-py is not installed, or the process that parses cannot be started.
         PatternError: ast-grep does not accept the pattern, or a part of it does not parse.
         FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError: See
@@ -229,7 +233,8 @@ def code_request(
     refuse_overlay("A search by syntax")
     language = find_language(lang)
     if options.get("type"):
-        raise ValueError(HintedText(Hint("type", kind="omit"), " does not apply: lang chooses the files; use glob"))
+        said = " does not apply, because lang chooses the files; leave it out, or use glob"
+        raise ValueError(HintedText(Hint("type", kind="omit"), said))
     for name, text in {"pattern": pattern, "fix": fix or ""}.items():
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a string, got {type(text).__name__}")
@@ -252,7 +257,7 @@ def code_request(
 
 
 async def run_code(request: CodeRequest, rg: Rg) -> AsyncGenerator[CodeItem]:
-    """Search code by its syntax, and yield the matches, and an error for each file that was not searched."""
+    """Search code by its syntax; yield the matches, and an error for each file that was not, or not fully, searched."""
     run = AsyncRunner(rg)
     with CodeSearch(request) as search:
         found = await search.begin(run)
@@ -266,7 +271,8 @@ def run_code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Ge
     """Search code by its syntax, and yield the matches and errors, blocking.
 
     Raises:
-        ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
+        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
+            first iteration.
     """
     return _code_blocking(request, rg, check_timeout(timeout))
 
@@ -369,7 +375,7 @@ class CodeSearch:
         return FoundInFile(errors=list(unreadable))
 
     async def next(self, run: Runner) -> FoundInFile | None:
-        """Return the result for the next file that has matches or errors; `None` after the last file."""
+        """Return the result for the next file with matches or errors; `None` after the last file, or at the limit."""
         if self._results is None or self._limit <= 0:
             return None
         return await run.call(self._next)
@@ -395,7 +401,7 @@ class CodeSearch:
         except OSError as error:
             found.add_error("unreadable", error.strerror or str(error))
         except UnicodeDecodeError as error:
-            found.add_error("encoding", f"it is not valid {error.encoding}, at byte {error.start}")
+            found.add_error("encoding", f"it is not valid {error.encoding}, at byte {error.start}; convert it to UTF-8")
         except (_LeftOutError, UnsearchedError) as error:
             found.add_error(error.kind, str(error))
         return found
@@ -426,7 +432,8 @@ class CodeSearch:
             if self._request.fix is None:
                 found.matches.append(_match(found.path, text, line, first, last, hit.start, hit.end, hit.spans))
             elif hit.edit is None:
-                found.add_error("syntax", f"the match in line {line} is not replaced: its end is unknown", line)
+                message = f"the match in line {line} is not replaced, because its end is unknown; replace it by hand"
+                found.add_error("syntax", message, line)
             elif hit.start >= changed:
                 end = changed = hit.edit.end
                 found.changes.append(Change(hit.start, end, text[hit.start : end], hit.edit.text.encode()))

@@ -50,11 +50,11 @@ def tree(
     Args:
         cwd: The root of the tree. The root itself has no entry.
         limit: Maximum number of files and directories; `[N truncated]` entries are not counted. `None` shows all.
-        exclude: Names of files and directories to leave out, at any depth.
+        exclude: Names of files and directories to leave out, at any depth; by default `.opencode`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `FileOptions`.
 
-    Raises what `files()` raises.
+    Raises what `files()` raises, and `TypeError` if `exclude` is a string.
     """
     return _yield_entries(AsyncRunner(rg), tree_request(cwd, limit, exclude, options, timeout=None))
 
@@ -137,7 +137,7 @@ class FileTreeCollector(BaseListingCollector[str]):
     """Collector that arranges paths of files below their directories.
 
     Attributes:
-        root: Directory that is listed.
+        root: Entries of the listed directory, by name, as in `Directory`.
     """
 
     def __init__(self, exclude: frozenset[str], timeout: float | None) -> None:

@@ -94,8 +94,8 @@ class _CountCollector(MatchCollector):
     """Collector of the number of matches of each file. It keeps the files of the page, but no matched lines.
 
     Attributes:
-        complete: True if rg ended, and its statistics have as many matches as its counts. The statistics have more if a
-            binary file matched, because rg prints no count for such a file (rg-facts 58).
+        complete: True if rg ended, and its statistics have as many matches and files as its counts. The statistics have
+            more if a binary file matched, because rg prints no count for such a file (rg-facts 58).
     """
 
     def __init__(self, page: PageRequest) -> None:
@@ -169,9 +169,10 @@ async def collect_page(run: Runner, request: "GrepRequest", density: Density) ->
 
 
 async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollector | None:
-    """Count all matches, and then search the files of the page.
+    """Count all matches, then search the files of the page, and return a collector with the counts and the page.
 
-    Return `None` if a file with a match is binary, or if a file of the page has changed between the runs.
+    Return `None` if a file with a match is binary, a file of the page has changed between the runs, or a record was
+    too long. If the time limit was reached, the returned collector has only the counts so far.
     """
     plain = cast("SearchOptions", {name: one for name, one in request.options.items() if name not in _CONTEXT})
     command = _command(request, search_command(request.query, os.curdir, request.paths, plain, "count", stats=True))

@@ -44,7 +44,7 @@ def watch(
     rg: Rg = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[MatchChange]:
-    """Search files for a pattern, and search again each time files change; yield the matches that come and go.
+    """Search files for a pattern, and search again each time files change; yield the added and the removed matches.
 
     The first item has all matches in `added`. Each further item has the matches that were added and removed since the
     previous item, at least one match. A match whose line has only moved within its file is not in the item. So the
@@ -70,6 +70,7 @@ def watch(
         RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
         ValueError: `quiet` is negative or infinite, one of `paths` is not below `cwd`, or an argument of `search()`
             does not apply.
+        TypeError: `quiet` is not a number.
 
     It also raises what `search()` raises, for the first search and for each later search.
     """
@@ -94,7 +95,10 @@ class WatchRequest:
         """Return the waiter for changes in the directory."""
 
         def accept(_: object, path: str) -> bool:
-            """Return True if a change of a path counts: all except git's own files, unless these are searched."""
+            """Return True if a change of a path counts.
+
+            Changes in `.git` count only if its files are searched, or in `.git/info/exclude`, which has ignore rules.
+            """
             if self.include_git or ".git" not in path or path.endswith(_EXCLUDE):
                 return True
             real, changed = waiter.real, Path(path)
@@ -151,7 +155,7 @@ def _check_quiet(quiet: float) -> float:
 
 
 async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange]:
-    """Search, search again after each burst of changes, and yield the matches that came and went."""
+    """Search, search again after each burst of changes, and yield the matches that were added and removed."""
     waiter, before = request.waiter(), _ByFile()
     check_cwd(request.search.command.cwd)
     try:
@@ -178,10 +182,11 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
 
 
 def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
-    """Search, search again after each burst of changes, and yield the matches that came and went, blocking.
+    """Blocking: search, search again after each burst of changes, and yield the matches that were added and removed.
 
     Raises:
-        ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
+        ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
+            first iteration.
         TimeoutError: The time limit was reached.
     """
     return _run_blocking(request, rg, check_timeout(timeout))
@@ -209,7 +214,10 @@ def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Gener
             if first or change.added or change.removed:
                 yield change
             first = False
-        raise TimeoutError(f"stopped watching {shown(str(waiter.root))} after timeout={timeout} seconds")
+        raise TimeoutError(
+            f"stopped watching {shown(str(waiter.root))} after timeout={timeout} seconds; to watch longer, allow more "
+            "time"
+        )
     finally:
         waiter.stop.set()
         waiter.close()

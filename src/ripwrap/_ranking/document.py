@@ -24,8 +24,9 @@ class SourceText:
 
     Attributes:
         path: Path, as rg prints it.
-        text: Text. A byte that is not valid UTF-8 is kept as a lone surrogate (as with `surrogateescape`).
-        exact: True if the text has no lone surrogates, because all bytes of the file were valid.
+        text: Text. A byte that is not valid UTF-8 is kept as a lone surrogate (as with `surrogateescape`). In a file
+            with a byte order mark, an invalid byte is replaced by U+FFFD.
+        exact: True if the text has no lone surrogates.
         marked: True if the file has a byte order mark. If False, the bytes of the file are `text` in UTF-8.
     """
 

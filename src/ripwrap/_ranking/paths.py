@@ -209,7 +209,7 @@ def _prefix_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def joined_stem(path: str) -> str:
-    """Return the name of a file as one word without extensions: `httpclient` for `src/http-client.test.js`."""
+    """Return the name of a file as one lowercase word without extensions: `httpclient` for `src/HTTP-client.t.js`."""
     name = path.replace("\\", "/").rpartition("/")[2]
     return re.sub(r"[\W_]", "", name[0] + name[1:].partition(".")[0]).lower()
 

@@ -71,9 +71,9 @@ class Query:
 
     Attributes:
         text: Text of the query.
-        words: Words in lower case, in order, without duplicates and without stop words such as `the`. Identifiers are
-            split into parts. In Chinese, Japanese, Korean, Thai and similar scripts, every two consecutive characters
-            are a word.
+        words: Words in lower case, in order, without duplicates. Stop words such as `the` are left out if there are
+            other words. Identifiers are split into parts. In Chinese, Japanese, Korean, Thai and similar scripts, every
+            two consecutive characters are a word.
         symbols: Identifiers in the query. A search prefers files that define them.
         symbolic: True if the query is one symbol, or asks for one, as in 'where is CookieJar defined'.
         match: Expression for FTS5 (SQLite's full-text search) that matches chunks with any of the words or symbols.
@@ -165,12 +165,15 @@ def to_nfc(text: str) -> str:
 
 
 def unicode_forms(word: str) -> tuple[str, ...]:
-    """Return a word with letters and accents joined (NFC) and, if that is different, with both separate (NFD)."""
+    """Return `word`, which must be in NFC, and its NFD form, if that is different.
+
+    In NFC a letter and its accent are one character; in NFD they are two.
+    """
     return (word,) if word.isascii() else tuple(_unique((word, unicodedata.normalize("NFD", word))))
 
 
 def is_unspaced(word: str) -> bool:
-    """Return True if a word begins in a script without spaces between words, such as Chinese."""
+    """Return True if the first character of a word is of a script without spaces, such as Chinese, or is Hangul."""
     return not word.isascii() and _UNSPACED.match(word) is not None
 
 
@@ -201,7 +204,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def split_camel_case(text: str) -> str:
-    """Put a space before each part of an identifier in camel case: `getHTTPResponse` becomes `get HTTP Response`."""
+    """Put spaces between the parts of identifiers in camel case: `getHTTPResponse` becomes `get HTTP Response`."""
     return _CAMEL_CASE.sub(_after_space, text) if _may_have_camel_case(text) else text
 
 
@@ -210,7 +213,10 @@ def _after_space(found: re.Match[str]) -> str:
 
 
 def _may_have_camel_case(text: str) -> bool:
-    """Return False if a text has no identifiers in camel case; True if it may have some. Faster than `_CAMEL_CASE`."""
+    """Return False if a text has no identifiers in camel case; True if it may have some.
+
+    This test is faster than a search for the pattern `_CAMEL_CASE`.
+    """
     if not text.isascii():
         return True
     kinds = text.encode().translate(_KINDS)

@@ -160,7 +160,8 @@ class _File:
 
     Attributes:
         path: Path.
-        chunks: Ranked chunks of the file; the chunk with the highest BM25 is first.
+        chunks: Chunks of the file: at first, by BM25, the highest first. After the ranking, the chunk that best answers
+            the query is first.
         score: Sum of all parts of the score that have been computed so far.
         defined: Map from a chunk to the symbol of the query that the chunk defines.
         named: True if the file has the same name as a symbol that it defines.
@@ -297,7 +298,7 @@ def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
 
 
 def _first_word(words: PathWords, query: Query) -> float:
-    """Return 1 if a file name has the first word of the query, else 1/2 for the second word, and so on; 0 if none."""
+    """Return 1 if a file name has the first word of the query, else 1/2 for the second, and so on; 0 if it has none."""
     return 1 / (1 + query.words.index(words.stem[0])) if words.stem else 0.0
 
 
@@ -325,9 +326,10 @@ def _add_folders(files: Iterable[_File], worths: Mapping[str, float]) -> None:
 
 
 def _similarities(files: Iterable[_File]) -> dict[Candidate, float]:
-    """Map each chunk with a cosine to its similarity to the query: 1 in the best file, 0 in files from rank 50 on.
+    """Map each chunk with a cosine to its similarity to the query, from 0 to 1.
 
-    The cosines themselves are not used, because they lie in a narrow range, which differs between queries.
+    1 is the best cosine of all files. 0 is the best cosine of the file at rank 50, or the cosine 0 if there are fewer
+    files. The cosines themselves are not used, because they lie in a narrow range, which differs between queries.
     """
     cosines = {chunk: chunk.cosine for file in files for chunk in file.chunks if chunk.cosine is not None}
     best: dict[str, float] = {}
@@ -449,7 +451,7 @@ def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
 
 
 def most_relevant_lines(text: str, query: Query) -> list[int]:
-    """Return the indexes, from 0, of the lines that define a symbol of the query.
+    """Return the indexes, from 0, of the lines that define a symbol of the query: the first one with such lines.
 
     If there are no such lines, return the indexes of the lines that have the most words of the query. At most
     `_MAX_RELEVANT_LINES` lines are returned.

@@ -34,11 +34,11 @@ def choose_files(
 ) -> list[str]:
     """Return the files to read, the best first.
 
-    The score of a file is its BM25. A word counts more if fewer files have it. Each further match of a word counts less
-    than the match before, and a match in a large file counts less than in a small file. A word in the name of the file
-    or of its directory counts as much as any number of matches. If the file may define a symbol of the query, its score
-    becomes higher than the score of every file without a possible definition. At the end, the scores of files that
-    queries rarely ask for, such as tests, are multiplied by a factor below 1.
+    The score of a file begins with BM25: a word counts more if fewer files have it. Each further match of a word counts
+    less than the match before, and a match in a large file counts less than in a small file. A word in the name of the
+    file or of its directory counts as much as any number of matches. If the file may define a symbol of the query, its
+    score becomes higher than the score of every file without a possible definition. At the end, the scores of files
+    that queries rarely ask for, such as tests, are multiplied by a factor below 1.
 
     Args:
         query: Query.

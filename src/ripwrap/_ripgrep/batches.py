@@ -68,7 +68,8 @@ async def stream_items(  # noqa: C901 - no nested generators, which would take t
 
     Raises:
         BinaryError, CapabilityError, SearchError, DecodeError: See `ripwrap._ripgrep.stream.stream()`.
-        Exception: The iterable `items` raised this error. It is raised here after the results for all earlier items.
+        Exception: The iterable `items` raised this error, or an item is not a pair of a name and a content
+            (`TypeError`). The error is raised here after the results for all earlier items.
     """
     if answer.full:
         return

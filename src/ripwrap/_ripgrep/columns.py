@@ -45,7 +45,7 @@ class ColumnDecoder:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
+        """Number of bytes read so far of a record that is not complete; 0 if there is none."""
         return self._framer.pending
 
     @property

@@ -111,10 +111,10 @@ class Command:
 
     @property
     def sorts_all(self) -> bool:
-        """True if rg sorts the files of all paths together, for example by time.
+        """True if rg sorts the files of all paths together, for example by time, or by path in reverse.
 
-        By path, it does not: with `--sort=path`, rg goes through the paths in the given order, and sorts the files of
-        each path separately.
+        With `--sort=path`, rg does not: it goes through the paths in the given order, and sorts the files of each path
+        separately.
         """
         *_, last = ("", *(flag for flag in self.flags if flag.startswith(("--sort=", "--sortr="))))
         return last not in ("", "--sort=path", "--sort=none", "--sortr=none")
@@ -179,7 +179,8 @@ def search_command(
 
     Raises:
         pydantic.ValidationError: An option is unknown, or its value is not allowed.
-        ValueError: There is no pattern, or a pattern, path or option has a NUL or a lone surrogate.
+        ValueError: There is no pattern, a path is empty, a pattern, path or option has a NUL or a lone surrogate, the
+            encoding is `detect`, or an overlay does not support the search.
         TypeError: A pattern is not a string, or a path is not a string or an `os.PathLike` of a string.
     """
     checked = _fill_contexts(_validate(SearchOptions, _SEARCH_FLAGS, options, arguments))
@@ -322,9 +323,9 @@ def _allowed(kind: Any) -> str:
 
 
 def _fill_contexts(options: SearchOptions) -> SearchOptions:
-    """Replace `context` by `before_context` and `after_context` if one of these two is also given.
+    """If `context` and only one of `before_context` and `after_context` are given, set the other to `context`.
 
-    Otherwise rg 13 would ignore `context`. An option that the caller passed keeps its value.
+    Otherwise, rg 13 would ignore `context`. Options that the caller passed keep their values.
     """
     both = options.get("context")
     if both is None or not options.keys() & {"before_context", "after_context"}:
@@ -345,7 +346,7 @@ def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
 
 
 def _limit_to_one(options: SearchOptions) -> SearchOptions:
-    """Return the options with `max_count=1` and without context.
+    """Return the options with `max_count=1` (0 stays 0) and without context.
 
     With context, rg 15 continues to read the file after the first match (rg-facts 51).
     """
@@ -399,19 +400,15 @@ def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgH
                 Hint(name, "path"),
             )
         )
-    if "--no-ignore" in flags:
-        return
     explicit = {
         os.path.realpath(os.path.join(cwd, flag.partition("=")[2])) for flag in flags if flag.startswith(_RULES)
     }
     for path in overlay.texts:
-        if path in explicit or os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE):
-            raise ValueError(
-                HintedText(
-                    f"rg cannot use the text of overlay() for the ignore file {path}; write the file to disk, or pass ",
-                    Hint("no_ignore", value=True),
-                )
-            )
+        said = f"rg cannot use the text of overlay() for the ignore file {path}; leave the file out of overlay() and "
+        if path in explicit and "--no-ignore-files" not in flags:
+            raise ValueError(HintedText(said, "write it to the disk, or leave out ", Hint("ignore_file", kind="omit")))
+        if (os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE)) and "--no-ignore" not in flags:
+            raise ValueError(HintedText(said, "write it to the disk, or pass ", Hint("no_ignore", value=True)))
 
 
 def _make_absolute(cwd: str) -> str:
@@ -431,7 +428,7 @@ def _make_absolute(cwd: str) -> str:
 def _check_text(part: str) -> None:
     """Raise `ValueError` if a text cannot be an argument of a program."""
     if "\0" in part:
-        raise ValueError("a NUL character cannot be part of a pattern, path or option; remove it")
+        raise ValueError(f"a NUL character cannot be part of a pattern, path or option; remove it from {part!r}")
     try:
         os.fsencode(part)
     except UnicodeEncodeError as error:

@@ -6,9 +6,9 @@
 - `CountDecoder`: NUL-ended paths, each with a number (`rg --count --null`), to counts.
 
 A search can write millions of records, so there is a fast path for the usual record: a match in a file below `./`, with
-the keys in the order in which rg writes them. The fast path recognises it by its first bytes, and passes its data to
-Pydantic as bytes, so that they are parsed only once. `_decode_whole()` decodes any other record, with the keys in any
-order. Its models are the same.
+the keys in the order in which rg writes them. The fast path recognises such a record by its first bytes, and passes the
+data of the record to Pydantic as bytes, so that they are parsed only once. `_decode_data()` does the same for other
+records of known kinds. `_decode_whole()` decodes any other record, with the keys in any order. The models are the same.
 """
 
 import itertools
@@ -87,7 +87,7 @@ class MessageDecoder:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
+        """Number of bytes read so far of a record that is not complete; 0 if there is none."""
         return self._framer.pending
 
     @property
@@ -341,7 +341,7 @@ def kind_of(record: bytes) -> str:
 
 
 def path_of(begin: bytes) -> bytes:
-    """Return the path in a `begin` record, without a leading `./`.
+    """Return the path in a `begin` record, as bytes and without a leading `./`.
 
     Raises:
         DecodeError: The record is not a `begin` record.

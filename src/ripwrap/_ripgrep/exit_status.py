@@ -49,7 +49,7 @@ class Exit:
 
     @property
     def partial(self) -> bool:
-        """True if rg exited with 2. If it gave an answer, the answer may be incomplete: rg could not read some path."""
+        """True if rg exited with 2. An answer may then be incomplete, because rg could not read some path."""
         return self.returncode == 2 and self.failed is None
 
     @property

@@ -43,7 +43,7 @@ class Framer:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
+        """Number of bytes read so far of a record that is not complete; 0 if there is none."""
         return self._size
 
     def feed(self, chunk: bytes) -> list[bytes]:

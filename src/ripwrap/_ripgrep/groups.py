@@ -9,6 +9,7 @@ decides by the syntax of the pattern whether the group is set:
 - A group that takes part in every match is set.
 - In `k(?:=(.*))?`, the group is in an optional part that cannot match empty text. Such a group is set if the optional
   part matched any text. To see that text, `Groups.pattern` puts a group around the optional part, if there is none.
+  (With `pcre2`, no group is added. If there is none around the optional part, the inner group is reported as unset.)
 - Any other group is reported as unset, such as the group of `b|(a*)`.
 
 Patterns have the syntax of https://docs.rs/regex, or with `pcre2` the syntax of pcre2pattern(3).
@@ -285,7 +286,7 @@ class _Parser:
         return any(part.nullable for part, _, _ in branches)
 
     def _branch(self, *, verbose: bool, depth: int) -> tuple[_Part, int, int]:
-        """Parse a branch of an alternation; return it, and the first and last index (exclusive) of its groups."""
+        """Parse a branch of an alternation; return it, the index of its first group, and the index after its last."""
         start, end, nullable, plain = self._at, self._at, True, True
         first = len(self.groups)
         while True:

@@ -54,7 +54,8 @@ class RgHost(Protocol):
         """Return the rg to run on the host; blocking. The result of the first call is cached.
 
         Args:
-            rg: A path on the host, or a name to look up in the host's PATH; `None` looks for `rg`.
+            rg: A path on the host, or a name to look up in the host's PATH. An rg that this method has returned is
+                returned again. `None` finds an rg: the rg that `install()` has installed, or else `rg` in PATH.
             timeout: Time limit in seconds; `None` is half a minute.
 
         Raises:

@@ -53,7 +53,7 @@ class BaseListingCollector(Generic[ItemOut]):
 
 
 class ListingCollector(BaseListingCollector[Item]):
-    """Collector of the paths or counts that rg lists. It keeps at most `2 * max_items + 1000` of them in memory.
+    """Collector of the paths or counts that rg lists. After a chunk, it keeps at most `2 * max_items + 1000` of them.
 
     Attributes:
         total: Number of items so far whose path `allowed` accepts.
@@ -68,7 +68,7 @@ class ListingCollector(BaseListingCollector[Item]):
         allowed: Callable[[str], bool] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Collect the first `max_items` items in path order.
+        """Set the number of items to collect, and which items count.
 
         Args:
             decoder: Decoder of the items.

@@ -29,7 +29,7 @@ For example, `(?:a|b)_` has two texts: `a_` and `b_`.
 
 _MAX_DEPTH = 50
 _UNCERTAIN_OPTIONS = ("pcre2", "encoding", "invert_match")
-"""Options with which no literals are extracted: they select another syntax, another encoding or inverted matching."""
+"""Options that prevent extraction, as `engine` does: they set another syntax, another encoding or inverted matching."""
 
 _OTHER_FOLDS = (("\u017f".encode(), b"s"), ("\u212a".encode(), b"k"))
 _CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
@@ -82,7 +82,7 @@ def fold(text: bytes) -> bytes:
 
 
 def required_literals(patterns: Sequence[str], options: SearchOptions) -> Required | None:
-    """Return the literals that every matching line contains; `None` if no literals can be extracted.
+    """Return the literals that every matching line contains; `None` if no literals, or too many, can be extracted.
 
     A line matches if any of the patterns matches.
     """
@@ -353,7 +353,7 @@ class _Parser:
             raise _UncertainError  # it may have white space or comments
 
     def _escape(self, flags: _Flags) -> tuple[bytes, ...] | None:
-        """Parse an escape, after its backslash."""
+        """Parse an escape, after its backslash; return its only text, or `None` if it has no literal text."""
         character = self._text[self._at : self._at + 1]
         self._at += 1
         if character in _WIDTH_OF_CODE:
@@ -373,7 +373,10 @@ class _Parser:
         return None
 
     def _code(self, width: int, flags: _Flags) -> bytes | None:
-        r"""Parse the code point of a character, as in `\x41` and `\u{41}`."""
+        r"""Parse the number in an escape such as `\x41` or `\u{41}`.
+
+        Return the folded bytes of the character; `None` if it is not ASCII, or may also match other bytes.
+        """
         begun = self._at
         digits = self._take(_CODE)[0]
         if not digits.startswith("{"):

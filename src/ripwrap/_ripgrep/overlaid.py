@@ -38,7 +38,9 @@ Mode: TypeAlias = Literal["json", "paths", "counts"]
 T = TypeVar("T")
 
 _FILE_FLAGS = frozenset("--" + name.replace("_", "-") for name in FileOptions.__annotations__) - {"--max-filesize"}
-"""Flags that select or sort files by their paths. They are not passed to the rg that searches the overlay's texts."""
+"""Flags of `FileOptions`, such as `--glob` and `--sort`, except `--max-filesize`. They are not passed to the rg that
+searches the overlay's texts.
+"""
 
 _SEVERAL = ("glob", "iglob", "type", "type_not", "type_add", "type_clear", "ignore_file")
 _NUMBERED = re.compile(rb'"path":\{"text":"(?:\.(?:/|\\\\))?([0-9]+)"\}')
@@ -143,7 +145,7 @@ class _Paths:
         return os.path.realpath(full) if full not in self.overlay.texts and os.path.islink(full) else full
 
     def folders(self) -> Mapping[str, str]:
-        """Return the real path of each directory above a converted path, by its absolute path."""
+        """Map the absolute path of each directory above a converted path to its real path."""
         known = dict(self._folders)
         for path in self._folders:
             while (path := os.path.dirname(path)) not in known and path.startswith(self._cwd):
@@ -314,7 +316,7 @@ class Overlaid:
         return taken
 
     def exit(self, end: Exit) -> Exit:
-        """Return the exit of an rg that searches the files on disk and the texts of the overlay."""
+        """Convert the exit of a run on the files on disk, as if rg had also searched the texts of the overlay."""
         missing = [path for path in self._original.paths if self._is_deleted(path)] if self.last else []
         stderr = without_paths(end.stderr, self._paths.has_text)
         stderr += b"".join(b"rg: %b: No such file or directory (os error 2)\n" % os.fsencode(path) for path in missing)
@@ -525,7 +527,7 @@ def _is_file(full: str, overlay: Overlay) -> bool:
 
 
 def _on_disk(command: Command, overlay: Overlay) -> Command:
-    """Return the command without paths that exist only in the overlay, and without paths that the overlay deletes."""
+    """Return the command without the paths that exist only in the overlay, or that the overlay deletes."""
     kept: list[str] = []
     for path in command.paths:
         full = os.path.join(command.cwd, path)
@@ -546,7 +548,7 @@ def _new_files(
     types: Mapping[str, Sequence[str]],
     folders: Mapping[str, str],
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and text of each file that exists only in the overlay, once for each path at which rg finds it.
+    """Yield each file that exists only in the overlay: each path under which a search finds the file, with its text.
 
     Args:
         command: Command of the search.

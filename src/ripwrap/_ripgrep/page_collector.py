@@ -56,7 +56,7 @@ class Block:
 
     Attributes:
         path: Path of the file.
-        matches: Number of matches in the file so far. If rg is stopped at its time limit, this number stays.
+        matches: Number of matches in the file so far, or until rg was stopped at its time limit.
         records: The `match` and `context` records up to the last match that can be on the page, and the context after
             it. Each record comes with True if it counts as a match.
         end: The `end` record; empty if rg was stopped before it.
@@ -73,8 +73,8 @@ class Block:
 class PageCollector:
     """Collector of the records of a page, which accepts files in any order and counts every match.
 
-    Only the path of a file is decoded; the first bytes of a record tell its kind. At most three times as many matches
-    as the page has are in memory, with their context.
+    Only the path of a file is decoded; the first bytes of a record tell its kind. At most `3 * PageRequest.end` matches
+    are in memory, with their context.
 
     With `max_count`, the context after the last counted match may contain further matches, and rg writes these lines as
     matches (rg-facts 18). The collector converts them to context. If `allowed` returns False for the path of a file,
@@ -266,7 +266,7 @@ class MatchCollector(PageCollector):
         self.ended = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg, and that it was stopped at its time limit if `timed_out` is True."""
+        """Store the exit of rg, and in `timed_out` that rg was stopped at its time limit."""
         self.end, self.timed_out = end, timed_out
 
     def path_errors(self) -> tuple[PathError, ...]:
@@ -280,7 +280,10 @@ class MatchCollector(PageCollector):
 
 
 def _end_of_lines(heads: Sequence[bytes], first: int) -> int:
-    """Return the position of the first record, from `first` on, that is neither a match nor context."""
+    """Return the position of the first record, from `first` on, that is neither a match nor context.
+
+    If there is no such record, return the number of records.
+    """
     if heads[first] not in (_MATCH_HEAD, _CONTEXT_HEAD):
         return first
     try:

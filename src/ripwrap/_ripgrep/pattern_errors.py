@@ -67,7 +67,10 @@ def _occurrences(part: str, whole: str) -> Iterator[int]:
 
 
 def _unbalanced_offset(pattern: str, otherwise: int) -> int:
-    """Return the offset of the first unopened or last unclosed parenthesis; `otherwise` if there is none."""
+    """Return the offset of the first `)` that no `(` opens, or else of the last `(` that no `)` closes.
+
+    If there is neither, return `otherwise`.
+    """
     opened: list[int] = []
     for token in _TOKEN.finditer(pattern):
         if token["parenthesis"] == "(":

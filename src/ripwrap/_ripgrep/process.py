@@ -184,7 +184,11 @@ def start_error(error: OSError, argv: tuple[str, ...], cwd: str | None) -> Excep
         return BinaryNotFoundError(HintedText(missing, OTHER_RG))
     if isinstance(error, PermissionError) or error.errno == errno.ENOEXEC:
         return BinaryError(HintedText(f"could not start {argv[0]}: {error.strerror}", OTHER_RG))
-    return SearchError(f"could not start rg: {error.strerror}", argv=argv)
+    return SearchError(
+        f"could not start rg: {error.strerror}; if a limit of the system is reached, close files or programs, and try "
+        "again",
+        argv=argv,
+    )
 
 
 def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: threading.Lock, seconds: float) -> None:
@@ -247,7 +251,7 @@ class _Opening:
         self._rest = b""  # a part of `STARTED` may be at the end of a chunk
 
     def filter(self, chunk: bytes) -> bytes | None:
-        """Return the part of a chunk (not empty) that rg wrote; `None` if rg wrote no part of it."""
+        """Return the part of `chunk` that rg wrote, or `None` if rg wrote no part of it. `chunk` must not be empty."""
         if self.passed:
             return chunk
         before, mark, after = (self._rest + chunk).partition(STARTED)
@@ -297,7 +301,10 @@ class _Child:
         return end if self._command.on is None else _host_exit(end, self._command.on, started=self._opening.passed)
 
     def _take(self) -> bytes | None:
-        """Wait for the next bytes of stdout and return them; `None` if another program on a host wrote them."""
+        """Wait for the next bytes of stdout and return them; `b""` at the end of stdout.
+
+        Return `None` if another program on a host wrote the bytes.
+        """
         chunk = self._stdout.read(READ_BYTES)
         taken = self._opening.filter(chunk) if chunk else chunk
         self._wrote = self._wrote or bool(taken)
@@ -396,6 +403,13 @@ class AsyncChild(_Child):
         return reap(self._popen)
 
 
+def timeout_error(seconds: float | None) -> TimeoutError:
+    """Return the error for a blocking generator whose rg was killed at the time limit."""
+    return TimeoutError(
+        f"rg was stopped after timeout={seconds} seconds; all results before that were yielded; allow more time"
+    )
+
+
 class BlockingChild(_Child):
     """A running rg process for a thread. It is killed `timeout` seconds after `begun`, a time of `time.monotonic()`.
 
@@ -438,9 +452,7 @@ class BlockingChild(_Child):
             TimeoutError: The time limit was reached before rg had ended.
         """
         if self.timed_out:
-            raise TimeoutError(
-                f"rg was stopped after timeout={self._timeout} seconds; all results found before that were yielded"
-            )
+            raise timeout_error(self._timeout)
         return self.end()
 
     def end(self) -> Exit:

@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from ripwrap._ripgrep.page_collector import Block, PageCollector, PageRequest, path_order
 
 MAX_NAMED_FILES = 1000
-"""Maximum number of files with a match whose paths are kept, in path order; other files are only counted."""
+"""Number of files with a match whose paths are kept, in path order. It is higher if the page ends at a later match, and
+lower if `max_files` is lower. Other files are only counted.
+"""
 
 
 class RoundRobinCollector(PageCollector):
     """Collector of a page of matches in rotation: the first match of each file, then the second of each file.
 
-    It also collects the paths of the files with a match. At most three times as many matches as the page has are in
-    memory, with their context. If `max_files` is less than `max_matches`, the limit is not for all files together, but
-    for each file.
+    It also collects the paths of the files with a match. At most `3 * PageRequest.end` matches are in memory, with
+    their context. If `max_files` is less than `PageRequest.end`, this limit is for each file, and not for all files
+    together.
     """
 
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:

@@ -139,6 +139,9 @@ class Runner(Protocol):
         Args:
             work: Function to call. It ends, or undoes what it has done, when `CANCELLED` is set.
             seconds: Time limit after which `CANCELLED` is set; `None` is no limit.
+
+        Raises:
+            TimeoutError: The time limit was reached.
         """
         ...
 
@@ -201,7 +204,7 @@ class _RgRunner(ABC):
 
 
 class AsyncRunner(_RgRunner):
-    """Runner for tasks, on asyncio and trio; other tasks run between chunks."""
+    """Runner for tasks, on asyncio and trio; other tasks run between two chunks of rg's output."""
 
     def __init__(self, rg: Rg, *, meter: "Meter | None" = None) -> None:
         """Set the rg to run, and the meter that reports the progress; `None` reports no progress."""
@@ -417,7 +420,7 @@ async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
 
 def _call_within(work: Callable[[], T], seconds: float) -> T:
     """Call a function in this thread, and set `CANCELLED` after `seconds`."""
-    over = Cancellation()
+    over = Cancellation(seconds)
     timer = threading.Timer(seconds, over.set)
     timer.daemon = True
     before = CANCELLED.set(over)

@@ -123,7 +123,7 @@ class Spool:
         return batch
 
     def add(self, batch: Batch, name: str, content: bytes) -> None:
-        """Write an item into a batch.
+        """Write an item into a batch; do nothing if the search has ended.
 
         Raises:
             SearchError: The item cannot be written.
@@ -197,7 +197,11 @@ class Feed:
         self._items = iter(items) if isinstance(items, Iterable) else iter(())
 
     def fill(self, batch: Batch) -> None:
-        """Take items and write them into the batch, until the batch is full or the time limit is reached."""
+        """Take items and write them into the batch.
+
+        The method returns when the batch is full, when there are no more items, when `SLOW_SECONDS` or the time limit
+        have passed, or after an error, which it stores in `error`.
+        """
         self._spool.sweep()
         begun = time.monotonic()
         try:

@@ -91,7 +91,13 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         r"^the literal .* is not allowed",
         PatternError,
         HintedText(
-            ("With ", Hint("crlf", True), ", a pattern cannot contain a line terminator; leave one of the two out.")
+            (
+                "With ",
+                Hint("crlf", True),
+                " or ",
+                Hint("null_data", True),
+                ", a pattern cannot contain a line terminator; remove the terminator, or leave that option out.",
+            )
         ),
     ),
     (
@@ -221,7 +227,7 @@ def out_of_threads(stderr: bytes) -> bool:
 
 
 def path_errors(stderr: bytes) -> tuple[PathError, ...]:
-    """Return an error for each line of stderr; a line without a path becomes an error of kind `other`."""
+    """Return an error for each message in stderr; a message without a path becomes an error of kind `other`."""
     errors = tuple(_path_error(line) for line in _lines(stderr))
     if len(stderr) <= MAX_STDERR:
         return errors
@@ -248,7 +254,7 @@ def kind_of_error(number: int, *, windows: bool = IS_WINDOWS) -> PathErrorKind:
 
 
 def only_path_errors(stderr: bytes) -> bool:
-    """Return True if every line is about a path that could not be read; the rest of the answer is then valid.
+    """Return True if every message is about a path that could not be read; the rest of the answer is then valid.
 
     Return False if the last line is incomplete. rg writes an incomplete line if the disk is full, and then its answer
     is incomplete, too.

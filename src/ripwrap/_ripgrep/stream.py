@@ -42,12 +42,12 @@ class Answer(Protocol[T_co]):
     Attributes:
         full: True if the limit of items is reached.
         ended: True if the last message of rg was read.
-        pending: Number of bytes of the last record, if only its beginning was read; otherwise 0.
+        pending: Number of bytes read so far of a record that is not complete; 0 if there is none.
     """
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the last record, if only its beginning was read; otherwise 0."""
+        """Number of bytes read so far of a record that is not complete; 0 if there is none."""
         ...
 
     @property
@@ -181,7 +181,8 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`.
 
     Raises:
-        TimeoutError: rg ran for longer than `timeout` seconds; items found before that were yielded.
+        TimeoutError: The call took more than `timeout` seconds, with the installation of rg. Items found before that
+            were yielded.
     """
     if answer.full:
         return

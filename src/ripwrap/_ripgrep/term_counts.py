@@ -14,7 +14,7 @@ from ripwrap.errors import DecodeError, Hint, HintedText
 Words = Callable[[str], Collection[str]]
 
 MAX_FILES_PER_WORD = 5_000
-"""Maximum number of files with the same word whose counts are kept."""
+"""Number of files for each word whose counts are kept; see `TermCounts`."""
 
 _DOT = b"." + os.fsencode(os.sep)
 # rg writes this line to stdout for a binary file whose path is on the command line, and for a file in which it stopped
@@ -27,8 +27,9 @@ _REMARK = re.compile(
 class TermCounts:
     """Collector of the output of `words_command()`, with bounded memory.
 
-    Only counts are in memory, for at most `max_files` files of each word. Files with more different words are kept
-    first, then files with more matches. The result does not depend on the order in which rg finds the files.
+    Only counts are in memory. If there are many files, only the best `max_files` files of each word are kept: the files
+    with the most different words, then the files with the most matches. The result does not depend on the order in
+    which rg finds the files.
 
     Attributes:
         files: Number of matches of each word, for each kept file.
@@ -44,7 +45,7 @@ class TermCounts:
         Args:
             words: Function that takes a matched text and returns the words to count for this text.
             timeout: Time limit of rg in seconds; used only in the text of an error.
-            max_files: Maximum number of files with the same word whose counts are kept.
+            max_files: Number of files for each word whose counts are kept.
         """
         self.files: dict[str, Mapping[str, int]] = {}
         self.having: Counter[str] = Counter()
@@ -153,7 +154,7 @@ class TermCounts:
             self._trim_above = 2 * max(len(self.files), self._max_files)
 
     def trim(self) -> None:
-        """Keep the best `max_files` files of each word: those with the most different words, then the most matches.
+        """Keep the best `max_files` files of each word: the files with the most different words, then the most matches.
 
         Further files cannot make a dropped file one of the best.
         """

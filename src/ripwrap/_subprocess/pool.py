@@ -23,7 +23,7 @@ _WAIT_SECONDS = 0.05
 
 
 def usable_cpus() -> int:
-    """Return the number of CPUs that this process may use, up to `MAX_PROCESSES`."""
+    """Return the number of CPUs that this process may use, but at most `MAX_PROCESSES`."""
     # On systems without affinity, such as macOS, all CPUs are usable.
     affinity = getattr(os, "sched_getaffinity", None)
     usable = os.cpu_count() or 1 if affinity is None else len(affinity(0))
@@ -68,7 +68,7 @@ class WorkerPool:
             count: Maximum number of processes to use; `None` is all.
 
         Raises:
-            TimeoutError: The task that waits for a result was cancelled.
+            TimeoutError: The task that waits for a result was cancelled, or the pool was closed.
         """
         used = self.workers[:count]
         free: queue.LifoQueue[WorkerProcess] = queue.LifoQueue()  # so that few requests start few processes

@@ -1,4 +1,4 @@
-"""Processes on POSIX: each child has its own process group, and the processes that it starts stay in that group."""
+"""Processes on POSIX: each child leads a process group, in which the processes that it starts stay by default."""
 
 import os
 import select
@@ -45,7 +45,7 @@ def start(
 
 
 def widen_pipe(pipe: IO[bytes]) -> None:
-    """Make a pipe larger than the default of Linux, 64 KiB, so that the writer waits less often for the reader."""
+    """On Linux, make a pipe larger than the default of 64 KiB, so that the writer waits less often for the reader."""
     if sys.platform == "linux":
         import fcntl
 

@@ -126,7 +126,7 @@ class Job:
         _KERNEL.TerminateJobObject(self._handle, KILLED_RETURNCODE)
 
     def is_empty(self) -> bool:
-        """Return True if no process of the job runs."""
+        """Return True if no process of the job runs, or if Windows does not answer."""
         about = _Accounting()
         size = ctypes.sizeof(about)
         if not _KERNEL.QueryInformationJobObject(
@@ -223,7 +223,7 @@ def _put_into_job(popen: Popen, make_job: Callable[[int], Job]) -> None:
         try:
             popen.job = make_job(process)
         except OSError as error:
-            _warn_once(f"rg runs without a job object, so processes that rg starts may outlive rg: {error}")
+            _warn_once(f"programs run without a job object, so the processes that they start may outlive them: {error}")
         if status := _NT.NtResumeProcess(process):
             raise OSError(f"could not resume the new process of {popen.args!r}: status {status & 0xFFFF_FFFF:#010x}")
     finally:
@@ -256,7 +256,7 @@ def peek(popen: Popen) -> int | None:
 
 
 def kill(popen: Popen) -> None:
-    """Kill a child and the processes that it has started, even if the child has ended. Without a job, kill only it."""
+    """Kill a child and all processes that it started, even if it has ended. Without a job, kill only the child."""
     if popen.job is not None:
         popen.job.terminate()
     elif popen.poll() is None:

@@ -24,7 +24,7 @@ MAX_MEMORY_BYTES = 2 << 30
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
-"""Seconds between the idle timeout and the alarm with which the process ends itself, if its parent has not done so.
+"""Seconds between the idle timeout and the alarm with which the process ends itself, if its parent has not ended it.
 
 The time is long, so that the alarm never ends a process while it works on a request.
 """
@@ -60,10 +60,10 @@ class StartError(Exception):
 class WorkerProcess:
     """A worker process, with a thread that ends it when it is idle.
 
-    The process is started for the first request. If it ends unexpectedly, the next request starts it again. It ends in
-    four cases: `close()` or `kill()` is called, the process that started it ends, it has no work for `idle` seconds, or
-    the task that waits for an answer is cancelled (`CANCELLED`). A lock lets one thread use the process at a time.
-    After a fork, the forked child starts its own worker process.
+    The process is started for the first request. If it ends, the next request starts it again. It ends in five cases:
+    `close()` or `kill()` is called, the process that started it ends, it has no work for `idle` seconds, an answer
+    takes too long, or the task that waits for an answer is cancelled (`CANCELLED`). A lock lets one thread use the
+    process at a time. After a fork, the forked child starts its own worker process.
 
     The thread that ends the process refers to this object, so the object is not garbage collected. The owner of the
     object must call `kill()` in a finalizer.
@@ -87,7 +87,7 @@ class WorkerProcess:
         _WORKERS.add(self)
 
     def request(self, parts: Sequence[bytes], seconds: float | None = None) -> list[bytes] | None:
-        """Return the answer to a request, or `None` if the process ended before it had answered.
+        """Return the answer to a request, or `None` if the process crashed, or was ended at the time limit.
 
         Args:
             parts: Parts of the request, at most 16. The process gets them as separate byte strings.
@@ -280,7 +280,7 @@ def _write(stream: IO[bytes], parts: Sequence[bytes]) -> None:
 
 
 def _read(stream: IO[bytes]) -> list[bytes] | None:
-    """Return the parts of a message, or `None` if the stream ends before the message does."""
+    """Return the parts of a message; `None` if the stream ends before the message does, or if it has too many parts."""
     header = _read_bytes(stream, _COUNT.size)
     if header is None or (count := _COUNT.unpack(header)[0]) > _MAX_PARTS:
         return None

@@ -55,9 +55,11 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
         into: File to which the bytes are written.
 
     Raises:
-        ExtractionFailedError: The archive is broken, too large, or in another format than its name says; the member is
-            missing or occurs twice; a link or name leads out of the archive's directory; the archive has another
-            release of rg; or the extra `deflate64` is needed and not installed.
+        ExtractionFailedError: The archive is broken, too large, has too many members, or is in another format than its
+            name says; the member is missing or occurs twice; any member is a link, is encrypted or has a name that
+            leads out of the archive's directory; the archive has another release of rg; its compression is unknown; or
+            the extra `deflate64` is needed and not installed.
+        OSError: The archive cannot be read, or the member cannot be written.
     """
     kind = "zip" if name.endswith(".zip") else "tar.gz"
     archive.seek(0)
@@ -82,13 +84,17 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
 
 
 def _copy(chunks: Iterator[bytes], name: str, into: IO[bytes]) -> None:
-    """Write chunks to a file; raise an error above the maximum size. The size that the archive states may be wrong."""
+    """Write chunks to a file; raise an error if they have more than `MAX_BINARY_BYTES`.
+
+    The chunks are counted, because the size that the archive states may be wrong.
+    """
     size = 0
     for chunk in chunks:
         size += len(chunk)
         if size > MAX_BINARY_BYTES:
             raise ExtractionFailedError(
-                f"the program in {name} is larger than {MAX_BINARY_BYTES} bytes, so this is not a release of rg"
+                f"the program in {name} is larger than {MAX_BINARY_BYTES} bytes, so this is not a release of rg; "
+                "download a release of rg"
             )
         into.write(chunk)
 
@@ -101,9 +107,7 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
             unzipped.left = MAX_HEADER_BYTES
             unpacked += info.size
             if unpacked > MAX_UNPACKED_BYTES:
-                raise ExtractionFailedError(
-                    f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes, so it is not a release of rg"
-                )
+                raise ExtractionFailedError(_too_large(name))
             _check_member(
                 name, info.name, safe=info.isdir() or (info.isreg() and not info.issparse()), count=len(members)
             )
@@ -111,9 +115,7 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
         unzipped.left = MAX_UNPACKED_BYTES * 2  # for the rest of the archive, and then for one member
         while unzipped.read(CHUNK_BYTES):  # read to the end for gzip's checksum; `tarfile` does not read that far
             if unzipped.tell() > MAX_UNPACKED_BYTES:
-                raise ExtractionFailedError(
-                    f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes, so it is not a release of rg"
-                )
+                raise ExtractionFailedError(_too_large(name))
         files = [(info.name, info) for info in members if info.isreg()]
         opened = tar.extractfile(_get_only(files, name, member))
         while opened is not None and (chunk := opened.read(CHUNK_BYTES)):
@@ -130,7 +132,7 @@ class _Gunzip(gzip.GzipFile):
     left = MAX_HEADER_BYTES
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to `size` bytes; raise `ReadError` if that is more than `left`."""
+        """Read up to `size` bytes; raise `ReadError` if that is more than `left`, or if `size` is no limit."""
         if size is None or not 0 <= size <= self.left:
             raise tarfile.ReadError(f"a header has more than {MAX_HEADER_BYTES} bytes")
         self.left -= size
@@ -141,9 +143,7 @@ def _read_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
     with zipfile.ZipFile(archive) as unzipped:
         members = unzipped.infolist()
         if sum(info.file_size for info in members) > MAX_UNPACKED_BYTES:
-            raise ExtractionFailedError(
-                f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes, so it is not a release of rg"
-            )
+            raise ExtractionFailedError(_too_large(name))
         for count, info in enumerate(members):
             mode = info.external_attr >> 16
             safe = stat.S_IFMT(mode) in (0, stat.S_IFREG, stat.S_IFDIR) and not info.flag_bits & 1
@@ -157,6 +157,13 @@ def _read_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
                 yield chunk
 
 
+def _too_large(name: str) -> str:
+    return (
+        f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes, so it is not a release of rg; download a release of "
+        "rg"
+    )
+
+
 def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
     parts = member.replace("\\", "/").split("/")
     if not safe or not member or member.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
@@ -166,7 +173,8 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
         )
     if count >= MAX_MEMBERS:
         raise ExtractionFailedError(
-            f"{archive} is refused: it has more than {MAX_MEMBERS} members, so it is not a release of rg"
+            f"{archive} is refused: it has more than {MAX_MEMBERS} members, so it is not a release of rg; download a "
+            "release of rg"
         )
 
 

@@ -1,8 +1,8 @@
 """Find the rgs that are installed in the cache, and check that each is complete and can be trusted.
 
-Each release has a directory, `ripgrep-{version}-{target}`, with `rg` and a record of its size and hash. If the size of
-an rg differs from its record, for example after a crash, the rg is not run. The cache belongs to one user; a directory
-that others can write to is not used.
+Each release has a directory, `ripgrep-{version}-{target}`, with `rg` and a record: the size of this rg, and the hash of
+the archive that it came from. If the size of an rg differs from its record, for example after a crash, the rg is not
+run. The cache belongs to one user; a directory that others can write to is not used.
 """
 
 import json
@@ -20,7 +20,10 @@ NAME = "rg.exe" if os.name == "nt" else "rg"
 
 
 def folder() -> Path:
-    """Return the directory of the cache, which may not exist: `RIPWRAP_CACHE_DIR`, or the user's cache."""
+    """Return the directory of the cache, which may not exist: `RIPWRAP_CACHE_DIR`, or the user's cache.
+
+    If the home directory is needed and the user has none, return a relative path, which `why_untrusted()` rejects.
+    """
     try:
         if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
             return Path(setting).expanduser().absolute()
@@ -32,7 +35,10 @@ def folder() -> Path:
 
 
 def why_untrusted(path: Path) -> str:
-    """Return the reason not to trust a directory, e.g. that other users can write to it; empty if it can be trusted."""
+    """Return the reason not to trust a directory, e.g. that other users can write to it; empty if it can be trusted.
+
+    A directory that does not exist is trusted. On Windows, every absolute path is trusted.
+    """
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
     if sys.platform == "win32":
@@ -54,12 +60,15 @@ def why_untrusted(path: Path) -> str:
 
 
 def parse_release(rg: Path) -> tuple[str, str]:
-    """Return the version and target (platform) of an installed rg from its directory's name; empty texts for others."""
+    """Return the version and target (platform) of an installed rg from its directory's name.
+
+    Return two empty texts if the name does not have the form `ripgrep-{version}-{target}`.
+    """
     return parse_folder_name(rg.parent.name)
 
 
 def installed(path: Path) -> Iterator[Path]:
-    """Return an iterator over the paths of all rgs in a cache, the newest release first, also of incomplete ones."""
+    """Return an iterator over the paths of all rgs in a cache, also of damaged ones; the newest release comes first."""
     found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if parse_release(rg)[0]]
     return iter(
         sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)
@@ -83,7 +92,10 @@ def damage(rg: Path) -> str:
 
 
 def _foreign(path: Path) -> bool:
-    """Return True if a file is a link, belongs to another user, or can be written by others (POSIX only)."""
+    """Return True if a file is a link, belongs to another user (not root), or can be written by others.
+
+    On Windows, and if the file does not exist, return False.
+    """
     if sys.platform == "win32" or not os.path.lexists(path):
         return False
     state = path.lstat()

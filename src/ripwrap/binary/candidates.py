@@ -26,7 +26,8 @@ class Candidate:
 
     Attributes:
         source: Step of the search for rg that led to this candidate, such as `PATH` or `cache`.
-        path: Path of the program; if no program was found, the directory or name in which ripwrap looked.
+        path: Path of the program; if no program was found, the directory, entry of PATH, package or address that
+            ripwrap looked at.
         usable: True if the program can be used.
         reason: Reason why the program can or cannot be used.
     """
@@ -38,7 +39,11 @@ class Candidate:
 
 
 def candidates(named: str | None) -> Iterator[Candidate]:
-    """Yield every candidate, best first; a candidate is checked only when the caller takes it from the iterator."""
+    """Yield the candidates in the order in which ripwrap tries them; each is checked only when the caller asks for it.
+
+    Args:
+        named: Value of the argument `rg`; if it or `RIPWRAP_RG` is given, only its candidates are yielded.
+    """
     if named is not None:
         yield from _named_candidates("argument", named)
     elif setting := os.environ.get("RIPWRAP_RG"):
@@ -101,7 +106,8 @@ def _cache_candidates() -> Iterator[Candidate]:
         damage = cache.damage(rg)
         yield Candidate("cache", str(rg), not damage, damage or f"usable{_remark(cache.parse_release(rg)[0])}")
     if not installed:
-        yield Candidate("cache", str(folder), False, "no rg in this directory")
+        wanted = f"rg {version}" if (version := settings.version()) else "rg"
+        yield Candidate("cache", str(folder), False, f"no {wanted} for this platform in this directory")
 
 
 def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:
@@ -119,7 +125,7 @@ def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:
 
 
 def download() -> Candidate:
-    """Return the candidate that stands for a download, which is the last candidate of `explain()`."""
+    """Return the candidate that stands for a download. It is the last candidate that `explain()` returns."""
     bases = [settings.redact(base) for base in settings.mirrors()]
     if not bases:
         return Candidate("download", "nowhere", False, "RIPWRAP_OFFLINE is set")
@@ -148,7 +154,7 @@ def _remark(version: str) -> str:
 
 
 def add_extension(path: str, *, windows: bool = IS_WINDOWS) -> str:
-    """Return the path of a program; on Windows, add a missing `.exe`."""
+    """Return the path of a program; on Windows, add `.exe` if a program exists only with this extension."""
     return f"{path}.exe" if windows and not os.path.exists(path) and os.path.exists(f"{path}.exe") else path
 
 

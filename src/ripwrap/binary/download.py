@@ -1,4 +1,4 @@
-"""Download a file from a mirror (HTTP(S) or `file://`) and verify it, with retries, and one deadline for all of them.
+"""Download a file from a mirror (HTTP(S) or `file://`) and verify it, with retries, and one deadline for all tries.
 
 The functions block; async functions call them in a worker thread. httpx reads the settings for proxies and CA bundles
 (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`). A file is hashed while it is read, and is not used before
@@ -39,6 +39,7 @@ ALLOW_MORE_TIME = HintedText("allow more time with ", Hint("timeout"))
 WATCH_INTERVAL_SECONDS = 0.05
 """Seconds between two checks of the deadline."""
 
+_OTHER_MIRROR = "set RIPWRAP_MIRROR to another address"
 _HEADERS = {"Accept-Encoding": "identity"}
 TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 MAX_REDIRECTS = 5
@@ -50,7 +51,11 @@ Trace: TypeAlias = Callable[[str, dict[str, Any]], None]
 
 
 class _TransientError(DownloadFailedError):
-    """Failure after which a retry may succeed."""
+    """Failure after which a retry may succeed.
+
+    Attributes:
+        pause: Seconds to wait before the retry, if the server has named a number; otherwise `None`.
+    """
 
     pause: float | None = None
 
@@ -92,11 +97,11 @@ class Fetcher:
             raise DownloadFailedError(message, url=redact(what))
 
     def fetch(self, path: str, sha256: str, into: IO[bytes]) -> str:
-        """Download the file that has this hash into an open file; return its address, without credentials.
+        """Download the file at `path` into an open file, and verify its hash; return its address, without credentials.
 
         Raises:
-            ChecksumMismatchError: The file had the wrong hash twice.
-            DownloadFailedError: The download failed from every mirror; the error is about the last one.
+            ChecksumMismatchError: Every mirror failed, and the file of the last mirror had the wrong hash.
+            DownloadFailedError: Every mirror failed; the error is about the last mirror, with notes about the others.
         """
 
         def attempt(url: str) -> str:
@@ -117,7 +122,7 @@ class Fetcher:
         return self._from_any_mirror(path, attempt)
 
     def published_sha256(self, path: str) -> str:
-        """Return the hash in ripgrep's `.sha256` file for a file; used only if the file has no pinned hash.
+        """Return the hash that is published beside the file at `path`, in a file of the same name with `.sha256`.
 
         Raises:
             DownloadFailedError: The download failed, or the `.sha256` file does not have exactly one hash.
@@ -136,7 +141,9 @@ class Fetcher:
             except DownloadFailedError as error:
                 failures.append(error)
         if not failures:
-            raise DownloadFailedError("there is no mirror to download from; unset RIPWRAP_MIRROR to use GitHub")
+            raise DownloadFailedError(
+                "there is no mirror to download from; pass a mirror, or unset RIPWRAP_MIRROR to use GitHub"
+            )
         for earlier in failures[:-1]:
             failures[-1].add_note(f"an earlier mirror failed, too: {earlier}")
         raise failures[-1]
@@ -158,7 +165,10 @@ class Fetcher:
                 pause = min(pause, MAX_RETRY_PAUSE_SECONDS)
                 if tried == MAX_TRIES or time.monotonic() + pause > self.deadline:
                     raise DownloadFailedError(
-                        f"{error} (tried {tried} times)", url=error.url, status=error.status
+                        f"{error} (tried {'once' if tried == 1 else f'{tried} times'}); try again later, or "
+                        f"{_OTHER_MIRROR}",
+                        url=error.url,
+                        status=error.status,
                     ) from error
                 self.cancelled.wait(pause)
         raise AssertionError("unreachable: the last try returns or raises")
@@ -178,7 +188,9 @@ class Fetcher:
                 size += len(chunk)
                 if size > limit:
                     raise DownloadFailedError(
-                        f"{shown} has more than {limit} bytes, so it is not a release of rg", url=shown
+                        f"{shown} has more than {limit} bytes, so it is not a file of a release of rg; check the "
+                        "address of the mirror",
+                        url=shown,
                     )
                 self.check(url)
                 yield chunk
@@ -210,7 +222,10 @@ class Fetcher:
                     self._report_progress(done, total)
                     yield chunk
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise DownloadFailedError(f"{shown} is not a valid address to download from: {error}", url=shown) from error
+            raise DownloadFailedError(
+                f"{shown} is not a valid address to download from: {error}; correct the address of the mirror",
+                url=shown,
+            ) from error
         except httpx.TransportError as error:
             raise _transport_error(error, shown) from error
         except (ImportError, ValueError, OSError) as error:
@@ -222,7 +237,9 @@ class Fetcher:
 
     @contextmanager
     def _cut_at_deadline(self) -> Generator[Trace]:
-        """Shut down every connection of a request at the deadline, because httpx has no limit for a whole request.
+        """Shut down every connection of a request at the deadline, or when the call is cancelled.
+
+        This is needed because httpx has no time limit for a whole request.
 
         Yield a function for the `trace` extension of httpcore (https://www.encode.io/httpcore/extensions/). httpcore
         calls the function with each connection.
@@ -268,7 +285,13 @@ def hash_in_sidecar(content: bytes, url: str) -> str:
     }
     if len(found) != 1:
         shown = redact(url)
-        raise DownloadFailedError(f"{shown} must have one SHA-256, got {len(found)}: {text[:100]!r}", url=shown)
+        raise DownloadFailedError(
+            HintedText(
+                f"{shown} must have one SHA-256, got {len(found)}: {text[:100]!r}; check the mirror, or pass ",
+                Hint("sha256"),
+            ),
+            url=shown,
+        )
     return found.pop().lower()
 
 
@@ -289,8 +312,12 @@ def _request(client: httpx.Client, url: str, trace: Trace) -> httpx.Response:
         response.close()
         if secure and request is not None and request.url.scheme != "https":
             shown = redact(str(request.url))
-            raise DownloadFailedError(f"{redact(url)} redirects from https to {shown}, which is refused", url=shown)
-    raise DownloadFailedError(f"{redact(url)} redirects more than {MAX_REDIRECTS} times", url=redact(url))
+            raise DownloadFailedError(
+                f"{redact(url)} redirects from https to {shown}, which is refused; {_OTHER_MIRROR}", url=shown
+            )
+    raise DownloadFailedError(
+        f"{redact(url)} redirects more than {MAX_REDIRECTS} times; {_OTHER_MIRROR}", url=redact(url)
+    )
 
 
 def _check_status(response: httpx.Response) -> httpx.Response:
@@ -299,7 +326,10 @@ def _check_status(response: httpx.Response) -> httpx.Response:
         return response
     url = redact(str(response.url))
     response.close()
-    hint = {403: "; a proxy or firewall may forbid it", 404: "; the server does not have this file"}.get(status, "")
+    hint = {
+        403: f"; a proxy or firewall may forbid it: {_OTHER_MIRROR}",
+        404: "; the server does not have this file: check the version and the address of the mirror",
+    }.get(status, "")
     message = f"{url} answered {status} {response.reason_phrase}{hint}"
     if status not in TRANSIENT_STATUSES:
         raise DownloadFailedError(message, url=url, status=status)

@@ -1,8 +1,11 @@
 """Install rg: download an archive, verify and extract it, run the new rg once, and move it into place.
 
 The work is done in a staging directory inside the cache. When the new rg has printed its version, one rename moves the
-directory to its final name. A process that is killed leaves at most a staging directory, which the next installation
-removes. If several processes install rg at the same time, one does the work, and the others wait.
+directory to its final name. A process that is killed leaves only a staging directory, which the next installation
+removes. If several processes install rg into a cache at the same time, one does the work, and the others wait.
+
+An installation into `dest`, another directory, moves only the file of rg there. It does not wait for other processes,
+and does not remove the staging directory of a process that was killed.
 """
 
 import errno
@@ -49,7 +52,7 @@ class Release:
         version: Version of rg.
         sha256: Hash of an archive that the owner of a mirror has built; `None` stands for the pinned hash, which is in
             `PINS`.
-        allow_unpinned: True if ripgrep's own `.sha256` file may replace a missing pinned hash.
+        allow_unpinned: True if the published `.sha256` file may replace a missing pinned hash.
     """
 
     version: str = DEFAULT_VERSION
@@ -57,7 +60,7 @@ class Release:
     allow_unpinned: bool = False
 
     def __post_init__(self) -> None:
-        """Check the version, which becomes part of paths.
+        """Check the hash, and the version, which becomes part of paths.
 
         Raises:
             BinaryError: The version does not look like `15.2.0`, or is older than 13, or the hash is malformed.
@@ -84,11 +87,11 @@ class Release:
         path = f"{self.version}/{asset_name(self.version, target)}"
         if self.allow_unpinned:
             return fetcher.published_sha256(path)
-        pinned = ", ".join(sorted({version for version, known in PINS if known == target})) or "none"
+        pinned = ", ".join(sorted({version for version, known in PINS if known == target}))
+        choose = f"(pinned versions: {pinned}). Choose one of them, or pass " if pinned else "in any version. Pass "
         raise DownloadFailedError(
             HintedText(
-                f"rg {self.version} for {target} has no pinned SHA-256 (pinned versions: {pinned}). Choose one of them,"
-                " or pass ",
+                f"rg {self.version} for {target} has no pinned SHA-256 {choose}",
                 Hint("allow_unpinned", True),
                 " to trust the .sha256 file that is published with the archive.",
             ),
@@ -107,7 +110,9 @@ def install(
     platform: platforms.Platform | None = None,
     advice: HintedText | None = None,
 ) -> tuple[str, bool]:
-    """Install a release of rg into the cache, or as one file into `dest`; return its path, and True if it is new.
+    """Install a release of rg into the cache, or as one file into `dest`.
+
+    Return the path of rg, and True if it was installed now, or False if the cache had it.
 
     Args:
         release: Release to install.
@@ -169,7 +174,11 @@ def _install_any(
     publish: Callable[[Path, Path], Path],
     check: Callable[[Path, str, str], None],
 ) -> tuple[str, bool]:
-    """Install rg for the first target in `candidates` that can be downloaded and passes `check`; return its path."""
+    """Install rg for the first target in `candidates` that can be downloaded and passes `check`; return path and True.
+
+    Raises:
+        BinaryError: The installation failed for every target, or for a reason that concerns all targets.
+    """
     failure: BinaryError | None = None
     for target in candidates:
         try:
@@ -222,7 +231,10 @@ def _install(
 
 
 def _publish_folder(staging: Path, final: Path) -> Path:
-    """Rename the staging directory to its final name in the cache; remove a damaged directory of that name first."""
+    """Rename the staging directory to its final name in the cache, and return the path of rg.
+
+    A directory that has this name already is damaged, and is removed first.
+    """
     if os.path.lexists(final):
         replace_file(final, staging.with_name(f"{staging.name}-old"))
         _remove(staging.with_name(f"{staging.name}-old"))
@@ -239,7 +251,7 @@ def _remove(path: Path) -> None:
 
 
 def _publish_file(staging: Path, final: Path) -> Path:
-    """Move only the program into the caller's directory, replacing a file of that name."""
+    """Move only the program into the caller's directory, replacing a file of that name; return its new path."""
     rg = final.parent / cache.NAME
     replace_file(staging / cache.NAME, rg)
     return rg
@@ -254,7 +266,7 @@ def _check_nothing(_rg: Path, _version: str, _archive: str) -> None:
 
 
 def _check_runs(rg: Path, version: str, archive: str) -> None:
-    """Run `rg --version` on a new rg from an archive.
+    """Run a new rg from an archive with `--version`, and check that it has the expected version.
 
     Raises:
         BinaryError: The rg does not run, or has another version.

@@ -79,7 +79,9 @@ def current() -> Platform:
 
 
 def describe(here: Platform, implementation: str, python: tuple[int, ...], *, free_threaded: bool = False) -> str:
-    """Return the name of a platform and Python, and the tests that were run there (docs/reference/platforms.md).
+    """Return one line with the name of a platform and Python, and with the tests that were run there, if any.
+
+    The tests are described in docs/reference/platforms.md.
 
     Args:
         here: The platform.

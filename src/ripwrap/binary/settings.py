@@ -17,12 +17,15 @@ VARIABLES = (
 
 
 def offline() -> bool:
-    """Return True if `RIPWRAP_OFFLINE` forbids the network."""
+    """Return True if `RIPWRAP_OFFLINE` forbids the network: if it is not empty, and not `0`, `false` or `no`."""
     return os.environ.get("RIPWRAP_OFFLINE", "").lower() not in ("", "0", "false", "no")
 
 
 def mirrors() -> list[str]:
-    """Return the mirrors in `RIPWRAP_MIRROR`, or GitHub if it is not set; with `RIPWRAP_OFFLINE`, only `file://`."""
+    """Return the mirrors in `RIPWRAP_MIRROR`, or GitHub if it is not set.
+
+    With `RIPWRAP_OFFLINE`, return only the mirrors that are `file://` addresses.
+    """
     # Commas separate mirrors. Split at a comma only if an address follows, because a password may contain a comma.
     named = re.split(r",(?=\s*(?:$|,|\w+:))", os.environ.get("RIPWRAP_MIRROR") or BASE_URL)
     return allowed_offline([mirror.strip() for mirror in named if mirror.strip()])
@@ -49,5 +52,5 @@ def sha256() -> str | None:
 
 
 def redact(text: str) -> str:
-    """Remove credentials and queries from the addresses in a text; a query may contain a signature."""
+    """Replace credentials and queries of the addresses in a text by `***`; a query may contain a signature."""
     return re.sub(r"(://[^\s?]*)\?\S+", r"\1?***", re.sub(r"://\S*@", "://***@", text))

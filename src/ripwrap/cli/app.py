@@ -1,7 +1,7 @@
 """The program `ripwrap`: its commands, and the errors that it prints.
 
-On a terminal, results are grouped and colored; in a pipe, they are plain lines with the original bytes. With `--json`,
-each line is one JSON value.
+On a terminal, matches are colored and grouped by file. In a pipe, each match is a plain line with the original bytes.
+With `--json`, which most commands have, each line is one JSON value.
 """
 
 import io
@@ -19,7 +19,7 @@ from ripwrap.errors import RipwrapError, spell, spell_error
 app: App = App(
     name="ripwrap",
     version=lambda: import_module("importlib.metadata").version("ripwrap"),  # late: it takes 15 ms
-    help="Search files with ripgrep: by regex, by words, or for agents.",
+    help="Search files with ripgrep, or serve searches to agents.",
     usage="ripwrap COMMAND [OPTIONS] [ARGUMENTS]",
     help_format="plaintext",
     help_formatter=HelpFormatter(),
@@ -47,7 +47,7 @@ for _number, (_command, _help) in enumerate(
         "index:index": "Keep an index of a directory, and search with it.",
         "scan:scan": "Search for texts that match rules, e.g. secrets.",
         "why:why": "Show why a search reads a file, or does not.",
-        "replace:replace": "Replace matches in all files or none; show a diff first.",
+        "replace:replace": "Show a diff of replacements, or write them with --apply.",
         "setup:doctor": "Show which rg is used, why, and what it can do.",
         "setup:install": "Download rg, check its hash, and install it.",
         "mcp:mcp": "Serve tools to agents, over MCP.",
@@ -57,7 +57,10 @@ for _number, (_command, _help) in enumerate(
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run a command, and return its exit code. Most commands have rg's: 0 found, 1 nothing found, 2 an error."""
+    """Run the command in `arguments`, and return its exit code; `None` is the command line of this process.
+
+    Most commands have the exit codes of rg: 0 if something was found, 1 if nothing was found, and 2 after an error.
+    """
     for stream in (sys.stdout, sys.stderr):  # a question mark for a character that the console cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -58,15 +58,15 @@ class DownloadBar(_Bar):
     def __call__(self, done: int, total: int | None) -> None:
         """Show how many bytes have arrived."""
         if not self._tasks and not self._bar.console.is_terminal:
-            print(f"downloading rg ({total or 'unknown'} bytes)", file=sys.stderr)
+            print(f"downloading rg ({f'{total} bytes' if total else 'of unknown size'})", file=sys.stderr)
         self._show("downloading rg", done, total)
 
 
 class RootsBar(_Bar):
     """Progress bar of a search in many roots (directories). If stderr is not a terminal, nothing is shown.
 
-    Matches are printed to stdout while the bar is shown. A thread that refreshes the bar could write between them. So
-    this bar has no thread: it is drawn only when it is called, and `hide()` removes it before a match is printed.
+    During the search, matches are printed to stdout. A thread that refreshes the bar could write between two matches.
+    So this bar has no thread: it is drawn only when it is called, and `hide()` removes it before a match is printed.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class RootsBar(_Bar):
         self.hide()
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how many roots were searched to the end; redraw the bar at most ten times per second."""
+        """Show how many roots have ended; redraw the bar at most ten times per second, and when all have ended."""
         now = time.monotonic()
         if self._bar.console.is_interactive and (done == total or now - self._drawn_at >= _REDRAW_SECONDS):
             self._drawn_at = now

@@ -25,14 +25,17 @@ FOUND, NOTHING, FAILED = 0, 1, 2
 
 
 def complain(text: str) -> None:
-    """Print an error to stderr, after flushing stdout."""
+    """Flush stdout, then print an error or another message to stderr, with `ripwrap: ` before it."""
     if sys.stdout is not None:
         sys.stdout.flush()
     print(f"ripwrap: {text}", file=sys.stderr)
 
 
 def invalid_options(error: "ValidationError") -> Iterator[str]:
-    """Yield an error message for each option with a wrong value; the message says which values are allowed."""
+    """Yield an error message for each option with a wrong value.
+
+    The message says which values are allowed. For an option that takes any text, it has Pydantic's reason instead.
+    """
     hints = get_type_hints(SearchOptions, include_extras=True)
     given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
     for name, problem in reversed(given.items()):
@@ -76,7 +79,10 @@ def usage_error(error: CycloptsError) -> str:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    """Return the known flag that the unknown flag `name` stands for, or is similar to; empty if there is none."""
+    """Return the flag to suggest in place of the unknown flag `name`; empty if there is none.
+
+    This is a flag of `known` with the same meaning or a similar name, or `--glob='!…'` for names such as `--exclude`.
+    """
     plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
     meant = suggest(name.removeprefix("--").replace("-", "_"), plain)
     return plain.get(meant, "--glob='!…'" if meant else "")

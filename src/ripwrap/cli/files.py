@@ -16,7 +16,11 @@ from ripwrap.options import FileOptions
 Exclude = Annotated[
     tuple[str, ...],
     Parameter(
-        group=GROUPS["files"], negative=(), metavar="NAME", show_default=" ".join, help="File or directory to leave out"
+        group=GROUPS["files"],
+        negative=(),
+        metavar="NAME",
+        show_default=" ".join,
+        help="Leave out files and directories of this name",
     ),
 ]
 

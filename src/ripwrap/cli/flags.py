@@ -46,15 +46,13 @@ def check_limit(_: Any, value: int | None) -> None:
         raise ValueError(f"must be a whole number, 0 or more, got {value}")
 
 
-Limit = Annotated[
-    int | None, _output("Maximum number of results, over all files", metavar="NUM", validator=check_limit)
-]
+Limit = Annotated[int | None, _output("Maximum number of results in total", metavar="NUM", validator=check_limit)]
 ResultLimit = Annotated[int | None, _output("Maximum number of results", metavar="NUM", validator=check_limit)]
 ListFiles = Annotated[bool, _output("Print only the paths of files that match", alias="-l", show_default=False)]
 CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
-ListOthers = Annotated[bool, _output("Print only the paths of files that do not match", show_default=False)]
+ListOthers = Annotated[bool, _output("Print only the paths of files without a match", show_default=False)]
 CountMatches = Annotated[bool, _output("Print only how many matches each file has", show_default=False)]
-CoverageFlag = Annotated[bool, _output("Print how many files were searched, to stderr", show_default=False)]
+CoverageFlag = Annotated[bool, _output("Also print how many files were searched", show_default=False)]
 LineNumber = Annotated[bool, _output("Show line numbers", alias="-n", show_default="on")]
 MaxColumns = Annotated[
     int,
@@ -66,7 +64,12 @@ Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Run as if rip
 RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg to run, a path or a name in $PATH")]
 OnHost = Annotated[
     str | None,
-    Parameter(name="--on", group=RIPWRAP, metavar="HOST", help="Search on a host: ssh:HOST[:DIR] or docker:NAME[:DIR]"),
+    Parameter(
+        name="--on",
+        group=RIPWRAP,
+        metavar="HOST",
+        help="Host: ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR]",
+    ),
 ]
 Inside = Annotated[
     str, Parameter(group=RIPWRAP, metavar="FORMATS", help="Search inside of files: zip,tar,gz,ipynb,pdf,docx,xlsx,…")
@@ -82,7 +85,7 @@ HybridWeight = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of the commands that run rg in a directory."""
+    """Options `--json`, `--cwd` and `--rg` of the commands that run rg in a directory."""
 
     json: Json = False
     cwd: Cwd = "."
@@ -103,11 +106,13 @@ _COMMANDS = {
     "ripwrap.binary.install": "ripwrap install",
     "host.install": "ripwrap install --on HOST",
 }
-"""Command that error messages name in place of each function of the library."""
+"""Command that error messages name in place of a function of the library."""
 
 _ARGUMENTS = {"path": "FILE", "paths": "PATHS", "roots": "--root DIR"}
-"""Name in error messages of each argument of the library that has no flag of the same name: a positional argument, or
-another flag."""
+"""Text that error messages have in place of an argument of the library that has no flag of the same name.
+
+The text names a positional argument or another flag.
+"""
 
 _LIBRARY_ONLY = ("program", "source")
 """Arguments of the library that the command line does not have."""
@@ -130,20 +135,22 @@ _OVERRIDES = (
     {"line_number", "no_line_number"},
     {"files_with_matches", "files_without_match", "count", "count_matches"},
 )
-"""Groups of options that override each other: the last one on the command line wins (`rg --help` of rg 15)."""
+"""Groups of options that override each other: the last one on the command line is used (`rg --help` of rg 15)."""
 
 _OWN = {"files_with_matches": "-l", "files_without_match": "", "count": "-c", "count_matches": "", "line_number": "-n"}
-"""Flags in `_OVERRIDES` that are not options of the library, each with its short form; empty if it has none."""
+"""Short form of each flag in `_OVERRIDES` that is not an option of the library; empty if the flag has no short form."""
 
 
 def flags(
     options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS, without: Collection[str] = ()
 ) -> Callable[[Function], Function]:
-    """Return a decorator that gives a command a flag for each option in a TypedDict: rg's name, letter and negation.
+    """Return a decorator that gives a command a flag for each option in a TypedDict.
+
+    A flag has rg's name and letter. A flag without a value also has a negation, except `--no-line-number`.
 
     Args:
         options: TypedDict with the options, as in the annotation of the command's `**options`.
-        defaults: Options whose default is different in this command; only its help text uses them.
+        defaults: Options whose default is different in this command; used only in the help text of the command.
         without: Options that the command does not have.
     """
 
@@ -185,9 +192,9 @@ def drop_overridden(arguments: Sequence[str]) -> list[str]:
 
 
 def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each option with its tokens (flag and value). A token without an option has an empty name.
+    """Yield the name of each option with its tokens (flag and value). Combined letters such as `-in` are split.
 
-    Combined letters such as `-in` are split.
+    A token that is not a flag of `_names()`, such as a path, is yielded with an empty name.
     """
     names, rest = _names(), iter(arguments)
     for token in rest:
@@ -202,7 +209,10 @@ def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 @cache
 def _names() -> dict[str, tuple[str, bool]]:
-    """Map each flag of `search`, long or short, to the name of its option, and to True if the flag takes a value."""
+    """Map flags, long and short, to the name of the option and to True if the flag takes a value.
+
+    These are the flags of all options in `SearchOptions` and in `_OWN`, but no negations such as `--no-ignore-case`.
+    """
     spelled = [(key, letter.removeprefix("-"), False) for key, letter in _OWN.items()]
     for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
         spelled.append((key, flag_of(hint).short, hint.__origin__ is not bool))
@@ -211,9 +221,10 @@ def _names() -> dict[str, tuple[str, bool]]:
 
 
 def spell_as_flag(hint: Hint) -> str | None:
-    """Return a hint (an option or a call in a message) as it is typed in a shell; `None` if it cannot be typed there.
+    """Return a hint in a message as it is typed in a shell; `None` if it cannot be typed there.
 
-    `fixed_strings=True` becomes `--fixed-strings`.
+    A hint is an option, a call, or a package to install. `fixed_strings=True` becomes `--fixed-strings`, and a call
+    becomes a command in backticks.
     """
     if hint.kind == "install":
         return str(hint)
@@ -231,6 +242,7 @@ def parse_host(on: str | None) -> "Host | None":
 
     Raises:
         ValueError: The value names no host; the message begins with `--on`.
+        RemoteError: This machine runs Windows.
     """
     if on is None:
         return None

@@ -1,4 +1,4 @@
-"""Help texts in the layout of rg and uv: options in groups without boxes, most of them on one line."""
+"""Help texts in the layout of rg and uv: options in groups without boxes, each option on one line if it fits."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ Exit codes:
   2  an error; stderr says which"""
 
 _NAME_COLUMN = 30
-"""Column at which the descriptions of options start. A description is on the next line if the names are longer."""
+"""Column at which the descriptions of options start. If the names do not fit before it, the description is on the next
+line."""
 
 
 def epilogue(*examples: str, after: str = EXIT_CODES) -> str:
@@ -59,7 +60,7 @@ class HelpFormatter:
 
 
 def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> "Iterator[Text]":
-    """Yield the lines of an option: names and description side by side, or on separate lines if the names are long."""
+    """Yield the lines of an option or command; if its names are too long, its description begins on the next line."""
     from rich.text import Text  # late: only help texts need rich
 
     names = Text("  " + (_names(entry) if kind == "parameter" else ", ".join((*entry.shorts, *entry.names))), "cyan")
@@ -75,7 +76,10 @@ def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> "Iterator
 
 
 def _names(entry: "HelpEntry") -> str:
-    """Return the names of an option; if the option is on by default, also the names of its negation."""
+    """Return the names of an option and the placeholder of its value; for a positional argument, only its name.
+
+    If the help text shows a default of the option, the names of its negation are added.
+    """
     if entry.positional_label:
         return entry.positional_label
     names = [*entry.positive_shorts, *entry.positive_names]

@@ -77,7 +77,7 @@ class IndexOptions:
         """Return the async index of the directory `root`, with the file options of the command.
 
         Raises:
-            ValueError: The directory does not exist.
+            ValueError: `root` does not exist, or is not a directory.
         """
         from ripwrap.index import Index
 
@@ -87,7 +87,7 @@ class IndexOptions:
         """Return the blocking index of the directory `root`, with the file options of the command.
 
         Raises:
-            ValueError: The directory does not exist.
+            ValueError: `root` does not exist, or is not a directory.
         """
         from ripwrap import sync
 
@@ -107,7 +107,7 @@ class IndexOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class BuildOptions(IndexOptions):
-    """Options of `build`, `status`, `search` and `watch`: location, chunker, embedder and rg."""
+    """Options of `build`, `status`, `search` and `watch`: location, chunker, embedder, weight of embeddings, and rg."""
 
     embedder: EmbedderName = None
     hybrid_weight: HybridWeight = None
@@ -160,7 +160,7 @@ def status(
 ) -> int:
     """Show what is in the index: branches and embedding models.
 
-    The exit code is 1 if there is no index, and 2 if it is damaged.
+    The exit code is 1 if there is no index, and 2 if it cannot be used.
     """
     result = anyio.run(settings.existing(root, options).status)
     print_json(result) if json else print_fields(_with_flags(result))
@@ -171,7 +171,7 @@ def status(
 def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json: Json = False) -> int:
     """Check the index for damage.
 
-    The exit code is 2 if there is damage.
+    The exit code is 2 if there is damage, and 0 if there is no index yet.
     """
     result = anyio.run(settings.existing(root, {}).check)
     print_json(result) if json else print_fields(_with_flags(result))
@@ -225,7 +225,7 @@ def search(
 @Parameter(name="*")
 @dataclass(frozen=True)
 class GrepOptions(IndexOptions):
-    """Options of `ripwrap index grep`."""
+    """Options of `ripwrap index grep`: location, chunker and rg."""
 
     rg: RgPath = None
 

@@ -38,6 +38,8 @@ def search_repositories(
 ) -> int:
     """Print the matches of many roots, one root after another, and return the exit code.
 
+    With `count`, print the number of matching lines of each root that has any.
+
     Raises:
         ValueError: There are no roots, or an option for context was given.
         FileNotFoundError: No directory matches a GLOB of --repositories.

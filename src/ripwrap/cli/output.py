@@ -1,4 +1,4 @@
-"""Print results (Pydantic models) as lines or as JSON to stdout, and errors to stderr."""
+"""Print results (Pydantic models and paths) as lines or as JSON to stdout, and errors to stderr."""
 
 import json
 import logging
@@ -44,8 +44,9 @@ def print_all(
     Args:
         items: Items to print.
         show: Function that prints an item.
-        wanted: Type or types of the items that are results. Without any result, the exit code is 1.
-        lenient: If False, the exit code is 2 after a warning of the library. If True, warnings do not change it.
+        wanted: Type or types of the items that are results. If there is no result and no error, the exit code is 1.
+        lenient: If False, the exit code is 2 after a warning of the library, unless it says that an index was rebuilt.
+            If True, warnings do not change the exit code.
     """
     found = failed = False
     with printed_warnings() as warned:
@@ -125,7 +126,10 @@ def print_reason(reason: "Reason") -> None:
 
 
 def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
-    """Print to stderr how many files were searched, and for each reason one skipped file; or print JSON to stdout."""
+    """Print to stderr how many files were searched, and one skipped file for each reason to skip files.
+
+    With `as_json`, print the coverage as one line of JSON to stdout instead.
+    """
     if as_json:
         print_json(coverage)
         return
@@ -136,13 +140,19 @@ def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
 
 
 def path_printer(color: When) -> Callable[[str], None]:
-    """Return a function that prints a path, in rg's color if `color` asks for it."""
+    """Return a function that prints a path.
+
+    The path has rg's color if `color` is 'always', or if it is 'auto' and stdout shows colors.
+    """
     paint = _path_painter(color)
     return lambda path: _write(paint(path) + b"\n")
 
 
 def count_printer(color: When) -> Callable[[FileCount], None]:
-    """Return a function that prints `path:count`, with the path in rg's color if `color` asks for it."""
+    """Return a function that prints `path:count`.
+
+    The path has rg's color if `color` is 'always', or if it is 'auto' and stdout shows colors.
+    """
     paint = _path_painter(color)
     return lambda counted: _write(b"%b:%d\n" % (paint(counted.path), counted.count))
 
@@ -154,7 +164,7 @@ def _path_painter(color: When) -> Callable[[str], bytes]:
 
 
 def _shows_color() -> bool:
-    """Return True if stdout is a terminal with colors, or if FORCE_COLOR or TTY_COMPATIBLE makes rich treat it so."""
+    """Return True if stdout is a terminal with colors, or if rich takes it for one (FORCE_COLOR, TTY_COMPATIBLE)."""
     if not sys.stdout.isatty() and not os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
         return False
     from ripwrap.cli.terminal import styled_console  # late: rich takes 40 ms
@@ -216,7 +226,7 @@ def print_refreshed(done: "RefreshResult") -> None:
 
 
 def print_fields(model: BaseModel) -> None:
-    """Print a line for each field of a model that has a value. For a tuple of models, print a line for each of them."""
+    """Print a line for each field of a model that has a value; for a tuple of models, a line for each model in it."""
     for name, value in model:
         for one in _split_models(value):
             if one not in (None, (), ""):
@@ -252,7 +262,11 @@ def _write(line: bytes) -> None:
 
 
 def numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
-    """Yield the number and the bytes of each line of a match or context; the bytes include the line terminator."""
+    """Yield the number and the bytes of each line of a match or context; the bytes include the line terminator.
+
+    The number is `None` if the message has no line number. If the option `replace` was passed, the matched texts in the
+    line are replaced.
+    """
     text = message.replaced() if isinstance(message, Match) else message.lines
     return _number(message, raw_bytes(text))
 
@@ -283,7 +297,7 @@ def _red(text: bytes) -> bytes:
 
 
 def warn_of_binary_end(message: Message) -> None:
-    """If the message is the end of a binary file, warn that the file may not have been searched to its end."""
+    """If the message is the end of a binary file, warn that the search of the file may have ended early."""
     if isinstance(message, End):
         warn_of_binary(message.path, message.binary_offset)
 
@@ -295,7 +309,10 @@ def warn_of_binary(path: str | None, offset: int | None) -> None:
     """
     if offset is not None:
         where = shown(path or "<stdin>")
-        complain(f"{where}: binary, so searched only up to the NUL byte at offset {offset}; --text searches all of it")
+        complain(
+            f"{where}: binary, so its search may have ended at the NUL byte at offset {offset}; "
+            "--text searches all of it"
+        )
 
 
 def match_printer(color: When, max_columns: int) -> Callable[[Message], None]:
@@ -335,7 +352,10 @@ class Plain:
 
 
 def omitted(message: Match | Context, line: bytes, max_columns: int) -> bytes:
-    """Return the text that rg prints instead of a line longer than `max_columns` bytes; empty for a shorter line."""
+    """Return the text that rg prints instead of a line longer than `max_columns` bytes; empty for any other line.
+
+    If `max_columns` is 0, no line is too long.
+    """
     if not max_columns or len(line) <= max_columns:
         return b""
     return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"

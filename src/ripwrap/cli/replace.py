@@ -66,7 +66,7 @@ class WriteOptions:
             raise ValueError("--journal needs --undo; add --undo, or leave --journal out")
         if self.undo and any(text is not None for text in texts):
             raise ValueError(
-                "--undo takes no PATTERN, because it restores the files of the last replacement; leave PATTERN out"
+                "--undo takes no PATTERN, because it restores the files of an earlier replacement; leave PATTERN out"
             )
         if not self.undo and any(text is None for text in texts):
             raise ValueError("PATTERN and REPLACEMENT are needed; see `ripwrap replace --help`")
@@ -100,7 +100,9 @@ def run_replace(
     run: RunOptions = HERE,
     **options: Unpack[SearchOptions],
 ) -> int:
-    r"""Replace matches in all files or none; show a diff first.
+    r"""Show a diff of replacements, or write them with --apply.
+
+    If one file cannot be written, none is changed.
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ def run_replace(
 
 
 def _undo_last(journal: str | None, cwd: str, *, as_json: bool) -> int:
-    """Undo the replacement of a journal, or without a journal the last replacement in `cwd`; return the exit code."""
+    """Undo the replacement that `journal` records or, if it is None, the last one in `cwd`; return the exit code."""
     return _print_applied(sync.undo(journal, cwd=cwd), as_json=as_json)
 
 
@@ -162,7 +164,7 @@ def _print_diff(plan: EditPlan, color: When) -> None:
 
 
 def _print_file(file: FileEdits, color: When) -> None:
-    """Print the diff of a file. If stdout is not a terminal, write the exact bytes of the diff."""
+    """Print the diff of a file. If stdout is not a terminal and has no colors, write the exact bytes of the diff."""
     console = styled_console(color)
     if console.color_system is not None or sys.stdout.isatty():
         console.print(colored_diff(file.diff()))
@@ -172,7 +174,7 @@ def _print_file(file: FileEdits, color: When) -> None:
 
 
 def _ask_for_all(plan: EditPlan, color: When) -> set[tuple[str, int]]:
-    """Ask for each edit, and return the path and offset of each edit to apply."""
+    """Ask for each edit, and return the path and offset of each edit to apply; nothing after the answer `q`."""
     chosen: set[tuple[str, int]] = set()
     everything = [*_single_edits(plan)]
     for number, (file, edit) in enumerate(everything):

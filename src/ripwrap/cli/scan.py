@@ -23,7 +23,7 @@ SCAN = Group("Scan options", sort_key=0)
 
 EXIT_CODES = """\
 Exit codes:
-  0  no rule matched, or only texts that the baseline has
+  0  no rule matched (texts in the baseline do not count), or --write-baseline
   1  a rule matched
   2  an error; stderr says which"""
 
@@ -52,10 +52,10 @@ def run_scan(
     rules: Annotated[str, Parameter(group=SCAN, metavar="FILE", help="File with rules, TOML in gitleaks' format")],
     sarif_output: Annotated[bool, Parameter(name="--sarif", group=SCAN, negative=(), show_default=False)] = False,
     baseline: Annotated[
-        str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out texts that --write-baseline wrote to FILE")
+        str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out texts that --write-baseline stored in FILE")
     ] = None,
     write_baseline: Annotated[
-        str | None, Parameter(group=SCAN, metavar="FILE", help="Write the found texts to FILE, and exit with 0")
+        str | None, Parameter(group=SCAN, metavar="FILE", help="Store hashes of the found texts in FILE; print nothing")
     ] = None,
     overlaps: Annotated[bool, _flag("Report all texts, also overlapping ones")] = False,
     redact: Annotated[bool, _flag("Print paths, lines and rules, but not the texts")] = False,
@@ -75,10 +75,10 @@ def run_scan(
         Print a log in SARIF 2.1.0
     """
     if json and sarif_output:
-        raise ValueError("--json and --sarif exclude each other; leave one of them out")
+        raise ValueError("--json and --sarif cannot be combined; leave one of them out")
     if (json or sarif_output) and redact:
         other = "--json" if json else "--sarif"
-        raise ValueError(f"--redact has no effect on {other}; leave one of them out")
+        raise ValueError(f"--redact and {other} cannot be combined; leave one of them out")
     known = load_rules(rules)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:

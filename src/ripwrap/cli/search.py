@@ -45,7 +45,7 @@ def _flag(help: str, metavar: str) -> Parameter:  # noqa: A002 - cyclopts' name
 @Parameter(name="*")
 @dataclass(frozen=True)
 class NearOptions:
-    """Options that keep only the matches near a match of each further pattern."""
+    """Options `--near` and `--within`, which keep only the matches near a match of each pattern of `--near`."""
 
     near: Annotated[
         tuple[str, ...],
@@ -60,7 +60,11 @@ class NearOptions:
     within: Annotated[
         int | None,
         Parameter(
-            group=RIPWRAP, metavar="NUM", help="Distance of --near in lines", show_default="5", validator=check_limit
+            group=RIPWRAP,
+            metavar="NUM",
+            help="Maximum distance for --near, in lines",
+            show_default="5",
+            validator=check_limit,
         ),
     ] = None
 
@@ -86,11 +90,19 @@ class ManyRoots:
     """Options of a search in many roots (directories)."""
 
     repositories: Annotated[tuple[str, ...], _flag("Search each directory that matches; may be repeated", "GLOB")] = ()
-    only_root: Annotated[tuple[str, ...], _flag("Search only roots whose name matches; may be repeated", "GLOB")] = ()
-    exclude_root: Annotated[tuple[str, ...], _flag("Leave out roots whose name matches; may be repeated", "GLOB")] = ()
+    only_root: Annotated[tuple[str, ...], _flag("Only roots whose name or path matches; may be repeated", "GLOB")] = ()
+    exclude_root: Annotated[
+        tuple[str, ...], _flag("Leave out roots whose name or path matches; may be repeated", "GLOB")
+    ] = ()
     per_root: Annotated[
         int | None,
-        Parameter(group=MANY, negative=(), help="Maximum matches of each root", metavar="NUM", validator=check_limit),
+        Parameter(
+            group=MANY,
+            negative=(),
+            help="Maximum number of matches of each root",
+            metavar="NUM",
+            validator=check_limit,
+        ),
     ] = None
     dask: Annotated[str | None, _flag("Search on the Dask cluster with this scheduler", "ADDRESS")] = None
 
@@ -102,7 +114,8 @@ class ManyRoots:
             other_mode: True if a flag was given that cannot be combined with `--repositories`.
 
         Raises:
-            ValueError: A flag needs `--repositories`, or it or a path cannot be combined with `--repositories`.
+            ValueError: A flag needs `--repositories`, which was not given; or a flag or path was given that cannot be
+                combined with `--repositories`.
         """
         given = {
             "--only-root": self.only_root,
@@ -124,7 +137,7 @@ class ManyRoots:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class GitOptions:
-    """Options to search a revision or the history of git in place of files."""
+    """Options `--rev`, `--history` and `--since`, which search a revision or the history of git in place of files."""
 
     rev: Annotated[str | None, Parameter(group=GIT, metavar="REV", help="Search this revision, e.g. main~3")] = None
     history: Annotated[
@@ -142,13 +155,14 @@ class GitOptions:
             others: Flags that were given, and that apply only to files.
 
         Raises:
-            ValueError: A flag or path cannot be combined with another.
+            ValueError: Two flags, or a flag and a path, cannot be combined, or `--since` was given without `--history`.
         """
         if self.since is not None and not self.history:
             raise ValueError("--since needs --history; add --history, or leave --since out")
         if STDIN in paths and (len(paths) > 1 or self.rev is not None or self.history):
             raise ValueError(
-                "- (standard input) cannot be combined with other paths, --rev or --history; a file named - is ./-"
+                "- (standard input) cannot be combined with other paths, --rev or --history; "
+                "for a file with the name -, write ./-"
             )
         what = "--history" if self.history else "--rev" if self.rev is not None else STDIN if STDIN in paths else ""
         if what and others:

@@ -89,11 +89,11 @@ def run_install(
     dest
         Directory to put rg into [default: ripwrap's cache]
     on
-        Host to put rg on: ssh:HOST or docker:NAME
+        Host to put rg on: ssh:HOST, docker:NAME or podman:NAME
     mirror
         Base address in place of GitHub's; may be repeated
     sha256
-        Hash of an archive that ripwrap does not know
+        SHA-256 of your own archive, in place of ripwrap's hash
     allow_unpinned
         If ripwrap has no hash, trust the published .sha256 file
     timeout

@@ -67,6 +67,6 @@ def _read_stdin() -> bytes:
         content += chunk
         if len(content) > MAX_STDIN_BYTES:
             raise ValueError(
-                f"standard input has more than {plural(MAX_STDIN_BYTES, 'byte')}; write it to a file, then search that"
+                f"standard input has more than {plural(MAX_STDIN_BYTES, 'byte')}; save it in a file, and search that"
             )
     return bytes(content)

@@ -1,7 +1,7 @@
 """Backend of deepagents that reads and searches the files of a workspace; needs the extra `deepagents`.
 
-It implements `BackendProtocol` of deepagents 0.7, whose docstrings define what a backend returns. A backend raises no
-exceptions: each result has an `error`, a text for the model.
+It implements `BackendProtocol` of deepagents 0.7, whose docstrings define what a backend returns. The methods of a
+backend raise no exceptions. Each result has an `error`: a text for the model, or `None`.
 """
 
 import base64
@@ -71,7 +71,8 @@ class RipwrapBackend(BackendProtocol):
 
         agent = create_deep_agent(model=model, backend=RipwrapBackend(sync.Workspace("src")))
 
-    `grep()` and `glob()` skip files that ignore files exclude. `ls()` and `read()` do not skip them.
+    `grep()` and `glob()` skip files that ignore files exclude. `ls()` and `read()` do not skip them. `glob()` and
+    `ls()` also return hidden files.
     `write()`, `edit()` and `upload_files()` return an error. `grep()` returns as many matches as fit into `max_chars`
     of the workspace, with lines of at most `max_line` characters. `truncated` is True if there are more matches.
 
@@ -117,6 +118,7 @@ class RipwrapBackend(BackendProtocol):
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Return lines of a text file, or a binary file in base64.
 
+        If a text file is larger than `MAX_TEXT_BYTES`, or a binary file than `MAX_BINARY_BYTES`, return an error.
         Lines are split as in ripgrep, so lines have the same numbers as in `grep()`.
         """
         try:
@@ -145,7 +147,7 @@ class RipwrapBackend(BackendProtocol):
             pattern: Text to search for.
             path: File or directory to search; `None` is everything.
             glob: Search only files that this glob matches, as in `glob()`.
-            max_count: Maximum number of matches; `None` is as many as the workspace shows.
+            max_count: Maximum number of matches; `None` is as many as the workspace shows, up to `MAX_MATCHES`.
             regex: Search for a regular expression. The protocol searches for plain text only, so the agent's tool
                 `grep` never sets this.
         """
@@ -203,7 +205,7 @@ class RipwrapBackend(BackendProtocol):
         return [FileUploadResponse(path=path, error=PERMISSION_DENIED) for path, _ in files]
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Return the bytes of files."""
+        """Return the bytes of each file, or an error for a file that cannot be read."""
         return [self._download(path) for path in paths]
 
     def _download(self, path: str) -> FileDownloadResponse:
@@ -280,7 +282,10 @@ def _coarse(glob: str) -> str:
 
 
 def _lines(content: bytes, offset: int, limit: int) -> ReadResult:
-    """Return `limit` lines after the first `offset` lines, decoded as by ripgrep; invalid bytes become U+FFFD."""
+    """Return `limit` lines after the first `offset` lines, decoded as by ripgrep; invalid bytes become U+FFFD.
+
+    A text that has only white space is returned whole.
+    """
     mark, encoding = byte_order_mark(content)
     text = content[len(mark) :].decode(encoding, "replace")
     if not text.strip():

@@ -84,10 +84,10 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
         agent = Agent(model, capabilities=[LocalWorkspace("src"), WorkspaceSearch()])
 
     The pydantic-ai workspace must be on this machine: a `LocalWorkspace`, or a `ReadOnlyFiles`. With a `ReadOnlyFiles`,
-    the tools use the roots, denied files and limits of its `Workspace`.
+    the tools use the roots, denied files and limits of the `Workspace` in it.
 
     Attributes:
-        make: Function that makes a `Workspace` for the directory of the run, for example with other limits.
+        make: Function that makes a `Workspace` for the directory of a `LocalWorkspace`, for example with other limits.
     """
 
     make: Callable[[str], Workspace] = Workspace
@@ -108,7 +108,7 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
             where = "an unknown provider" if ref is None else f"{ref.provider}:{ref.id}"
             raise UserError(
                 f"WorkspaceSearch searches files of this machine, but the run's workspace is in {where}; "
-                "use LocalWorkspace"
+                "use LocalWorkspace or ReadOnlyFiles"
             )
         if folder not in self._made:
             self._made[folder] = WorkspaceToolset(self.make(folder))
@@ -149,7 +149,7 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
         return root
 
     async def read_bytes(self, path: str) -> bytes:
-        """Return the bytes of a file."""
+        """Return the bytes of a file, with secrets masked if the `Workspace` has `redact`."""
         try:
             return await self.workspace.read_bytes(path)
         except ValueError as error:
@@ -163,7 +163,7 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
             raise OSError(f"{error}") from error
 
     async def list_dir(self, path: str) -> Sequence[FileEntry]:
-        """Return the entries of a directory; links that lead out of the roots are left out."""
+        """Return the entries of a directory, without those that `Workspace.list_directory()` leaves out."""
         return [_entry(os.path.join(path, entry.name), entry) for entry in await self.workspace.list_directory(path)]
 
     async def exists(self, path: str) -> bool:
@@ -191,7 +191,10 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
         real = await anyio.to_thread.run_sync(os.path.realpath, path)
         if any(PurePath(real).is_relative_to(root) for root in self.workspace.roots):
             return real
-        raise AccessDeniedError(f"{path} is outside of the workspace", path=path, roots=self.workspace.roots)
+        roots = self.workspace.roots
+        raise AccessDeniedError(
+            f"{path} is outside of the workspace; pass a path below {' or '.join(roots)}", path=path, roots=roots
+        )
 
     async def write_bytes(self, path: str, data: bytes) -> None:  # noqa: ARG002 - the protocol's name
         """Raise `WorkspaceReadOnlyError`, because this workspace only reads."""

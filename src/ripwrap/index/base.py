@@ -1,4 +1,7 @@
-"""Base class of the async and the blocking `Index`: both run its coroutines, with an async or a blocking runner."""
+"""Base class of the async and the blocking `Index`.
+
+Each of the two runs the coroutines of this class with a runner of its own, an async or a blocking one.
+"""
 
 import errno
 import hashlib
@@ -72,8 +75,8 @@ WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
 """Chunker that splits files between lines, without a parser."""
 
 _TOKENIZER = f"{TOKENIZER} 2"
-"""Versions of the tokenizer of full-text search, and of the rules that split identifiers into words. If they change, an
-index is rebuilt.
+"""Versions of the tokenizer of full-text search, and of the rules that split identifiers into words. If one of them
+changes, indexes are rebuilt.
 """
 
 _FILES_VERSION = "2"
@@ -109,8 +112,8 @@ class _FinishedRefresh:
         view: View that was refreshed: the directory, branch and options.
         begun: Time (`time.monotonic()`) at which the listing of the files began.
         generation: Generation of the view after the refresh: a number that is replaced with each change of the view.
-        position: Position in the journal of changes before the files were listed; `None` if changes may have been
-            missed.
+        position: Position in the journal (the record of changes) before the files were listed; `None` if there is no
+            journal, or if it may miss changes.
     """
 
     view: View
@@ -134,22 +137,22 @@ class BaseIndex:
         workers: int | None = None,
         **options: Unpack[FileOptions],
     ) -> None:
-        """Configure the index; nothing is read or written yet.
+        """Configure the index; its files are not read or written yet.
 
         Args:
             root: Directory to index.
-            location: Directory in which the index is stored. `None` is a directory in the user's cache, which all
-                worktrees of a repository share. `"project"` is `.ripwrap` in `root`, which git and rg ignore. Any other
-                value is a path.
+            location: Directory in which the index is stored. `None` is a directory in the user's cache; all worktrees
+                of a repository share this directory. `"project"` is the subdirectory `.ripwrap` of `root`; git and rg
+                ignore this subdirectory. Any other value is a path.
             chunker: Method that splits files into chunks. `"syntax"` splits at definitions and needs the extra
                 `syntax`. `"windows"` splits by lines. `"auto"` is `"syntax"` if the extra is installed, otherwise
-                `"windows"`. Source is parsed in a separate process, because hostile source may crash a parser. If the
-                chunker changes, the index is rebuilt.
+                `"windows"`. `"syntax"` parses source in a separate process, because hostile source may crash a parser.
+                If the chunker changes, the index is rebuilt.
             embedder: Embedding model. `"wordllama"` runs on this machine, without a network. `"provider:model"`,
                 e.g. `"openai:text-embedding-3-small"`, sends the text of every chunk and query to that provider.
-                `"auto"` is the first usable provider of `detect()`, or else wordllama. An `Embedder` is used as it is.
-                With `None`, the index searches words only. Embedders need the extra `vectors`; Google's models need the
-                extra `google`.
+                `"auto"` is the first provider of `detect()` that can be used or, if there is none, wordllama. An
+                `Embedder` is used as it is. With `None`, the index searches words only. Embedders need the extra
+                `vectors`; Google's models need the extra `google`.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. Up to 0.5, words have weight
                 1. Above 0.5, the weight of words falls; it is 0 for `hybrid_weight=1`. `search()` can override
                 the value for a query. With 0, searches send nothing.
@@ -162,11 +165,12 @@ class BaseIndex:
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
-            ValueError: A path or option has a NUL character, `location` is empty, `chunker` is unknown, or
-                `hybrid_weight` or `workers` is out of range.
-            TypeError: `hybrid_weight` is not an int or float, or `workers` is not an int.
-            RipwrapError: tantivy (extra `index`) is not installed, or `chunker="syntax"` is given and the extra
-                `syntax` is not installed.
+            ValueError: A path or option has a NUL character, `location` is empty, `chunker` is unknown,
+                `hybrid_weight` or `workers` is out of range, or `hybrid_weight` is given without an `embedder`.
+            TypeError: `hybrid_weight` is not an int or float, `workers` is not an int, or `embedder` is neither a name
+                nor an `Embedder`.
+            RipwrapError: tantivy (extra `index`) is not installed, `chunker="syntax"` is given and the extra `syntax`
+                is not installed, or the user's cache cannot be trusted.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
         if not has_engine():
@@ -221,7 +225,7 @@ class BaseIndex:
 
     @contextmanager
     def _watched(self) -> Generator[None]:
-        """Record changes of files within the block, so that searches do not list the files while nothing changes."""
+        """Record changes of files while the block runs, so that a search lists the files only after a change."""
         self._watches += 1
         try:
             yield
@@ -236,7 +240,7 @@ class BaseIndex:
             journal.close()
 
     def _position(self, view: View) -> "Position | None":
-        """Return the position in the journal (the record of changes); `None` if no journal records all changes."""
+        """Return the position in the journal (the record of changes); `None` if no journal records all changes now."""
         if not self._watches or view.follows or f"--glob=!{EXCLUDED[0]}" not in self._command.arguments:
             return None
         journal = self._journal
@@ -295,7 +299,7 @@ class BaseIndex:
         return found.model_copy(update={"messages": tuple(kept + notes)})
 
     def _notes_of_others(self) -> Iterator[HintedText]:
-        """Yield a note if the directory has another index: in the project, or in the user's cache."""
+        """Yield a note if there is another index of the same directory: in the project, or in the user's cache."""
         with suppress(RipwrapError):  # the cache cannot be trusted
             if self._location in (None, "project"):
                 other = "project" if self._location is None else None
@@ -345,7 +349,10 @@ class BaseIndex:
         return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
     async def _refresh_files(self, run: Runner, progress: ProgressCallback | None) -> RefreshResult:
-        """List the files with rg, and index the changed files; try again if another process has changed the index."""
+        """List the files with rg, and index the changed files.
+
+        Try again if another process has changed the index, or if another branch was checked out.
+        """
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
@@ -463,7 +470,7 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Embed a query, and return a `VectorSearch` with the function that searches for its embedding.
+        """Embed a query, and return a `VectorSearch`: a function that searches for the embedding, or why there is none.
 
         Args:
             run: Runner of the calls.
@@ -489,7 +496,7 @@ class BaseIndex:
             return hybrid.give_up(patience, weight)
 
     async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, retry: bool = False) -> None:
-        """Refresh the index; do nothing if no file has changed, or if the last refresh is younger than `max_age`.
+        """Refresh the index, unless the journal has no change, or the last refresh is younger than `max_age`.
 
         Args:
             run: Runner of the calls.
@@ -542,7 +549,10 @@ class BaseIndex:
         )
 
     async def _grep(self, run: Runner, request: GrepRequest, *, refresh: bool, max_age: float | None) -> GrepResult:
-        """Search only the files that may match (candidates), or all files if the options choose other files."""
+        """Search only the files that may match (candidates).
+
+        If the options choose other files than the options of the index, search all files, without the index.
+        """
         refuse_overlay("An index")
         chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
         command = files_command(self._root, (), cast("FileOptions", chosen))
@@ -580,14 +590,15 @@ class BaseIndex:
     def _find_candidates(self, required: Required | None, *, listed: bool) -> FoundFiles | None:
         """Return the files that may have the required literals (texts that every match contains).
 
-        If the files were not `listed` for this call, leave out files that have been deleted since the refresh.
+        If the files were not `listed` for this call, leave out files that were deleted, or replaced by a link, pipe or
+        directory, since the refresh.
         """
         view = self._current_view()
         found = self._trigrams.find(view, required)
         return found if found is None or listed else found.without_replaced(view)
 
     def _is_searchable(self) -> bool:
-        """Return True if there is an index of the current branch, of this chunker and version; create no index."""
+        """Return True if the index has the current branch, and has this chunker and version; create no index."""
         view, versions = self._current_view(), self._store.versions
         return bool(
             self._store.run_if_current(
@@ -616,7 +627,7 @@ def _view_now(root: Path, options: str) -> View:
 
 
 def _choosing_flags(command: Command) -> list[str]:
-    """Return the arguments of rg, in a command that lists files, that affect which files are listed."""
+    """Return the arguments of an `rg --files` command, except those that do not affect which files are listed."""
     return [one for one in command.arguments if not one.startswith(_ORDER_FLAGS)]
 
 
@@ -679,6 +690,7 @@ def _index_folder(root: Path, location: Location) -> Path:
     """Return the directory in which the index of `root` is stored.
 
     Raises:
+        ValueError: `location` is empty.
         RipwrapError: The user's cache cannot be trusted.
     """
     if location == "project":

@@ -18,10 +18,10 @@ class Index(BaseIndex):
     """Stored index of the files of a directory. Its searches rank results like `rank()`, but are faster.
 
     The index is stored in a separate directory, which the first refresh creates. `Index` needs tantivy, which the extra
-    `index` installs. Each search first refreshes the index: it reads changed files again, so that no result is stale.
-    An index has a view for each git branch: a record of the files of that branch. If several branches have a file with
-    the same content, the content is stored once. A damaged index, or an index of another version, is rebuilt
-    automatically.
+    `index` installs. By default, each search first refreshes the index: changed files are read again, so that no result
+    is stale. An index has a view for each git branch and each set of options: a record of the files of that branch that
+    the options choose. If several branches have the same file, its content is stored once. A damaged index, or an index
+    of another version, is rebuilt automatically.
 
     Several tasks, threads and processes may use an index of the same directory at once. While one of them writes, the
     others read the previous state. If the call that writes is cancelled, interrupted or killed, the index keeps the
@@ -56,15 +56,16 @@ class Index(BaseIndex):
         keeps its previous state. If another process is refreshing the index, this call waits for that process, and then
         has little or nothing to do.
 
-        With an embedder, the call then embeds the texts of all chunks (parts of files) that have no embedding; equal
-        texts are embedded once. Embeddings are stored batch by batch, so that only unfinished batches can be lost. One
-        process at a time embeds texts for an index and a model; other processes wait. The result has the number of
-        texts that could not be embedded. Warnings give the reasons, and the next refresh tries these texts again.
+        With an embedder, the call then embeds the texts of all chunks (parts of files) of the current branch that have
+        no embedding; equal texts are embedded once. Embeddings are stored batch by batch, so that only unfinished
+        batches can be lost. One process at a time embeds texts for an index and a model; other processes wait. The
+        result has the number of texts that could not be embedded. Warnings give the reasons, and the next refresh tries
+        these texts again.
 
         Args:
             on_progress: Function that is called in this thread at the start, after every few files and after the last
-                file, and in another thread after every batch of texts. An exception in the function ends the
-                refresh.
+                file, and in another thread after every batch of texts. If no file has changed, there are no
+                calls for files. An exception in the function ends the refresh.
             rebuild: Delete the index first, with the views of all branches and all embeddings. This fixes every problem
                 that `check()` finds.
             anew: Deprecated name of `rebuild`.
@@ -99,15 +100,16 @@ class Index(BaseIndex):
     ) -> list[RankedChunk]:
         """Find the chunks (parts of files) that answer a question or define a name; the best chunks come first.
 
-        This method uses the ranking of `rank()`. But `rank()` reads only the 40 best files, and this method searches
-        the chunks of all files. Results come from the current branch; the weight of a word depends on all branches in
-        the index.
+        This method uses the ranking of `rank()`. But `rank()` ranks only the chunks of the 40 most promising files, and
+        this method ranks the chunks of all files. Results come from the current branch; the weight of a word depends on
+        all branches in the index.
 
         With an embedder, a search first embeds the texts of chunks that have no embedding, up to 128; `refresh()`
         embeds all texts. If some texts still have no embedding, the `reasons` of each result say so. The `reasons` also
-        say if the embedder failed, so that only words were searched. A search waits for the embedder only briefly;
-        `refresh()` waits longer. After a failure, searches do not ask the embedder again for half a minute. The
-        embeddings of the last 64 queries are cached in this process, so these queries are not sent again.
+        say if the embedder failed, so that only words were searched. A search tries each request to the embedder at
+        most twice, for 20 seconds each; `refresh()` tries longer. After a failure, searches do not ask the embedder
+        again for half a minute (`Limits.retry_search_after`). The embeddings of the last 64 queries are cached in this
+        process, so these queries are not sent again.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
@@ -124,7 +126,8 @@ class Index(BaseIndex):
             ValueError: The query has no word, `limit` or `max_age` is negative, `hybrid_weight` is out of range, or
                 `hybrid_weight` is above 0 without an embedder.
             TypeError: `limit` is not an int, or `max_age` or `hybrid_weight` is not a number.
-            RipwrapError: The index cannot be used, or `refresh` is false and there is no index yet.
+            RipwrapError: The index cannot be used; or `refresh` is false and there is no index yet of this branch, with
+                these options and this chunker.
             TimeoutError: The call took more than `timeout` seconds.
 
         If `refresh` is true, this method also raises the errors of `refresh()`.
@@ -156,8 +159,8 @@ class Index(BaseIndex):
         """Search the files for a regular expression, with the same result as `grep()`, but faster.
 
         An index of trigrams (sequences of three bytes) tells which files may have a match, and rg searches only these
-        files. The first call builds the index of trigrams, at about 20 MB of text per second. Later calls add only new
-        and changed files.
+        files. The first call builds the index of trigrams, which takes less time than the first refresh. Later calls
+        add only new and changed files.
 
         The call looks up the literals of the pattern: texts that every match contains. For `foo.*bar`, these are `foo`
         and `bar`. For `foo|bar`, every match contains `foo` or `bar`. A literal has at least three bytes. If case is
@@ -165,7 +168,8 @@ class Index(BaseIndex):
         also searches all files with the options `pcre2`, `engine`, `encoding` and `invert_match`. Binary and unreadable
         files, files in UTF-16, and files of more than 16 million bytes are always searched.
 
-        `GrepResult.candidates` is the number of files that rg searched, and `files_total` the number of all files.
+        `GrepResult.candidates` is the number of files that rg searched; `GrepResult.files_total` is the number of all
+        files of the index.
 
         Args:
             pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
@@ -191,7 +195,7 @@ class Index(BaseIndex):
         return run_blocking(self._grep(self._runner(), request, refresh=refresh, max_age=max_age))
 
     def watch(self, *, timeout: float | None = None) -> Generator[RefreshResult]:
-        """Refresh now. Then refresh again each time files change, half a second after the last change.
+        """Refresh now. Then refresh again each time files or the branch change, half a second after the last change.
 
         The first item is the result of the first refresh. Another item follows for each later refresh that found
         changed files or another branch. Changes of ignored files, and changes behind symbolic links, are not reported.
@@ -200,8 +204,8 @@ class Index(BaseIndex):
         Searches refresh the index themselves, so they do not need this method. But this method makes searches faster on
         Linux: while the generator is open and nothing has changed, searches with this `Index` do not list files. A
         search sees each change that was made before the search began, even within that half second. Three kinds of
-        changes are seen up to a minute late: changes through a memory mapping, changes through a hard link in another
-        directory, and changes in a file system that was mounted in the directory later.
+        changes are seen up to a minute late: changes through a memory mapping, changes through a hard link outside of
+        the indexed directory, and changes in a file system that was mounted in the directory later.
 
         Each search still lists the files if the directory is on a network file system or has over 30,000
         subdirectories, if some files are unreadable, or if `follow=True` or `include_git=True` is set.
@@ -212,7 +216,8 @@ class Index(BaseIndex):
             RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
             TimeoutError: The call took more than `timeout` seconds.
 
-        The generator also raises the errors of `refresh()`. The iteration raises these errors, not the call.
+        The generator also raises the errors of `refresh()`. The iteration raises all these errors; the call of
+        `watch()` raises none of them.
         """
         from ripwrap.index.watch import watch_blocking
 
@@ -226,7 +231,7 @@ class Index(BaseIndex):
     def check(self, *, timeout: float | None = None) -> CheckResult:
         """Check the index for damage. The result lists the problems, and says what to do next.
 
-        The check reads the whole index, which may take a second. It does not wait for other processes.
+        The check reads the whole index, which may take seconds. It does not wait for other processes.
         """
         return run_blocking(self._check(self._runner(lock=False, timeout=timeout)))
 

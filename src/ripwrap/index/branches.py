@@ -4,7 +4,7 @@ An index has a view for each branch, a record of the files of that branch. The v
 
 The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A downloaded directory may have a hostile
 `.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. An unreadable file is
-treated as empty.
+treated as empty; but if `packed-refs` cannot be read, the branch of a view counts as existing.
 """
 
 import os
@@ -19,7 +19,7 @@ from ripwrap._windows import IS_WINDOWS, is_foreign_path
 DETACHED = "detached HEAD"
 NO_REPOSITORY = "no repository"
 UNKNOWN = "unknown branch"
-"""Names that stand for a branch if there is none, or none is known. A space cannot be in the name of a branch."""
+"""These names stand for a branch if there is none, or it is not known. No branch has a space in its name."""
 
 _HEADS = "refs/heads/"
 _MAX_SMALL_FILE_BYTES = 64 << 10
@@ -34,7 +34,8 @@ class Repository:
 
     Attributes:
         top: Directory that has `.git`.
-        git: Directory that has the file `HEAD`: `.git`, or the directory in `.git/worktrees` for a worktree.
+        git: Directory that has the file `HEAD`: `.git`. If `.git` is a file, as in a worktree or a submodule, it is the
+            directory that this file names.
         common: Directory that has the branches; all worktrees of a repository share it.
     """
 
@@ -53,7 +54,10 @@ def repository_of(root: Path) -> Repository | None:
 
 
 def view_of(root: Path) -> str:
-    """Return the name of the current view of a directory: its branch, or a fixed name if there is no branch."""
+    """Return the name of the current view of a directory: its branch.
+
+    If there is no branch, or it is not known, return `DETACHED`, `NO_REPOSITORY` or `UNKNOWN`.
+    """
     repository = repository_of(root)
     return NO_REPOSITORY if repository is None else _read_branch(repository.git)
 
@@ -68,6 +72,8 @@ def key_of(root: Path) -> str:
 
 def is_gone(root: Path, name: str) -> bool:
     """Return True if the directory or the branch of a view does not exist any more; False if this cannot be found out.
+
+    Also return True if the directory has become a part of a repository since then, or is no longer a part of one.
 
     Args:
         root: Directory of the view.
@@ -106,7 +112,10 @@ def _common_of(git: Path) -> Path:
 
 
 def resolve_link(folder: Path, text: str, *, windows: bool = IS_WINDOWS) -> Path | None:
-    """Return the directory that a file `.git` or `commondir` names; `None` if it is on another computer, or invalid."""
+    """Return the directory that a file `.git` or `commondir` names; `None` if the path is invalid.
+
+    On Windows, a path on another computer is also invalid.
+    """
     if windows and is_foreign_path(text, [folder.anchor]):
         return None
     with suppress(OSError, ValueError):  # ValueError: the path has a NUL
@@ -137,7 +146,7 @@ def _read_link(path: Path) -> str | None:
 
 
 def _read_packed_branches(common: Path) -> frozenset[str] | None:
-    """Return the branches in the file `packed-refs`, which have no files of their own; `None` if it cannot be read."""
+    """Return the branches that the file `packed-refs` lists, empty if it is missing; `None` if it cannot be read."""
     try:
         return frozenset(_parse_packed_refs(os.fsdecode(_read(common / "packed-refs", _MAX_PACKED_REFS_BYTES))))
     except FileNotFoundError:

@@ -49,10 +49,10 @@ class FileContent:
     """Content of a file that was read for an index.
 
     Attributes:
-        stamp: Stamp (size and times) of the file before it was read. The size in the stamp is -1 if the file may still
-            change without a new stamp.
+        stamp: Stamp (size and times) of the file before it was read. The size in the stamp is -1 if the file was
+            changed so recently that another change may leave its times as they are.
         raw: Bytes that are indexed: the beginning of the file, at most `MAX_FILE_BYTES`.
-        whole: All bytes, or the first 8 KiB of a binary file; `None` if the file is larger than `MAX_WHOLE_BYTES`.
+        whole: All bytes, or only the first 8 KiB if these are binary; `None` if more than `MAX_WHOLE_BYTES` were read.
         digest: Digest of `whole`, or of `raw` if `whole` is `None`.
         source: Decoded text of `raw`; `None` if the file is binary.
         cut: True if the file is longer than the part that is indexed.
@@ -80,7 +80,7 @@ class Stamps:
 
     @classmethod
     def of(cls, paths: list[str], stamps: Iterable[tuple[int, ...]]) -> "Stamps":
-        """Return an object with sorted paths and their stamps, which must be in the same order."""
+        """Return a `Stamps` object for paths, which must be sorted, and their stamps in the same order."""
         found, rows = cls(paths, (array("q"), array("q"), array("q"))), list(stamps)
         for number, column in enumerate(found.columns):
             _extend(column, itemgetter(number), rows)
@@ -133,7 +133,10 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
 def _readable_states(
     prefix: str, paths: Iterable[str], get_state: Callable[[str], os.stat_result], unreadable_paths: dict[str, str]
 ) -> tuple[list[str], list[os.stat_result]]:
-    """Return the paths that exist, and their states; add unreadable paths and the reasons to `unreadable_paths`."""
+    """Return the paths whose states can be read, and the states.
+
+    Missing paths are left out. Unreadable paths are added to `unreadable_paths`, with the reasons.
+    """
     found: list[tuple[str, os.stat_result]] = []
     for path in paths:
         try:
@@ -224,8 +227,8 @@ class Span(NamedTuple):
     """Position of a chunk in its file.
 
     Attributes:
-        start: Offset of its first character in the text.
-        at: Offset of its first byte in the file; `None` if the file has a byte order mark.
+        start: Offset of the chunk's first character in the text.
+        at: Offset of the chunk's first byte in the file; `None` if the file has a byte order mark.
         size: Number of bytes of the chunk; if the file has a byte order mark, number of characters.
     """
 
@@ -265,7 +268,10 @@ class IndexedFile:
         self._source: SourceText | None = None
 
     def text(self, span: Span) -> str | None:
-        """Return the text of a chunk; `None` if the file has changed. Bytes that are not UTF-8 are lone surrogates."""
+        """Return the text of a chunk; `None` if the file has changed, or cannot be read.
+
+        Bytes that are not UTF-8 become lone surrogates.
+        """
         if span.at is None:
             source = self.source()
             return None if source is None else source.text[span.start : span.start + span.size]
@@ -277,13 +283,13 @@ class IndexedFile:
         return None if part is None else part.decode("utf-8", "surrogateescape")
 
     def source(self) -> SourceText | None:
-        """Return the text that was indexed; `None` if the file has changed."""
+        """Return the text that was indexed; `None` if the file has changed, or cannot be read."""
         if self._source is None and (raw := self._whole()) is not None:
             self._source = decode_source(self.path, raw)
         return self._source
 
     def _whole(self) -> bytes | None:
-        """Return the bytes that were indexed; `None` if the file has changed."""
+        """Return the bytes that were indexed; `None` if the file has changed, or cannot be read."""
         if self._raw is None and not self.changed:
             raw = self._read_unchanged(0, min(self._stamp[0], MAX_FILE_BYTES + 1))
             self._raw = self._read_changed() if raw is None else cut_to_limit(raw)
@@ -291,7 +297,10 @@ class IndexedFile:
         return self._raw
 
     def _read_unchanged(self, at: int, size: int) -> bytes | None:
-        """Return `size` bytes from offset `at`; `None` if the file is unreadable, or has another size or time."""
+        """Return `size` bytes from offset `at`; `None` if the file is unreadable, or may have changed.
+
+        The file may have changed if its size or a time differs from the stored stamp, or if the stamp has the size -1.
+        """
         if self._stamp[0] < 0:
             return None
         try:
@@ -305,7 +314,7 @@ class IndexedFile:
         return None
 
     def _read_changed(self) -> bytes | None:
-        """Return the bytes of a file whose size or times have changed; `None` if its digest has changed, too."""
+        """Return the bytes of a file that may have changed; `None` if its digest has changed, or it is unreadable."""
         try:
             found = read_file(self._root, self.path, follow=self._follow)
         except OSError:

@@ -5,12 +5,13 @@ So if there is no event, no finished call has changed a file. The package watchf
 reads the events in a thread, at an unknown time, and does not report that the system dropped events. watchfiles also
 gets an event for each file that is opened: 80,000 events for a search of the Linux sources.
 
-Three kinds of changes have no event: changes through a memory mapping (mmap(2)), through a hard link in another
+Three kinds of changes have no event: changes through a memory mapping (mmap(2)), through a hard link outside of the
 directory, and in a file system that is mounted in the directory later. So a caller must still list the files from time
 to time.
 
 All journals of a process share one inotify instance, because a user may have only 128 instances. A journal works only
-on Linux, in local file systems, and if links are not followed. Otherwise `Journal.position()` returns `None`.
+on Linux, for a directory that is on local file systems and has at most 30,000 directories. Otherwise
+`Journal.position()` returns `None`. A journal does not notice changes behind symbolic links.
 """
 
 import ctypes

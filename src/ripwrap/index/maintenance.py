@@ -151,6 +151,8 @@ def _empty_status(store: Store, view: View, embedder: EmbedderInfo | None) -> In
 def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
     """Check an index, and return the result, with the method that fixes the index; change nothing.
 
+    The method is `"refresh"` if nothing is wrong.
+
     Args:
         store: The index.
         view: The current view.
@@ -287,7 +289,8 @@ def prune_views(store: Store) -> tuple[str, ...]:
 
     Nothing is written if there is nothing to remove, or if the index is read-only.
 
-    Returns: The names of the removed views: the names of the branches.
+    Returns:
+        Names of the removed views, which are the names of their branches.
     """
 
     def prune_if_any(database: "Connection") -> tuple[str, ...]:
@@ -337,7 +340,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
 
 
 def _prune_vectors(database: "Connection") -> int:
-    """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return their number."""
+    """Remove the embeddings of texts that no chunk has, and embeddings of a wrong size; return how many."""
     removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
     removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
     if removed:

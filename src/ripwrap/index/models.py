@@ -82,8 +82,8 @@ class RefreshResult(Model, frozen=True):
     """Result of a refresh.
 
     Attributes:
-        added: Number of new files.
-        changed: Number of files whose content has changed.
+        added: Number of new files, including skipped files.
+        changed: Number of files whose content has changed, or that have become readable or unreadable.
         removed: Number of files that were deleted, or that are ignored now.
         unchanged: Number of files with the same content as before.
         skipped: Files that are left out of the index, by reason. A refresh reads a binary file again only after the
@@ -109,10 +109,11 @@ class RefreshResult(Model, frozen=True):
 
 
 class IndexView(Model, frozen=True):
-    """View of an index: the files of one directory, on one git branch.
+    """View of an index: the files of one directory, on one git branch, that one set of options chooses.
 
     Attributes:
-        name: Name of the branch; `"detached HEAD"` or `"no repository"` if there is no branch.
+        name: Name of the branch; `"detached HEAD"` or `"no repository"` if there is no branch, and `"unknown branch"`
+            if the branch cannot be read.
         root: Path of the directory.
         options: rg's flags that choose the files, as a JSON list.
         files: Number of files, including skipped files.
@@ -150,9 +151,10 @@ class IndexStatus(Model, frozen=True):
     """Status of an index after its last refresh.
 
     Attributes:
-        built: True if the index has a view of the current branch, even a view that another chunker made.
-        outdated: True if the next refresh rebuilds the index, because another chunker or version made it, or because it
-            is damaged.
+        built: True if the index has a view of the current branch with the options of this `Index`, even a view that
+            another chunker made.
+        outdated: True if the next refresh rebuilds the index, because another chunker or version made it, because it is
+            damaged, or because it is in the project and this user did not make it.
         files: Number of files of the current branch that are indexed: files that are neither binary nor unreadable.
         chunks: Number of chunks of these files.
         bytes: Size of the index on disk in bytes, with all views and usearch's graphs of embeddings.
@@ -202,9 +204,10 @@ class CheckResult(Model, frozen=True):
 
     Attributes:
         ok: True if no damage was found. There may still be messages, e.g. about deleted branches.
-        checked: Result of SQLite's own check: `"ok"`, or a description of the damage.
+        checked: Result of SQLite's own check: `"ok"`, or a description of the damage, or of the error if the index
+            cannot be read.
         files: Number of files of all views; a file that two branches have counts twice.
-        blobs: Number of stored file contents. If views have a file with the same content, the content is stored once.
+        blobs: Number of stored file contents. If several views have the same file, its content is stored once.
         chunks: Number of chunks.
         indexed: Number of chunks in full-text search; equal to `chunks` in an undamaged index.
         orphans: Number of stored file contents that belong to no view; `prune()` removes them.

@@ -4,9 +4,9 @@ A view is the list of the files of a directory on one branch; each file is a row
 the paths, sizes and times of all files. If the last refresh computed the same digest, nothing else is done. A file with
 the same size and times as before is not read. Any other file is read and hashed, and is split into chunks only if the
 index does not have this content under this path yet. Each refresh tries again to read an unreadable file, because the
-times of the file may not change when it becomes readable; until then, its row is kept. At the end, content that no view
-uses is removed, because full-text search would count it in its statistics. So an old index ranks results in the same
-way as a new index; see `storage/postings.py`.
+times of the file may not change when it becomes readable; until then, its row is kept. At the end, old contents of the
+files that no view uses any more are removed, because full-text search would count them in its statistics. So an old
+index ranks results in the same way as a new index with the same views; see `storage/postings.py`.
 """
 
 import logging
@@ -101,9 +101,10 @@ def refresh(
         splitter: Object that reads files, and splits them into chunks.
         expected: Generation of the view (a number that is replaced with each change) before the files were listed;
             `None` if the view was new.
-        progress: Function that is called in this thread, after every few files.
+        progress: Function that is called in this thread: before the first changed file, after every few files, and at
+            the end; `None` if there is none.
         insist: Write even if another process has refreshed the view since the files were listed. A file that is not in
-            the list is then removed only if it does not exist, because the file may be newer than the list.
+            the list is then removed from the view only if it does not exist, because it may be newer than the list.
 
     Returns:
         The result, without its duration, and the generation of the view. `None` if another process has refreshed the
@@ -243,7 +244,7 @@ def _write_differences(
 def _index_file(
     database: "Connection", postings: PostingsWriter, path: str, found: SplitFile, counts: _Counts
 ) -> Row | None:
-    """Add the content of a file to the index, and return the row of the file; `None` if the file is gone."""
+    """Add the content of a file to the index, if it is new; return the row of the file, `None` if the file is gone."""
     if found.note == "gone":
         return None
     if found.note == "unreadable":

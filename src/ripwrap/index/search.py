@@ -58,7 +58,10 @@ class Found:
     incomplete: str = ""
 
     def explained(self) -> list[RankedChunk]:
-        """Return the results. If embeddings were not used, or some are missing, the `reasons` of each result say so."""
+        """Return the results; the `reasons` of each result say if embeddings were not used, or if some are missing.
+
+        Without an embedder, the results are returned unchanged.
+        """
         note = f"without embeddings: {self.unavailable}" if self.unavailable else f"{self.incomplete}"
         if not note:
             return self.chunks
@@ -110,9 +113,9 @@ def search(
 def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
     """Return the chunks of a view that have the highest BM25, and chunks of `defined` that have a word of the query.
 
-    The weight of a word is computed from the chunks of all views. Chunks of other views (files of other branches) are
-    dropped afterwards. Chunks with the same score are sorted by path and start, so that the order in which files were
-    indexed does not matter.
+    `defined` has the ids of the chunks that define a symbol of the query. The weight of a word is computed from the
+    chunks of all views. Chunks of other views (files of other branches) are dropped afterwards. Chunks with the same
+    score are sorted by path and start, so that the order in which files were indexed does not matter.
     """
 
     def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
@@ -153,7 +156,7 @@ def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> d
 
 @dataclass(slots=True)
 class _StoredChunk:
-    """Chunk of the index. The index does not store its text, so the text is read from the file when it is needed.
+    """Chunk of the index. The index does not store the text of a chunk; the text is read from the file when needed.
 
     Attributes:
         file: File that contains the chunk.
@@ -169,7 +172,7 @@ class _StoredChunk:
     _text: str | None = None
 
     def text(self) -> str | None:
-        """Return the text; `None` if the file has changed."""
+        """Return the text; `None` if the file has changed, or cannot be read."""
         if self._text is None:
             check()
             self._text = self.file.text(self.span)
@@ -230,7 +233,7 @@ def _to_results(
 
 
 def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:
-    """Return the name of the definition that contains a line, empty if there is none; cache it for later queries."""
+    """Return the name of the definition that contains a line, empty if there is none; cache the name."""
     key = file.path, file.digest, line
     if (name := _NAMES.get(key)) is None:
         if len(_NAMES) >= _MAX_NAMES:

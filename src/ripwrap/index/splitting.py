@@ -1,4 +1,4 @@
-"""Read a file, and split it into what an index stores: its chunks, the names that they define, and their words.
+"""Read a file, split it into chunks, and find what an index stores of each chunk: defined names, and words.
 
 This work takes most of the time of a refresh, and needs neither the database nor tantivy. So it can run in other
 processes; see `workers.py`.
@@ -46,7 +46,7 @@ class Position(NamedTuple):
 
     `start`, `at` and `size` are explained in `Span`. `line` and `last` are the numbers of the first and last line.
     `blank` is true if the chunk has only white space, so that it needs no embedding. `symbol` is the name of the
-    definition that contains the chunk, if known.
+    definition that contains the chunk; `None` if it is not known.
     """
 
     start: int

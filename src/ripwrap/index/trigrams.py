@@ -9,7 +9,8 @@ have a document. The files that rg must search are called candidates. These file
 - a file that is larger than `MAX_WHOLE_BYTES`;
 - a file with a NUL after the part that is indexed as text, or after a byte order mark of UTF-8;
 - a file with a byte order mark of UTF-16, because rg decodes it before it searches;
-- a file that has changed since the refresh, so that the content in the index can no longer be read.
+- a file that has changed since the refresh, so that the content in the index can no longer be read;
+- in a read-only index, a file whose trigrams were not indexed before.
 
 Documents are committed before the column `trigrams` is set. A process that is killed in between leaves documents
 without a content, or a content with two documents. At worst, rg then searches a file without a match. The directory of
@@ -103,7 +104,9 @@ class FoundFiles:
     unsure: tuple[str, ...]
 
     def without_replaced(self, view: View) -> "FoundFiles":
-        """Drop files that are no longer regular files, because rg would follow a link, and hang when it reads a pipe.
+        """Return a copy without paths that are no longer regular files.
+
+        rg would follow a link, and would wait for ever for the content of a pipe.
 
         Raises:
             TimeoutError: The caller is cancelled.
@@ -124,7 +127,7 @@ class Trigrams:
         self._opened: EngineFolder | None = None
 
     def find(self, view: View, required: Required | None) -> FoundFiles | None:
-        """Return the files of a view that may have the required literals; first index the trigrams of changed files.
+        """Return the files of a view that may have the required literals; first index new and changed files.
 
         Args:
             view: The view.
@@ -233,6 +236,8 @@ class Trigrams:
     def _reading(self, database: "Connection") -> "Generator[Searcher | None]":
         """Hold a read transaction, and yield a searcher with the documents of the contents that are marked as indexed.
 
+        If the database names no directory of trigrams, yield `None`.
+
         A document is added before its content is marked, and deleted after its content is removed. So if the state of
         the database is the same before and after the searcher is opened, the searcher has all documents of that state.
 
@@ -306,7 +311,10 @@ def _state_of(database: "Connection") -> TrigramState | None:
 
 
 def _change_count(database: "Connection", more: int) -> None:
-    """Add `more` to the number of documents in the database, and replace the random number that shows the change."""
+    """Add `more` to the number of documents that the database stores.
+
+    Also replace the random number `state`, by which other processes notice the change.
+    """
     database.execute("UPDATE trigrams SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 

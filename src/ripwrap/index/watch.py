@@ -114,7 +114,11 @@ def _waiter(root: Path, own: Path) -> ChangeWaiter:
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Filter of changed paths. It drops ripwrap's index, rg's own index (`.ripgrep`), and git's files except HEAD."""
+    """Filter of changed paths: return True for git's file `HEAD`, and for files of the root that may be indexed.
+
+    Return False for paths outside of the root, and for the files of this index, of rg's own index (`.ripgrep`) and of
+    git.
+    """
 
     root: Path
     own: re.Pattern[str] | None

@@ -50,7 +50,8 @@ class Splitter:
 
     Attributes:
         chunker: Object that splits texts into chunks.
-        processes: Maximum number of worker processes; 0 starts none. `None` is the number of CPUs, up to 4.
+        processes: Maximum number of worker processes; 0 starts none. `None` is the number of CPUs, up to 4, and starts
+            none if there is only one CPU.
         least: Number of bytes that a refresh must have to read before it starts worker processes.
     """
 
@@ -109,7 +110,7 @@ def _can_start() -> bool:
 def _answers(
     batch: Sequence[Request], message: list[bytes] | None, split: Callable[[Request], SplitFile]
 ) -> Iterator[SplitFile]:
-    """Yield the split files of a batch; if the worker's answer is missing or damaged, split them in this process."""
+    """Yield the split files of a batch; split the files here if the worker's answer is missing or malformed."""
     files = None if message is None else _decode_answer(message, batch)
     for request in batch if files is None else ():
         yield split(request)

@@ -1,6 +1,6 @@
 """Make the `Workspace` of a client, with the directories of the server, or with the directories that the client names.
 
-MCP calls the directories that a client names its roots.
+In MCP, the directories that a client names are called the roots of the client.
 """
 
 import logging
@@ -77,14 +77,15 @@ class Params(types.RequestParams):
     """Parameters of a request that needs the workspace.
 
     From protocol 2026-07-28 on, a server cannot send a request to the client. Instead, it answers with questions, and
-    the client repeats its request with `input_responses` (see `Client.workspace()`). The SDK does not validate them.
+    the client repeats its request with the answers in `input_responses` (see `Client.workspace()`). The SDK does not
+    validate these answers.
     """
 
     input_responses: dict[str, Any] | None = None
 
 
 class Client:
-    """Connection of a client, which makes the client's `Workspace` when a call needs it.
+    """Connection to one client. It makes the client's `Workspace` when a call first needs it.
 
     Attributes:
         has_index: True if the workspace has an index.
@@ -123,7 +124,8 @@ class Client:
         of an answer.
 
         Raises:
-            NoRootsError: Neither the server nor the client names a directory.
+            NoRootsError: Neither the server nor the client names a directory, or the client is connected over HTTP, so
+                that its roots are not used.
         """
         if self._given is not None:
             return self._given

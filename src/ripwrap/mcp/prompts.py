@@ -79,7 +79,7 @@ async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> 
     """Return a prompt as a message of the user, with the arguments in its text.
 
     Raises:
-        MCPError: There is no such prompt, or an argument is missing or unknown.
+        MCPError: There is no such prompt, the prompt needs an index, or an argument is missing or unknown.
     """
     prompt = PROMPTS.get(params.name)
     if prompt is None:

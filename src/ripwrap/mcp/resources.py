@@ -1,8 +1,8 @@
 """Resources: the files in the directories of the server, as `read_file` shows them, and completion of their paths.
 
-A client that attaches a file sends its URI. There are too many files to list, so there is a template for their URIs,
-and completion proposes paths. Files are read with the tool `read_file` and paths come from the tool `ls`, so both show
-only what the tools show.
+A client that attaches a file sends the URI of the file. There are too many files to list, so there is a template for
+their URIs, and completion proposes paths. Files are read with the tool `read_file`, and paths come from the tool `ls`.
+So a client gets only what these tools show.
 """
 
 import os
@@ -57,8 +57,11 @@ async def list_templates(_: Context, __: types.PaginatedRequestParams | None) ->
 async def read_resource(context: Context, params: ReadParams) -> types.ReadResourceResult | types.InputRequiredResult:
     """Return the lines of a file, as the tool `read_file` returns them.
 
+    In protocol 2026-07-28, the answer may be a question that asks the client for its roots.
+
     Raises:
-        MCPError: The URI is wrong, or the file cannot be read; in this case, the message is the error of `read_file`.
+        MCPError: The URI is wrong, no directory may be searched, or the file cannot be read. If it cannot be read, the
+            message is the error of `read_file`.
     """
     try:
         path, query = file_path(params.uri)
@@ -111,7 +114,8 @@ async def complete(context: Context, params: types.CompleteRequestParams) -> typ
 async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[str]:
     """Return the files and directories whose paths begin with a text; paths of directories end in a slash.
 
-    Only one directory is listed: the directory that the text names up to its last slash.
+    If paths are absolute and the text is the beginning of the path of a root, return only such roots. Otherwise, only
+    the directory that the text names up to its last slash is listed, up to `MAX_ENTRIES` of its entries.
 
     Args:
         workspace: Workspace that lists the directory.

@@ -1,4 +1,4 @@
-"""The server: its tools and their calls, prompts, resources and completions."""
+"""MCP server with the tools of a workspace, prompts, resources and completions."""
 
 import functools
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""Serve clients over stdio or streamable HTTP, until they disconnect or a signal arrives."""
+"""Serve clients over stdio or streamable HTTP until a signal arrives, or over stdio until the client disconnects."""
 
 import ipaddress
 import logging
@@ -41,7 +41,7 @@ def serve(
     allowed_hosts: Sequence[str] = (),
     **options: Unpack[WorkspaceOptions],
 ) -> None:
-    """Serve until the client disconnects or a signal arrives; log to stderr.
+    """Serve until a signal arrives, or over stdio until the client disconnects; log to stderr.
 
     Args:
         roots: Directories that may be searched. If there are none, the server uses the roots that the client names,
@@ -54,8 +54,9 @@ def serve(
         options: Options of the `Workspace`.
 
     Raises:
-        ValueError: There are no roots over HTTP, or an option of the `Workspace` is invalid.
+        ValueError: There are no roots over HTTP, there is no such port, or an option of the `Workspace` is invalid.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
+        EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
     if transport == "http" and not roots:
         raise ValueError(
@@ -142,7 +143,8 @@ def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[
         url = f"http://{_bracket_ipv6(host)}:{bound}/mcp"
         if not ipaddress.ip_address(address).is_loopback:
             _LOGGER.warning(
-                "the server at %s needs no password: any program that can connect to it can read its files",
+                "the server at %s asks for no password, so any program that can connect to it can call its tools; "
+                "listen at 127.0.0.1, or restrict access with a firewall or a proxy",
                 url,
             )
         app = made.streamable_http_app(transport_security=_security_settings(host, address, allowed_hosts))
@@ -180,7 +182,7 @@ async def _note_signals(received: list[signal.Signals], act: Callable[[], None])
 
 
 def _raise_first(received: Sequence[signal.Signals]) -> None:
-    """Raise the first signal again, with its default action; called after every rg has ended."""
+    """Raise the first signal, if there is one, again, with the default action; called after every rg has ended."""
     for number in received[:1]:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)

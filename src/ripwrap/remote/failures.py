@@ -24,7 +24,7 @@ _CWD_ERRORS: Mapping[int, tuple[type[OSError], int, str]] = {
 
 
 def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, advice: str) -> Exception:
-    """Return the error for a local program (ssh or docker) that ended without a result of rg.
+    """Return the error for a local program (ssh, docker or podman) that ended without a result of rg.
 
     Args:
         host: Name of the host.

@@ -65,12 +65,12 @@ class RemoteRg(RgBinary):
 
     @property
     def version(self) -> tuple[int, int, int]:
-        """Version, e.g. `(15, 2, 0)`."""
+        """Version, e.g. `(15, 2, 0)`; `(0, 0, 0)` if `about` is not the output of rg."""
         return parse_version(self.about) or (0, 0, 0)
 
     @property
     def features(self) -> frozenset[str]:
-        """Features that rg was compiled with, e.g. `{"pcre2"}`; rg 13 does not say."""
+        """Features that rg was compiled with, e.g. `{"pcre2"}`; empty for rg 13, which does not name its features."""
         named = re.search(r"^features:(\S*)", self.about, re.MULTILINE)
         return frozenset(one[1:] for one in named[1].split(",") if one.startswith("+")) if named else frozenset()
 
@@ -92,11 +92,11 @@ class RemoteCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Platform of a host, and the rgs on it.
+    """Platform of a host, and the programs on it that may be an rg.
 
     Attributes:
         platform: Platform of the host.
-        candidates: The rgs on the host, best first.
+        candidates: Programs that may be an rg, best first.
     """
 
     platform: Platform
@@ -144,7 +144,8 @@ def choose(answer: Answer, named: str | None, host: str) -> RemoteRg:
     if named is not None:
         seen = "\n".join(reasons) or f"  {named}: no such program"
         raise BinaryError(
-            f"the given rg cannot be used on {host}:\n{seen}\nPass another rg, or leave it out to find one."
+            f"the given rg cannot be used on {host}:\n{seen}\nPass another rg, or leave it out, so that ripwrap looks "
+            "for an rg on the host."
         )
     seen = "\n".join(reasons) or "  no rg in its PATH, and none that ripwrap has installed"
     raise BinaryNotFoundError(

@@ -59,17 +59,17 @@ class Host(ABC):
 
     @abstractmethod
     def cost(self, argument: str) -> int:
-        """Return the size of an argument on the local command line, in bytes."""
+        """Return the size of an argument on the local command line, in bytes, with the byte that follows it."""
 
     @abstractmethod
     def advice(self, code: int, stderr: str) -> str:
         """Return advice about a local program that failed; empty if the program's message says enough."""
 
     def path(self, cwd: str) -> str:
-        """Return the directory of a search on the host: the `cwd` of the search, relative to the `cwd` of the host.
+        """Return the directory of a search on the host: the argument `cwd`, which may be relative to the host's `cwd`.
 
         Raises:
-            ValueError: `cwd` begins with `~`, which the host does not expand.
+            ValueError: The argument begins with `~`, which the host does not expand, or has a NUL.
         """
         given = check_directory(cwd)
         if os.curdir in (given, self.cwd):
@@ -83,7 +83,10 @@ class Host(ABC):
         return self.script_line(WATCHDOG, (directory, *argv))
 
     def returncode(self, code: int) -> int | None:
-        """Convert the exit code of the local command line to the exit code of rg; `None` if it has none."""
+        """Convert the exit code of the local command line to the exit code of rg; `None` if rg did not run.
+
+        If a signal ended rg, return the negative number of the signal.
+        """
         found = watchdog.returncode(code)
         return None if found in NOT_STARTED else found
 
@@ -108,14 +111,15 @@ class Host(ABC):
         is often shorter than the PATH of a terminal.
 
         Args:
-            rg: A path on the host, or a name to look up in its PATH; `None` finds an rg as described above.
-            timeout: Time limit in seconds; `None` is half a minute.
+            rg: A path on the host, or a name to look up in the PATH of the host; `None` finds an rg as described above.
+            timeout: Time limit in seconds, at most 30; `None`, or a larger number, is 30 seconds.
 
         Raises:
             BinaryNotFoundError: There is no rg on the host.
             BinaryError: The given rg cannot be used.
-            RemoteError: The host cannot be reached.
-            TimeoutError: The call took more than `timeout` seconds.
+            RemoteError: The host cannot be reached, or did not answer in 30 seconds.
+            TimeoutError: The host did not answer within a `timeout` of at most 30 seconds.
+            ValueError, TypeError: `rg` cannot be a path or name on the host.
         """
         if isinstance(rg, RemoteRg):
             return rg
@@ -143,10 +147,12 @@ class Host(ABC):
     ) -> RemoteRg:
         """Install rg on the host, in `~/.cache/ripwrap`, and use it in later searches with this host.
 
+        If `XDG_CACHE_HOME` is set on the host, rg is installed in `$XDG_CACHE_HOME/ripwrap` instead.
+
         A release for the platform of the host is taken from the cache of this machine, or downloaded and verified. It
-        is sent over the connection. If the host has a program for SHA-256, the host compares the hash. The new rg is
-        then run once with `--version`, and renamed to its final name. If the same rg is already on the host, nothing
-        is sent.
+        is sent over the connection. Then the new rg is run once with `--version`, and renamed to its final name. If the
+        host has a program for SHA-256 (`sha256sum` or `shasum`), it also compares the hash, and keeps an rg with this
+        hash that it already has.
 
         Args:
             version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
@@ -158,8 +164,8 @@ class Host(ABC):
             progress: Function that is called with the number of downloaded bytes, and the total or `None`.
 
         Raises:
-            RemoteError: The host cannot be reached, or cannot store the file.
-            BinaryError: rg does not run on the host, or `source` cannot be read.
+            RemoteError: The host cannot be reached, cannot store the file, or cannot run the new rg.
+            BinaryError: `source` cannot be read, or rg cannot be stored in the cache of this machine.
             UnsupportedPlatformError: This version of rg has no release for the platform of the host.
             DownloadFailedError: See `ripwrap.binary.install()`.
             TimeoutError: The call took more than `timeout` seconds.
@@ -204,7 +210,7 @@ class Host(ABC):
         return found
 
     def _ask(self, named: str | None, timeout: float | None) -> Answer:
-        """Ask the host for its platform and rgs; wait at most `timeout` or `FIND_SECONDS` seconds."""
+        """Ask the host for its platform and rgs; wait at most `timeout` seconds, or `FIND_SECONDS` if it is `None`."""
         argv = self.script_line(FIND, () if named is None else (named,))
         fields = self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout)
         return self._parse(parse_answer, fields, argv)
@@ -239,7 +245,8 @@ class Host(ABC):
             if timeout is not None:
                 text = f"{self.name} did not answer within timeout={timeout:g} seconds; allow more time"
                 raise TimeoutError(text) from None
-            raise RemoteError(f"{self.name} did not answer: {error}", argv=argv) from None
+            text = f"{self.name} did not answer: {error}; check the connection to the host, and try again"
+            raise RemoteError(text, argv=argv) from None
         except OSError as error:
             raise host_start_error(error, argv) from error
         _, mark, answer = stdout.partition(STARTED)
@@ -250,5 +257,5 @@ class Host(ABC):
 
 
 def shell_line(script: str, arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that runs a script of the POSIX shell with arguments."""
+    """Return the command that runs a script of the POSIX shell with arguments; it must run on the host."""
     return (*SHELL, script, NAME, *arguments)

@@ -1,4 +1,4 @@
-"""Send an rg to a host: the script that stores it on the host, and the program to send."""
+"""Install an rg on a host: the shell script that stores it there, and the program file that is sent to the script."""
 
 import hashlib
 import os
@@ -132,7 +132,7 @@ def source_of(
 
 
 def parse_installed(fields: Sequence[str]) -> RemoteRg:
-    """Parse the texts that the script `INSTALL` prints.
+    """Return the rg that is now installed on the host, from the texts that the script `INSTALL` prints.
 
     Raises:
         ValueError: There are not exactly three texts.

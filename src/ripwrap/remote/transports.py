@@ -47,7 +47,7 @@ _NO_SHELL = "The host must be a POSIX system, and the login shell must be like s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshHost(Host):
-    """A machine that is reached by the system's `ssh`; `ssh()` makes it.
+    """A machine that is reached by the program `ssh` of this system; the function `ssh()` returns it.
 
     Attributes:
         host: Host name, alias of the configuration of ssh, or `user@host`.
@@ -79,11 +79,11 @@ class SshHost(Host):
         return (self.program, *config, "-T", *options, "--", self.host, command)
 
     def cost(self, argument: str) -> int:
-        """Return the size of a quoted argument, in bytes."""
+        """Return the size of a quoted argument, in bytes, with the space that follows it."""
         return len(quote(os.fsencode(argument))) + 1
 
     def advice(self, code: int, stderr: str) -> str:
-        """Return advice about a failure of ssh; empty if the message of ssh says enough."""
+        """Return advice about a failed command line; empty if ssh was killed, or if the message of ssh says enough."""
         if code != 255:
             return "" if code < 0 else _NO_SHELL
         return next((advice for text, advice in _SSH_ADVICE if text in stderr), "")
@@ -91,7 +91,7 @@ class SshHost(Host):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container(Host):
-    """A container that is reached by the system's `docker` or `podman`; `docker()` makes it.
+    """A container that is reached by the program `docker` or `podman` of this system; `docker()` returns it.
 
     Attributes:
         container: Name or id.
@@ -105,7 +105,7 @@ class Container(Host):
 
     @property
     def name(self) -> str:
-        """Name of the container without a directory, e.g. `docker:web`."""
+        """Name of the container without a directory, e.g. `docker:web` or `podman:web`."""
         return f"{'podman' if os.path.basename(self.program) == 'podman' else 'docker'}:{self.container}"
 
     def script_line(self, script: str, arguments: Sequence[str]) -> tuple[str, ...]:
@@ -114,11 +114,11 @@ class Container(Host):
         return (self.program, "exec", "--interactive", *user, self.container, *shell_line(script, arguments))
 
     def cost(self, argument: str) -> int:
-        """Return the size of an argument, in bytes."""
+        """Return the size of an argument, in bytes, with the byte that ends it."""
         return len(os.fsencode(argument)) + 1
 
     def advice(self, code: int, stderr: str) -> str:  # noqa: ARG002 - for ssh
-        """Return advice about a failure of docker; empty if the message of docker says enough."""
+        """Return advice about a failure of docker or podman; empty if the message of the program says enough."""
         return "The container needs a POSIX shell, sh, in its PATH." if code in (126, 127) else ""
 
 
@@ -140,14 +140,16 @@ def ssh(
         cwd: Directory on the host; searches are relative to it. A relative path starts at the login directory. `~` is
             not expanded.
         options: Options of ssh (ssh_config(5)), e.g. `{"Port": 2222}`. They override the options of ripwrap:
-            `BatchMode=yes`, `ConnectTimeout=10`, `ServerAliveInterval=15`, `LogLevel=ERROR` and no forwardings. Pass
-            only options that you trust, because some of them start programs.
+            `BatchMode=yes`, `ConnectTimeout=10`, `ServerAliveInterval=15`, `LogLevel=ERROR`, `RequestTTY=no`,
+            `RemoteCommand=none`, `ClearAllForwardings=yes`, `ForwardX11=no` and `ForwardAgent=no`. Pass only options
+            that you trust, because some of them start programs.
         config: Configuration file of ssh; `None` is the configuration of the user.
         program: The ssh to run, a path or a name in PATH.
 
     Raises:
-        ValueError: `host` begins with a dash or has a character that a shell expands, `cwd` begins with `~`, or a name
-            in `options` cannot be an option of ssh.
+        ValueError: `host` is empty, begins with a dash, or has white space or a character that a shell expands; `cwd`
+            begins with `~`; a name in `options` cannot be an option of ssh; or a value in `options` has a line end.
+            `cwd` and values must not have a NUL either.
         RemoteError: This machine runs Windows.
     """
     check_system()
@@ -157,7 +159,10 @@ def ssh(
         )
     for name, value in (options or {}).items():
         if not _OPTION.fullmatch(name) or re.search(r"[\x00\n]", str(value)):
-            raise ValueError(f"an option of ssh must be like {{'Port': 2222}}, got {{{name!r}: {value!r}}}")
+            raise ValueError(
+                "an option of ssh must be like {'Port': 2222}, with a name of letters and digits, and a value on one "
+                f"line; got {{{name!r}: {value!r}}}"
+            )
     return SshHost(
         host=host,
         cwd=check_directory(os.fspath(cwd)),
@@ -168,7 +173,9 @@ def ssh(
 
 
 def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = "docker") -> Container:
-    """Return a running container, for the argument `on=` of the operations; this does not run docker yet.
+    """Return a container, for the argument `on=` of the operations; this does not run docker yet.
+
+    The container must run when it is searched.
 
     Each search runs `docker exec`. The container needs a POSIX shell, `sh`, and an rg, which `install()` can
     put into it.
@@ -181,7 +188,8 @@ def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = 
         program: The program to run, a path or a name in PATH, such as `podman`.
 
     Raises:
-        ValueError: `name` cannot be the name of a container, `user` is malformed, or `cwd` begins with `~`.
+        ValueError: `name` cannot be the name of a container, `user` is malformed, or `cwd` begins with `~` or has a
+            NUL.
         RemoteError: This machine runs Windows.
     """
     check_system()
@@ -205,7 +213,10 @@ def parse_host(text: str) -> Host:
     found = re.fullmatch(r"(ssh|docker|podman):((?:[^:\[\]]*@)?\[[^\]]*\]|[^:]*)(?::(.*))?", text, re.DOTALL)
     if found is None:
         raise ValueError(
-            HintedText(Hint("on", kind="correct"), f" must be ssh:HOST[:DIR] or docker:NAME[:DIR], got {text!r}")
+            HintedText(
+                Hint("on", kind="correct"),
+                f" must be ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR], got {text!r}",
+            )
         )
     kind, name, cwd = found[1], found[2], found[3] or "."
     if kind == "ssh":

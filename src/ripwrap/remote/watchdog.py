@@ -22,7 +22,7 @@ ENDED = 160
 """Exit code of the script if rg exited with 0; the next numbers are for the exit codes 1 to 30 of rg."""
 
 MAX_CODE = 30
-"""Highest exit code of rg that is mapped in this way."""
+"""Highest exit code of rg that the script maps by adding it to `ENDED`."""
 
 SIGNALLED = 72
 """Number that the script adds to the shell's exit code (129 and more) if a signal killed rg."""
@@ -31,7 +31,7 @@ MAX_SIGNALLED = 180
 """Highest exit code of the shell to which `SIGNALLED` is added."""
 
 OTHERS = {101: 198, 126: 196, 127: 197}
-"""Exit codes of the script for a panic of rg, and for a shell that cannot run or find rg."""
+"""Exit codes of the script if rg panicked (101), if the shell cannot run rg (126), or if it cannot find rg (127)."""
 
 UNKNOWN = 199
 """Exit code of the script for any other exit code of rg."""
@@ -75,7 +75,9 @@ exit {UNKNOWN}
 
 
 def returncode(code: int) -> int | None:
-    """Return rg's exit code, or the negative number of the signal that ended rg; `None` if there is no such code.
+    """Return rg's exit code, or the negative number of the signal that ended rg.
+
+    Return `UNKNOWN` if rg ended with a code that the script does not map, and `None` if the script did not run rg.
 
     Args:
         code: Exit code of the script.

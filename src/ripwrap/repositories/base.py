@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
 
 ARGUMENTS = ("pattern", "per_root", "limit", "order", "timeout", "on_progress")
-"""Arguments that the operations take besides the options. Hints for a misspelled name suggest them, too."""
+"""Arguments that the operations take besides the options. An error about a misspelled option may suggest one of them.
+"""
 
 T = TypeVar("T")
 Out = TypeVar("Out")
@@ -74,19 +75,19 @@ class BaseRepositories:
             exclude: Globs of the names or absolute paths of the roots to leave out.
             executor: A `concurrent.futures.Executor` that searches the roots, or a function that makes one. The
                 function is called again if its executor breaks. An executor that the function made is shut down at the
-                end of the operation. `None` searches in this process.
+                end of the operation. With `None`, this process runs rg itself.
             concurrency: Maximum number of roots that are searched at a time. `None` is the limit of
                 `limit_processes()`. With an executor, `None` is 32, because the executor limits its workers itself.
             retries: Number of times that a root is sent to the executor again after its worker was lost.
-            rg: The rg to run: a path, or a bare name to find in PATH. `None` finds an rg, with an executor on each
-                worker.
+            rg: The rg to run: a path, or a bare name to find in PATH. `None` finds an rg; with an executor, each worker
+                finds one.
             lease_folder: Directory for a small file that exists as long as an operation with an executor runs. When the
                 file is removed, workers that can see its directory end their rg. `None` is the directory for temporary
                 files, which only workers on this machine can see.
 
         Raises:
-            ValueError: No root is given, `only` and `exclude` leave no root, two roots have the same name, or a number
-                is too small.
+            ValueError: No root is given, a path is empty or has a NUL, `only` and `exclude` leave no root, two roots
+                have the same name, or a number is too small.
             FileNotFoundError: No directory matches a glob.
             TypeError: A root, number or executor is of a wrong type.
         """
@@ -108,12 +109,14 @@ class BaseRepositories:
     def below(cls, directory: StrPath, *, max_depth: int | None = None, **settings: Any) -> Self:
         """Return `Repositories` of all git repositories in a directory; skip a repository inside of another repository.
 
-        A repository is a directory with an entry `.git`. Its name is its path in `directory`. Links are not followed.
+        A repository is a directory with an entry `.git`. The name of a repository is its path relative to `directory`;
+        if `directory` itself is a repository, the name is the last part of its path. Links are not followed.
         Directories that cannot be read are logged as warnings.
 
         Args:
             directory: Directory to look in.
-            max_depth: Number of levels to descend: 1 looks at the direct subdirectories; `None` is no limit.
+            max_depth: Number of levels to descend: 0 looks only at `directory` itself, 1 also at its direct
+                subdirectories. `None` is no limit.
             **settings: Further arguments of `Repositories`, such as `exclude`.
 
         Raises:
@@ -126,14 +129,15 @@ class BaseRepositories:
             for path in git_repositories(top, max_depth)
         ]
         if not found:
-            raise ValueError(f"there is no git repository in {top}; pass another directory")
+            deeper = "" if max_depth is None else ", or a larger max_depth"
+            raise ValueError(f"there is no git repository in {top}; pass another directory{deeper}")
         return cls(*found, **settings)
 
     @classmethod
     def from_file(cls, file: StrPath, **settings: Any) -> Self:
         """Return `Repositories` of the roots in a file: each line is a path or glob, relative to the file's directory.
 
-        Empty lines, and lines that begin with `#`, are skipped.
+        `~` at the beginning of a line is the home of the user. Empty lines, and lines that begin with `#`, are skipped.
 
         Args:
             file: Path of the file.
@@ -262,7 +266,7 @@ class Question(Generic[T, Out]):
         return Progress((task.root.name for task in self.tasks), self.on_progress)
 
     def result(self, arrival: Arrival[T]) -> Out | RootError | None:
-        """Convert a message about a root to the result or failure for the caller; `None` if the root has ended."""
+        """Convert a message about a task to the result or failure for the caller; `None` if the task has ended."""
         item = arrival.item
         if item is None or isinstance(item, RootError):
             return item

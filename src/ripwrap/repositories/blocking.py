@@ -53,9 +53,9 @@ class Repositories(BaseRepositories):
     1 of 2 matches in 2 files of 1 root (1 root searched).
     ```
 
-    Memory is bounded: a new root starts only when another root ends, and roots wait until the caller takes their
-    results. The number of processes is bounded, too: at most `concurrency` rg processes run at a time. With an
-    executor, each worker runs one rg.
+    Memory is bounded: the search of a root starts only when that of another root has ended, and searches pause until
+    the caller takes their results. The number of processes is bounded, too: at most `concurrency` rg processes run at a
+    time. With an executor, each worker runs one rg at a time.
     """
 
     def search(
@@ -80,18 +80,21 @@ class Repositories(BaseRepositories):
             limit: Maximum number of matches of all roots.
             order: `arrival` yields matches of all roots as they are found. `root` yields all matches of the first root,
                 then all matches of the second root, and so on.
-            timeout: Seconds for each root; `None` is no limit. Matches that were found before the limit are yielded.
+            timeout: Seconds for each root, or with an executor for each page of a root; `None` is no limit. Matches
+                that were found before the limit are yielded, but with an executor only those of earlier pages.
             on_progress: Function that is called with the number of roots that have ended, and the number of all roots.
             **options: rg's flags; see `SearchOptions`. Globs and paths are relative to each root.
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
-            ValueError: A number is negative, there is no pattern, or a pattern or option has a NUL.
+            ValueError: A number is negative, `order` is unknown, `passthru` is passed, there is no pattern, or a
+                pattern or option has a NUL.
             PatternError, GlobError, UnknownTypeError: rg rejects the pattern, a glob or a file type.
             BinaryError, CapabilityError: There is no rg, or it does not have an option; raised only without an
                 executor.
+            OSError: The file in `lease_folder` cannot be made; raised only with an executor.
 
-        The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
+        The call itself raises `ValidationError` and `ValueError`. The iteration raises the other errors.
         """
         return self._stream(self._search_question(pattern, per_root, limit, order, timeout, on_progress, options))
 
@@ -105,9 +108,10 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[FileOptions],
     ) -> Generator[RootFile | RootError]:
-        """List the files of all roots. The files of one root are yielded one after another, in path order.
+        """List the files of all roots; the files of each root come in path order, after its listing has ended.
 
-        The arguments and errors have the same meaning as for `search()`.
+        With `order="arrival"`, files of other roots may come between the files of a root. The arguments and errors have
+        the same meaning as for `search()`.
         """
         return self._stream(self._files_question(per_root, limit, order, timeout, on_progress, options))
 
@@ -120,7 +124,7 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Generator[RootCount | RootError]:
-        """Count the matching lines of all roots, and yield a number for each root, even if the number is 0.
+        """Count the matching lines of all roots, and yield a `RootCount` for each root, even if its number is 0.
 
         The arguments and errors have the same meaning as for `search()`.
         """

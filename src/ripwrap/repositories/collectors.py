@@ -1,4 +1,4 @@
-"""Combine the results of many roots to one result, in bounded memory; no I/O."""
+"""Combine the results of many roots into one result, in bounded memory; no I/O."""
 
 import os
 from collections import Counter
@@ -59,8 +59,8 @@ class MatchesCollector:
     """Collector of a page of matches from many roots; the results of the roots may come in any order.
 
     The page has the first match of each root, then the second match of each root, and so on. The more roots have
-    matches, the fewer matches of each root are on the page. The collector drops matches that do not fit while other
-    roots are still searched.
+    matches, the fewer matches of each root are on the page. Matches that do not fit on the page are dropped early,
+    while other roots are still searched.
     """
 
     def __init__(self, roots: Sequence[Root], query: str | tuple[str, ...], per_root: int, limit: int) -> None:
@@ -94,7 +94,7 @@ class MatchesCollector:
             self._shards.setdefault(place, []).append((arrival.item, arrival.worker))
 
     def end(self, root: Root) -> None:
-        """Add the matches of a root to the page, after all of its shards have arrived."""
+        """Add the matches of a root to the page, after all of its shards have arrived; nothing if all have failed."""
         place = self._places[root.name]
         shards = self._shards.pop(place, [])
         if not shards:
@@ -277,7 +277,10 @@ class TermsCollector:
         self._places = {key: place for key, place in self._places.items() if key in held}
 
     def choose(self) -> list[str]:
-        """Return the keys of the files to read, the best first; see `place()` for keys."""
+        """Return the keys of the files to read, the best first, with at most about `MAX_TOTAL_BYTES` to read.
+
+        `place()` explains the keys.
+        """
         self._terms.trim()
         self._drop()
         if not self._terms.files:

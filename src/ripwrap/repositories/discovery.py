@@ -27,7 +27,8 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
         exclude: Globs of names or absolute paths of roots to leave out.
 
     Raises:
-        ValueError: `places` is empty, two `Root` objects have the same name, or no root is left.
+        ValueError: `places` is empty, a path is empty or has a NUL, two `Root` objects have the same name, or no root
+            is left.
         FileNotFoundError: No directory matches a glob.
         TypeError: An item of `places` is not a string, path or `Root`.
     """
@@ -60,7 +61,8 @@ def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterat
 
     Args:
         directory: Directory to look in; it may be a repository itself.
-        max_depth: Number of levels to descend: 1 looks at the direct subdirectories; `None` is no limit.
+        max_depth: Number of levels to descend: 0 looks only at `directory` itself, 1 also at its direct subdirectories.
+            `None` is no limit.
 
     Raises:
         FileNotFoundError, NotADirectoryError, PermissionError: The directory cannot be listed.
@@ -84,7 +86,7 @@ def git_repositories(directory: StrPath, max_depth: int | None = None) -> Iterat
 def read_roots(file: StrPath) -> list[str]:
     """Return the paths and globs in a file: one on each line, relative to the directory of the file.
 
-    Empty lines and lines that begin with `#` are skipped.
+    `~` at the beginning of a line is the home of the user. Empty lines and lines that begin with `#` are skipped.
 
     Raises:
         OSError: The file cannot be read.
@@ -130,7 +132,7 @@ def absolute_path(place: StrPath) -> str:
 
 
 def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
-    """Map each path to its name: its last part, with as many parts before it as make it differ from other names."""
+    """Map each path to a name: the last part of the path, and earlier parts until all names are different."""
     names: dict[str, str] = {}
     left, parts = list(paths), 1
     while left:
@@ -143,7 +145,7 @@ def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
 
 
 def _end(path: str, parts: int) -> str:
-    """Return the last `parts` parts of a path; the whole path if it has no more parts than that."""
+    """Return the last `parts` parts of a path; the whole path if it has no further parts, or ends with a separator."""
     split = path.split(os.sep)
     return os.sep.join(split[-parts:]) if parts < len(split) and split[-1] else path
 

@@ -73,7 +73,7 @@ async def _touch(path: str) -> None:
 
 
 async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
-    """Return when the call has ended. If this machine cannot see the file of the call, wait for ever.
+    """Return when the call has ended. On another machine that cannot see the file of the call, wait for ever.
 
     Args:
         lease: File of the call.
@@ -91,13 +91,15 @@ async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
 
 
 async def wait_for_cancellation(is_cancelled: Callable[[], bool]) -> None:
-    """Call a function repeatedly, and return when it returns True."""
+    """Call `is_cancelled` repeatedly, and return when it returns True."""
     while not is_cancelled():  # noqa: ASYNC110 - Dask sets no event
         await anyio.sleep(_WATCH_INTERVAL)
 
 
 def dask_cancellation() -> Callable[[], bool] | None:
-    """Return a function that returns True if this task of Dask was cancelled; `None` outside of a task of Dask.
+    """Return a function that returns True if this task of Dask was cancelled or has ended.
+
+    Outside of a task of Dask, return `None`.
 
     A running task that was cancelled has the state `cancelled` until it ends
     (https://distributed.dask.org/en/stable/worker-state.html, "Task states").

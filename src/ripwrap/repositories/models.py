@@ -29,7 +29,7 @@ class Worker(Model, frozen=True):
     """Process of an executor that has searched a root.
 
     Attributes:
-        host: Name of its machine.
+        host: Name of the machine on which the process runs.
         pid: Id of the process.
         rg: Path of the rg that it runs.
         rg_version: Version of this rg, e.g. `15.2.0`.
@@ -48,11 +48,12 @@ class RootError(Model, frozen=True):
         root: Name of the root.
         kind: `missing` (no such directory), `denied` (no permission), `timeout`, `incomplete` (only the paths in
             `paths` could not be read), `lost` (the worker ended), or `other`.
-        error: Class of the error, e.g. `FileNotFoundError`.
+        error: Name of the class of the error, e.g. `FileNotFoundError`.
         message: Text of the error.
         paths: Paths in the root that could not be read.
-        attempts: Number of times that the search of the root was started.
-        worker: Process in which the search failed; `None` without an executor, and if the process was lost.
+        attempts: Number of times that the search of the root was started; more than 1 only if a worker was lost.
+        worker: Process in which the search failed; `None` without an executor, if the process was lost, and if it had
+            no rg.
     """
 
     type: Literal["error"] = "error"
@@ -147,7 +148,7 @@ class RepositoriesResult(Model, frozen=True):
         total_matches: Number of matches in all roots; a lower bound if not `exact`.
         files_matched: Number of files with a match; a lower bound if not `exact`.
         roots_matched: Number of roots with a match.
-        roots_searched: Number of roots that were searched.
+        roots_searched: Number of roots that were searched; roots that failed completely are not counted.
         exact: True if the numbers are final: all roots were searched to their end.
         truncated: True if there are matches that are not on the page, or may be, because the result is not `exact`.
         errors: Failures of roots, in the order of `Repositories.roots`.
@@ -243,7 +244,7 @@ def root_error(root: str, error: BaseException, *, attempts: int = 1, worker: Wo
 
 
 def incomplete_error(root: str, errors: tuple[PathError, ...], worker: Worker | None = None) -> RootError | None:
-    """Return the `RootError` for paths that could not be read; `None` if all of them are broken links."""
+    """Return the `RootError` for paths that could not be read; `None` if there are none, or if all are broken links."""
     failed = tuple(error for error in errors if not error.harmless)
     if not failed:
         return None

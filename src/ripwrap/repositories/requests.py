@@ -64,7 +64,7 @@ class Request(Protocol[T_co]):
     """Request for matches, files or counts of one root."""
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T_co]:
-        """Skip `offset` results, and return the next results; none only if there are no more."""
+        """Skip `offset` results, and return the next results; `items` is empty only if there are no more results."""
         ...
 
     def stream(self, cwd: str, rg: Rg) -> "AsyncGenerator[Found[T_co]]":
@@ -73,7 +73,7 @@ class Request(Protocol[T_co]):
 
 
 class _Whole(Generic[T]):
-    """Base class of requests whose results come in one part."""
+    """Base class of requests whose results come in one part. They ignore `offset`."""
 
     __slots__ = ()
 
@@ -90,8 +90,8 @@ class SearchRequest:
 
     Attributes:
         patterns: Patterns.
-        limit: Maximum number of matches.
-        options: Options of the search.
+        limit: Maximum number of matches; `None` is no limit.
+        options: Options of the search; options for context are ignored.
         page_matches: Maximum number of matches in one page.
     """
 
@@ -130,7 +130,7 @@ class FilesRequest(_Whole[str]):
     """Request for the files of a root, in path order.
 
     Attributes:
-        limit: Maximum number of files.
+        limit: Maximum number of files; `None` is no limit.
         options: Options that choose the files.
     """
 
@@ -146,7 +146,9 @@ class FilesRequest(_Whole[str]):
 
 @dataclass(frozen=True, slots=True)
 class SizesRequest(_Whole["tuple[str, int]"]):
-    """Request for the files of a root and their sizes in bytes, in path order; a deleted file has size 0.
+    """Request for the files of a root and their sizes in bytes, in path order.
+
+    The size of a file is 0 if it cannot be found out, for example because the file was deleted.
 
     Attributes:
         options: Options that choose the files.
@@ -155,7 +157,7 @@ class SizesRequest(_Whole["tuple[str, int]"]):
     options: FileOptions
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[str, int]]:  # noqa: ARG002 - all of them
-        """List the files."""
+        """List the files with their sizes."""
         listing = await _list(files_command(cwd, (), self.options), partial(_paths, 2**62), rg)
         sizes = await AsyncRunner(rg).call(lambda: [(path, _size(cwd, path)) for path in listing.items()])
         return Found(sizes, listing.errors)
@@ -187,7 +189,7 @@ class MatchesRequest(_Whole[GrepResult]):
     Attributes:
         patterns: Patterns.
         limit: Maximum number of matches.
-        timeout: Seconds that rg may take.
+        timeout: Seconds that rg may take; `None` is no limit.
         options: Options of the search.
         files: Files of the shard; `None` is the whole root.
         unreadable: Paths that could not be read when the files were listed.
@@ -234,7 +236,7 @@ class TermsRequest(_Whole[FileTerms]):
 
     Attributes:
         query: Query.
-        timeout: Seconds that rg may take.
+        timeout: Seconds that rg may take; `None` is no limit.
         options: Options that choose the files.
     """
 
@@ -299,7 +301,7 @@ class Task(Generic[T]):
         request: Request.
         rg: Path or name of the rg to run; `None` lets the worker find one.
         timeout: Maximum number of seconds for a page of results; `None` is no limit.
-        lease: File of the call; if the file is removed, the task ends.
+        lease: File of the call; if the file is removed, the task ends. `None` if the task is not run by an executor.
         offset: Number of results to skip.
         attempt: Number of times that the task was sent. Without it, a second attempt would be an equal call, and Dask
             runs equal calls only once.
@@ -332,7 +334,10 @@ class Page(Generic[T_co]):
 
 
 def run_task(task: Task[Any]) -> Page[Any]:
-    """Run a task in a worker, and return a page of its results. Its rg ends when the call that sent the task ends.
+    """Run a task in a worker, and return a page of its results.
+
+    If the call that sent the task ends first, the task and its rg are ended, too, unless this worker cannot notice it
+    (see `ripwrap.repositories.lease`).
 
     Raises:
         PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.
@@ -379,7 +384,7 @@ async def _answer(task: Task[T]) -> Page[T]:
 
 @contextmanager
 def fail_after(seconds: float | None) -> Generator[anyio.CancelScope]:
-    """Cancel the block after a number of seconds.
+    """Cancel the block after a number of seconds; `None` is no limit. The deadline of the yielded scope can be moved.
 
     Raises:
         TimeoutError: The block was cancelled.

@@ -1,9 +1,9 @@
 """Search many roots at once, in this process or on the workers of an executor, and pass the results to one consumer.
 
 The consumer is the caller that reads the results. An event loop in a separate thread runs the requests. It starts the
-next root when another one has ended, and pauses while `BUFFER` results wait for the consumer. So memory and processes
-are bounded, and the consumer may be a task or a thread. While the consumer's generator is suspended, it has no open
-task group.
+search of a further root when that of another root has ended, and pauses while `BUFFER` results wait for the consumer.
+So memory and processes are bounded, and the consumer may be a task or a thread. While the generator that the consumer
+iterates over is suspended, this generator has no open task group.
 """
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
@@ -224,7 +224,7 @@ class _Run(Generic[T]):
                     left, attempts = left - 1, attempts + 1
                     task = replace(task, attempt=attempts)
                     continue
-                page = Page(error=_lost(task.root.name, error))
+                page = Page(error=_lost(task.root.name, error, self.plan.executor))
             if page.error is not None:
                 page = replace(page, error=page.error.model_copy(update={"attempts": attempts}))
             await _send(output, number, page)
@@ -268,11 +268,13 @@ async def _send(output: _Output[T], number: int, page: Page[T]) -> None:
         await output.send(Arrival(number, page.error, page.worker))
 
 
-def _lost(root: str, error: _LostError) -> RootError:
+def _lost(root: str, error: _LostError, executor: AnyExecutor | None) -> RootError:
     cause = error.args[0]
     what = str(cause) or "no reason given"
-    broken = "; pass a function that makes an executor, to replace a broken one" * isinstance(cause, BrokenExecutor)
-    message = f"the worker was lost: {what}{broken}"
+    advice = ""
+    if isinstance(cause, BrokenExecutor) and isinstance(executor, Executor):
+        advice = "; pass a function that makes an executor, to replace a broken one"
+    message = f"the worker was lost: {what}{advice}"
     return RootError(root=root, kind="lost", error=type(cause).__name__, message=message)
 
 
@@ -299,7 +301,7 @@ async def _in_thread(call: Callable[[], T]) -> T:
 
 
 class _Inbox(Generic[T]):
-    """Queue of the results of a call, which runs in a separate thread; its consumer takes the results."""
+    """Queue of the results of a call that runs in a separate thread; the consumer of the call takes the results."""
 
     def __init__(self, tasks: Iterable[Task[T]], plan: Plan, order: Order) -> None:
         self._stack = ExitStack()

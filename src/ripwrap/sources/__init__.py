@@ -1,6 +1,7 @@
-"""Sources of items to search: files of a git revision, members of archives, objects in object stores.
+"""Sources of items to search: files in git, members of archives, parts of documents, and objects in object stores.
 
-An item is a pair of a name and the content to search. `fs()` makes a source for `search_in()` and `grep_in()`.
+An item is a pair of a name and the content to search. `fs()` makes a source for `search_in()` and `grep_in()`; the
+other sources are used by options such as `inside=` and `rev=`.
 """
 
 from typing import TYPE_CHECKING, Any

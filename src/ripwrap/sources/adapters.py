@@ -1,8 +1,8 @@
 """Formats of notebooks and documents: the built-in ones, and those that other packages add.
 
-Each format has an adapter, a function that reads its files. A package adds a format with an entry point in the group
-`ripwrap.inside`. The name of the entry point is the name of the format and the file extension without the dot: `pptx`
-reads `*.pptx`. The value of the entry point is an `Adapter`.
+Each format has an adapter, a function that reads files of this format. A package adds a format with an entry point in
+the group `ripwrap.inside`. The name of the entry point is both the name of the format and the file extension, without
+the dot: `pptx` is for `*.pptx`. The entry point refers to the adapter (see `Adapter`).
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.sources.base import Adapter
 
 # `importlib.metadata` imports the package `email`, which takes 8 ms. So it is imported where it is used.
@@ -42,7 +42,7 @@ class Format:
 
     @property
     def version(self) -> str:
-        """Version of the adapter. Cached texts that were read by another version are not used."""
+        """Target of the adapter, and version of its distribution. Texts in the cache are used only for this version."""
         from importlib.metadata import PackageNotFoundError, version
 
         try:
@@ -79,7 +79,7 @@ def find_format(name: str) -> Format | None:
 
 
 def installed_formats() -> Iterator[str]:
-    """Yield the names of the formats that entry points add."""
+    """Yield the names of the formats that entry points add, in alphabetical order."""
     yield from sorted(_added().keys() - _BUILT_IN.keys())
 
 
@@ -97,9 +97,9 @@ def _owner(point: "EntryPoint") -> str:
 
 
 def check_installed(wanted: Format) -> None:
-    """Raise `ValueError` if the package that a format needs is not installed."""
+    """Raise `RipwrapError` if the package that a format needs is not installed."""
     if wanted.package and find_spec(wanted.package) is None:
-        raise ValueError(
+        raise RipwrapError(
             HintedText(
                 f"{wanted.name!r} needs the package {wanted.distribution}: ", Hint(kind="install", target=_EXTRA)
             )

@@ -3,8 +3,9 @@
 Notebooks and documents, on the disk and in archives, are read by a `DocumentReader`.
 
 Nothing is extracted to the disk, so no name of a member becomes a path on the disk. Each member is read into memory, up
-to a maximum size; the sizes in headers are not trusted. If a member is encrypted, broken, too large or in an unknown
-format, an error is recorded, and the next member is read.
+to a maximum size; the sizes in headers are not trusted. If a member is encrypted, broken, too large or compressed in an
+unknown way, an error is recorded, and the next member is read. The rest of a file is not read after an error that
+concerns the whole file, such as an exceeded limit of `Bounds`.
 """
 
 import bz2
@@ -24,7 +25,7 @@ from typing import IO, Any, cast
 
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import plural
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError
 from ripwrap.sources.adapters import Format, check_installed, find_format, installed_formats
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
@@ -83,7 +84,7 @@ class Bounds:
 
 
 class _ClosedError(Exception):
-    """Error that stops the iteration because the search has ended."""
+    """Error that stops the reading of archives because the search has ended."""
 
 
 class _LimitError(Exception):
@@ -91,7 +92,7 @@ class _LimitError(Exception):
 
 
 class ArchiveSource(Source):
-    """Source of the members of archives and the contents of compressed files on the disk."""
+    """Source of the members of archives, the contents of compressed files, and the parts of documents on the disk."""
 
     def __init__(
         self,
@@ -149,7 +150,10 @@ class ArchiveSource(Source):
             self.errors.append(PathError(path=path, kind="other", message=error.strerror or str(error)))
 
     def members(self, name: str, content: bytes) -> Iterator[Item]:
-        """Yield the members of an archive or compressed file in memory; record an error for each unreadable member."""
+        """Yield the members of an archive, compressed file or document in memory.
+
+        An error is recorded for each member that cannot be read.
+        """
         try:
             file = io.BytesIO(content)
             yield from _Reader(self, file, self._inside, self._bounds).read(name, file, 1)
@@ -157,7 +161,7 @@ class ArchiveSource(Source):
             return
 
     def close(self) -> None:
-        """Stop the iteration at the next chunk of a member, and end the process that reads documents."""
+        """End the process that reads documents, and stop the reading of archives at the next chunk of a member."""
         self._closed = True
         self.reader.close()
 
@@ -196,7 +200,7 @@ class _Reader:
         except _LimitError as error:
             if depth > 1:  # the limits apply to the whole file on the disk
                 raise
-            self._fail(name, f"{error}; the rest of the file was not searched")
+            self._fail(name, f"{error}; the rest of the file was not searched: extract it to search all of it")
         except TimeoutError:
             raise
         except _BROKEN as error:
@@ -210,7 +214,7 @@ class _Reader:
                     continue
                 member = f"{name}{SEPARATOR}{info.filename}"
                 if info.flag_bits & 1:
-                    self._fail(member, "encrypted")
+                    self._fail(member, "encrypted; extract it to search it")
                     continue
                 if info.compress_type == _DEFLATE64:
                     _import_deflate64()
@@ -251,7 +255,8 @@ class _Reader:
         if is_document or (is_archive and depth < self._bounds.depth):
             yield from self.read(name, io.BytesIO(content), depth + 1)
         elif is_archive:
-            self._fail(name, f"not opened: archives are nested more than {plural(self._bounds.depth, 'level')} deep")
+            depth_text = plural(self._bounds.depth, "level")
+            self._fail(name, f"not opened: archives are nested more than {depth_text} deep; extract it to search it")
         else:
             yield name, content
 
@@ -288,7 +293,8 @@ class _Reader:
             self._source.check_open()
             self._count(0 if counted else len(chunk))
             if size > self._bounds.member_bytes:
-                self._fail(name, f"not searched: larger than {plural(self._bounds.member_bytes, 'byte')}")
+                limit = plural(self._bounds.member_bytes, "byte")
+                self._fail(name, f"not searched: larger than {limit}; extract it to search it")
                 return None
         return b"".join(chunks)
 
@@ -339,12 +345,15 @@ class _Counting(io.RawIOBase):
 
 def _broken(error: Exception) -> str:
     if isinstance(error, NotImplementedError):
-        return f"compressed in a way that Python cannot read: {error}"
+        return f"compressed in a way that Python cannot read: {error}; extract it to search it"
     return f"broken: {error or type(error).__name__}"
 
 
 def _import_deflate64() -> None:
-    """Add Deflate64 to `zipfile` if its package is installed; otherwise `zipfile` raises `NotImplementedError`."""
+    """Add Deflate64 to `zipfile` if the package `zipfile_deflate64` is installed.
+
+    Otherwise `zipfile` raises `NotImplementedError` when a member with this compression is opened.
+    """
     try:
         importlib.import_module("zipfile_deflate64")
     except ModuleNotFoundError:
@@ -352,10 +361,11 @@ def _import_deflate64() -> None:
 
 
 def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
-    """Check formats and return them as a tuple, in the order in which they are tried for a file name.
+    """Check formats and return them without duplicates, in the order in which they are tried for a file name.
 
     Raises:
-        ValueError: A format is unknown, a format needs a package that is missing, or no format is given.
+        ValueError: A format is unknown, or no format is given.
+        RipwrapError: A format needs a package that is not installed.
         TypeError: A format is not a string.
     """
     names = (inside,) if isinstance(inside, str) else tuple(inside)
@@ -383,7 +393,10 @@ def format_of(name: str, inside: Sequence[str]) -> str | None:
 
 
 def is_document(name: str, inside: Sequence[str]) -> bool:
-    """Return True for a notebook or document, whose parts are searched instead of its bytes."""
+    """Return True if the file `name` is a notebook or document of a format in `inside`.
+
+    The parts of such a file are searched instead of its bytes.
+    """
     kind = format_of(name, inside)
     return kind is not None and find_format(kind) is not None
 
@@ -394,13 +407,16 @@ def _suffixes(kind: str) -> tuple[str, ...]:
 
 
 def _inner(name: str) -> str:
-    """Return the name of a compressed file without its directory and extension."""
+    """Return the name of a compressed file without its directory and extension; for `.gz`, return `gz`."""
     base = name.replace(os.sep, "/").rpartition("/")[2]
     return base.rpartition(".")[0] or base[1:]
 
 
 def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:
-    """Return a file object that decompresses `file`; the extension of `name` selects the format."""
+    """Return a file object that decompresses `file`; the extension of `name` selects the format.
+
+    For another extension, such as `.tar`, return `file` itself.
+    """
     lower = name.lower()
     if lower.endswith((".gz", ".tgz", ".crate")):
         return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
@@ -417,13 +433,13 @@ def _zstd() -> Callable[[IO[bytes]], Any]:
     """Return the class `ZstdFile` of Python 3.14 or of the package `backports.zstd`.
 
     Raises:
-        ValueError: Neither of them is available.
+        RipwrapError: Neither of them is available.
     """
     for module in ("compression.zstd", "backports.zstd"):
         try:
             return cast("Callable[[IO[bytes]], Any]", importlib.import_module(module).ZstdFile)
         except ModuleNotFoundError:
             continue
-    raise ValueError(
+    raise RipwrapError(
         HintedText("'zst' needs Python 3.14 or a package: ", Hint(kind="install", target="backports.zstd"))
     )

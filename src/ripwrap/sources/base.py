@@ -1,4 +1,4 @@
-"""Items to search, and the base class of sources that read items from processes or files."""
+"""Items to search, and the base class of sources, which read items from processes, files or object stores."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ SEPARATOR = "!/"
 """Separator between the path of an archive or document and the name of its member or part: `a.zip!/dir/b.py`."""
 
 Inside: TypeAlias = Literal["zip", "tar", "gz", "bz2", "xz", "zst", "ipynb", "ipynb-outputs", "pdf", "docx", "xlsx"]
-"""Formats of archives, compressed files, notebooks and documents."""
+"""Built-in formats of archives, compressed files, notebooks and documents."""
 
 Adapter: TypeAlias = Callable[[bytes], Iterable[tuple[Location, str | Exception]]]
 """Function that reads a document: for each part, it yields the location and the text, or the location and an error."""
@@ -40,7 +40,7 @@ class LocatedName(str):
 
 
 class Source(ABC):
-    """Items to search that are read from processes or files. A search closes its source when it ends.
+    """Items to search that are read from processes, files or object stores. When a search ends, it closes its source.
 
     Attributes:
         errors: Errors for items that could not be read; complete after the iteration.

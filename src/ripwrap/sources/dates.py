@@ -10,10 +10,13 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def check_date(since: str | None) -> str | None:
-    """Check a date for `git log --since` and return it; return `None` if `since` is `None`.
+    """Check a date for `git log --since`, and return it. Return `None` if `since` is `None`.
+
+    A date without a time, such as `2024-01-31`, is returned with the time 00:00. Other texts, such as `2 weeks ago`,
+    are returned unchanged; git checks them later.
 
     Raises:
-        ValueError: The date is empty, has a NUL, or is a day that does not exist.
+        ValueError: The date is empty, has a NUL, or is a day that does not exist, such as `2024-02-31`.
         TypeError: The date is not a string or `None`.
     """
     if since is None:
@@ -33,7 +36,7 @@ def check_date(since: str | None) -> str | None:
 
 
 def date_error(since: str) -> ValueError:
-    """Return the error for a text that is not a date, or not a date that git can read."""
+    """Return the error for a text that is not a date, or is a date that git cannot read."""
     return ValueError(HintedText(Hint("since", kind="correct"), f" must be a date such as '2024-01-31', got {since!r}"))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from ripwrap.models import Location
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""First bytes of an Office 97 document, and of an encrypted document of any later Office ([MS-OFFCRYPTO])."""
+"""First bytes of a document of Office 97 to 2003, and of an encrypted document of a later Office ([MS-OFFCRYPTO])."""
 
 _ONE_LINE = str.maketrans("\r\n\t\v\f\u2028\u2029", "       ")
 _LIGATURES = str.maketrans({"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl"})
@@ -24,10 +24,10 @@ _MAX_RATIO = 200
 
 
 def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
-    """Yield the text of each page.
+    """Yield the text of each page; for a page that cannot be read, yield the error.
 
     Raises:
-        ValueError: The document is encrypted.
+        ValueError: The document needs a password, or is encrypted in a way that needs the package `cryptography`.
         Exception: The document is broken; pypdf raises errors of many types.
     """
     from pypdf import PdfReader
@@ -38,9 +38,11 @@ def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
         try:
             opened = reader.decrypt("")
         except (DependencyError, NotImplementedError):
-            raise ValueError("encrypted in a way that needs the package cryptography") from None
+            raise ValueError(
+                "encrypted in a way that needs the package cryptography: pip install cryptography"
+            ) from None
         if not opened:
-            raise ValueError("encrypted")
+            raise ValueError("encrypted; save it without a password")
     for number, page in enumerate(reader.pages, 1):
         location = Location(page=number)
         try:
@@ -52,10 +54,10 @@ def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
 
 
 def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the text of each paragraph of the body, also in tables and text boxes.
+    """Yield the text of each paragraph of the body that is not empty, also in tables and text boxes.
 
     Raises:
-        ValueError: The document is encrypted, or it unpacks to far more than its size.
+        ValueError: The document is encrypted, older than Office 2007, or unpacks to far more than its size.
         Exception: The document is broken; python-docx raises errors of many types.
     """
     _check_package(content)
@@ -76,8 +78,10 @@ def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
 def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
     """Yield the values of each sheet: a line for each row, with tabs between the columns.
 
+    For a sheet that cannot be read, yield the error. Sheets without cells, such as charts, are left out.
+
     Raises:
-        ValueError: The document is encrypted, or it unpacks to far more than its size.
+        ValueError: The document is encrypted, older than Office 2007, or unpacks to far more than its size.
         Exception: The document is broken; calamine raises errors of many types.
     """
     _check_package(content)
@@ -112,9 +116,14 @@ def _value(value: object) -> str:
 
 
 def _check_package(content: bytes) -> None:
-    """Raise `ValueError` for an encrypted document, and for one that unpacks to far more than its size."""
+    """Raise `ValueError` if a document is encrypted, older than Office 2007, or unpacks to far more than its size.
+
+    Raise `zipfile.BadZipFile` if the document is broken.
+    """
     if content.startswith(_OLE):
-        raise ValueError("encrypted, or of a format before Office 2007")
+        raise ValueError(
+            "encrypted, or in a format older than Office 2007; save it as .docx or .xlsx without a password"
+        )
     with zipfile.ZipFile(io.BytesIO(content)) as package:
         size = sum(info.file_size for info in package.infolist())
     if size > max(_RATIO_FROM_BYTES, _MAX_RATIO * len(content)):

@@ -1,8 +1,8 @@
-"""Read objects of stores and files of other file systems through fsspec, several at a time.
+"""Read objects in object stores and files on other file systems through fsspec, several at a time.
 
-A daemon thread fetches each object, so that a server that hangs delays neither the search nor the exit of the program.
-Objects are yielded in order. Objects that were fetched and not yet searched take at most `MAX_HELD_BYTES` of memory,
-unless a single object is larger.
+Each object is fetched in a daemon thread. So a server that hangs does not keep the program from exiting, and delays the
+search only for the time `stall_seconds`. Objects are yielded in the order of the URLs, and of the names for each URL.
+If the objects that wait to be searched have `MAX_HELD_BYTES` or more, no further fetch is started.
 """
 
 import errno
@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from ripwrap._text import plural, shown
-from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.errors import Hint, HintedText, RipwrapError, SearchError
 from ripwrap.models import PathError, PathErrorKind
 from ripwrap.options import check_limit, check_timeout
 from ripwrap.sources.archives import ArchiveSource, Bounds, check_inside, format_of
@@ -26,14 +26,17 @@ T = TypeVar("T")
 
 MAX_WORKERS = 256
 MAX_HELD_BYTES = 64 << 20
-"""Maximum size in bytes of fetched objects that are not searched yet. Above it, no further fetch is started."""
+"""Limit in bytes for objects that are being fetched, or are fetched and not yet searched.
+
+No further fetch is started while these objects have this size or more.
+"""
 
 MAX_OBJECT_BYTES = 256 << 20
 """Maximum size of an object in bytes; a larger object is not searched."""
 
 _CHUNK_BYTES = 1 << 20
 _POLL_SECONDS = 0.1
-"""Seconds between two checks of a fetch: does the server stall, or has the search ended?"""
+"""Seconds between two checks of a fetch. A check notices that the server stalls, or that the search has ended."""
 
 _KINDS: tuple[tuple[type[OSError], PathErrorKind], ...] = ((FileNotFoundError, "missing"), (PermissionError, "denied"))
 
@@ -95,8 +98,8 @@ def fs(
         storage_options: Arguments for the file system, such as `{"anon": True}` for public buckets of S3.
 
     Raises:
-        ValueError: `fsspec`, or the package for a protocol, is not installed; a protocol or format is unknown; a number
-            is out of range; or there is no URL.
+        ValueError: A protocol or format is unknown, a number is out of range, or there is no URL.
+        RipwrapError: `fsspec`, or the package for a protocol or format, is not installed.
         TypeError: An argument has a wrong type.
 
     A source is for one search at a time. For each object that cannot be read, the source adds an error to `errors`. The
@@ -130,7 +133,7 @@ def fs(
 
 
 class FileSystemSource(Source):
-    """Source of items that are objects in object stores; `fs()` makes it.
+    """Source of items that are objects in object stores, or files on other file systems; `fs()` makes it.
 
     Attributes:
         bytes_fetched: Number of bytes that were fetched, at most `max_bytes`.
@@ -195,7 +198,10 @@ class FileSystemSource(Source):
                 yield found.name, content
             left_out = left_out or self._fill(fetching, objects)
         if left_out is not None:
-            text = f"max_bytes={self._max_bytes} would be exceeded; this and all later objects were not searched"
+            text = (
+                f"max_bytes={self._max_bytes} would be exceeded, so this and all later objects were not searched; "
+                "pass a larger max_bytes"
+            )
             self.errors.append(PathError(path=left_out.name, kind="other", message=text))
 
     def _fill(self, fetching: "deque[tuple[_Object, _Task[bytes]]]", objects: "Iterator[_Object]") -> "_Object | None":
@@ -244,7 +250,14 @@ class FileSystemSource(Source):
             except _SearchTimeoutError:
                 raise
             except Exception as error:
-                raise SearchError(f"could not list {shown(url)}: {_text(error)}") from error
+                raise SearchError(
+                    HintedText(
+                        f"could not list {shown(url)}: {_text(error)}; check ",
+                        Hint("urls", kind="correct"),
+                        " and ",
+                        Hint("storage_options", kind="correct"),
+                    )
+                ) from error
             found = found or bool(objects)
             for one in objects:
                 if format_of(one.name, self._inside) or self.selects(one.name):
@@ -269,11 +282,19 @@ class FileSystemSource(Source):
             if self.deadline is not None and now >= self.deadline:
                 raise _SearchTimeoutError("the time limit was reached before all objects were fetched; allow more time")
             if self._stall is not None and now - task.progressed >= self._stall:
-                raise _LeftOutError(f"the server sent no byte for {self._stall:g} seconds")
+                raise _LeftOutError(
+                    f"the server sent no byte for {self._stall:g} seconds; search again, or pass a larger stall_seconds"
+                )
         return task.result()
 
     def _read(self, found: "_Object", task: "_Task[bytes]") -> bytes:
-        """Fetch an object; called in the thread of its task."""
+        """Fetch an object, and return its bytes. This method runs in the thread of `task`.
+
+        Raises:
+            _LeftOutError: The object is larger than `MAX_OBJECT_BYTES`.
+            _OverError: `max_bytes` is used up.
+            Exception: The error of the file system.
+        """
         chunks: list[bytes] = []
         reserved = found.size or 0 if self._max_bytes is not None else 0
         if found.size is not None and found.size > MAX_OBJECT_BYTES:
@@ -338,7 +359,7 @@ class FileSystemSource(Source):
 
 
 class _EndedError(Exception):
-    """Error that stops the iteration because the search has ended."""
+    """Error that stops the fetching of objects because the search has ended."""
 
 
 class _Object:
@@ -400,16 +421,21 @@ def _fsspec() -> Any:
     """Import fsspec.
 
     Raises:
-        ValueError: fsspec is not installed.
+        RipwrapError: fsspec is not installed.
     """
     try:
         return importlib.import_module("fsspec")
     except ModuleNotFoundError:
-        raise ValueError(HintedText("fs() needs fsspec: ", Hint(kind="install", target="ripwrap[fsspec]"))) from None
+        raise RipwrapError(HintedText("fs() needs fsspec: ", Hint(kind="install", target="ripwrap[fsspec]"))) from None
 
 
 def _check_protocols(url: str) -> None:
-    """Raise `ValueError` if a protocol in a URL, which may be chained, is unknown or its package is not installed."""
+    """Check the protocols in a URL, which may be chained.
+
+    Raises:
+        ValueError: A protocol is unknown.
+        RipwrapError: The package for a protocol is not installed.
+    """
     fsspec = _fsspec()
     for part in url.split("::"):
         protocol, scheme, _ = part.partition("://")
@@ -418,7 +444,7 @@ def _check_protocols(url: str) -> None:
         try:
             fsspec.get_filesystem_class(protocol)
         except ImportError as error:
-            raise ValueError(f"{protocol}:// needs a package that is not installed: {_text(error)}") from error
+            raise RipwrapError(f"{protocol}:// needs a package that is not installed: {_text(error)}") from error
         except ValueError as error:
             raise ValueError(
                 HintedText(f"fsspec does not know the protocol {protocol!r}; correct ", Hint("urls", kind="correct"))
@@ -426,7 +452,10 @@ def _check_protocols(url: str) -> None:
 
 
 def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]") -> list[_Object]:
-    """Return the objects of a URL, in the order of their names."""
+    """Return the objects of a URL, in the order of their names.
+
+    For a URL without a wildcard, return one object without checking that it exists.
+    """
     filesystem, path = _fsspec().url_to_fs(url, **storage_options)
     first, chained, rest = url.partition("::")
 

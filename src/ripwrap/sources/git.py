@@ -75,7 +75,13 @@ class _Git:
         self.closed: bool = False
 
     def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "_Output":
-        """Start a command of git, and return its output."""
+        """Start a command of git, and return an `_Output`, from which the output of the command can be read.
+
+        Raises:
+            SearchError: git cannot be started.
+            FileNotFoundError: The directory does not exist.
+            InterruptedError: The search has ended.
+        """
         program = find_program("git")
         argv = (program or "git", *_GLOBAL_OPTIONS, *arguments)
         env = {name: value for name, value in os.environ.items() if name not in _DROPPED_VARIABLES}
@@ -147,7 +153,7 @@ class _Output:
             self._stderr.close()
 
     def records(self) -> Iterator[bytes]:
-        """Yield the parts of the output between NULs."""
+        """Yield the parts of the output, each of which git ends with a NUL."""
         rest = b""
         while chunk := self.stdout.read1(_BUFFER_BYTES):
             *whole, rest = (rest + chunk).split(b"\0")
@@ -160,7 +166,7 @@ def check_revision(rev: str) -> str:
     """Check a revision and return it.
 
     Raises:
-        ValueError: The revision is empty, begins with a dash or `^`, or has a NUL.
+        ValueError: The revision is empty, begins with a dash or `^`, has white space at an end, or has a NUL.
         TypeError: The revision is not a string.
     """
     if not isinstance(rev, str):
@@ -231,7 +237,10 @@ class RevisionSource(NamedSource):
                     continue
                 left.discard(named)
                 if mode == _SUBMODULE:
-                    about_it = f"a submodule at commit {oid[:12]}, whose files are not searched"
+                    about_it = (
+                        f"a submodule at commit {oid[:12]}, whose files are not searched; search the directory of the "
+                        "submodule separately"
+                    )
                     self.errors.append(PathError(path=name, kind="other", message=about_it))
                 elif mode.startswith(_REGULAR) and (name == named or self.selects(name)):
                     entries.append(_Entry(name, oid))
@@ -248,7 +257,7 @@ class Blob:
         oid: Id of the version (a blob of git).
         first: Oldest commit that introduced the version.
         paths: Paths that had the version, the newest first.
-        last: Newest commit that had the version.
+        last: Newest commit that had the version; `None` if it is not known.
     """
 
     oid: str
@@ -258,7 +267,11 @@ class Blob:
 
 
 class BlobName(str):
-    """Name of an item in a history: the newest selected path of a version of a file. `blob` is the version."""
+    """Name of an item in a history: the newest selected path of a version of a file.
+
+    Attributes:
+        blob: Version of the file.
+    """
 
     blob: Blob
 
@@ -388,8 +401,15 @@ def _readable_date(git: _Git, since: str) -> str:
 def _resolve(git: _Git, cwd: str, name: str, rev: str) -> str:
     """Return the id of the object (commit or tree) that a revision names.
 
+    Args:
+        git: Runner of git.
+        cwd: Directory, for errors.
+        name: Revision with the type of the object, such as `main^{tree}`.
+        rev: Revision as the caller passed it, for errors.
+
     Raises:
         ValueError: The revision does not exist, or the directory is not in a repository.
+        SearchError: git could not be started, or failed for another reason.
     """
     try:
         return git.read("rev-parse", "--verify", "--quiet", name).decode().strip()
@@ -433,7 +453,12 @@ def _missing(git: _Git, rev: str, *, history: bool = False) -> frozenset[str]:
 
 def _missing_error(path: str, oid: str) -> PathError:
     return PathError(
-        path=path, kind="missing", message=f"the repository does not have the object {oid[:12]} (a partial clone?)"
+        path=path,
+        kind="missing",
+        message=(
+            f"the repository does not have the object {oid[:12]}; if it is a partial clone, clone it again without "
+            "--filter"
+        ),
     )
 
 

@@ -11,7 +11,7 @@ _TEXT_TYPES = ("text/plain", "text/markdown", "text/html", "text/latex")
 
 
 def read_cells(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the source of each cell.
+    """Yield the location and the source of each cell.
 
     Raises:
         ValueError: The content is not a notebook.
@@ -21,7 +21,7 @@ def read_cells(content: bytes) -> Iterator[tuple[Location, str]]:
 
 
 def read_cells_and_outputs(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the source of each cell, and after it the text of its outputs.
+    """Yield the location and the source of each cell; then, if the cell has outputs with text, their joined text.
 
     Raises:
         ValueError: The content is not a notebook.
@@ -55,7 +55,10 @@ def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """Return the text of an output. For an error, return its name and value, because a traceback has terminal codes."""
+    """Return the text of an output; empty if it has none.
+
+    For an error, return its name and value, because a traceback has terminal codes.
+    """
     if "text" in output:
         return _joined(output["text"]).rstrip("\n")
     if "traceback" in output:
@@ -69,7 +72,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _joined(lines: object) -> str:
-    """Return a text that nbformat stores as a string or as a list of lines."""
+    """Return a text that nbformat stores as a string or as a list of lines; empty for any other value."""
     if isinstance(lines, str):
         return lines
     return "".join(line for line in cast("Iterable[object]", lines) if isinstance(line, str)) if _is_list(lines) else ""

@@ -1,8 +1,8 @@
 """Read documents in a separate process, with limits of memory and time, because a document may be hostile.
 
 The process is started for the first document that is not in the cache, and ends with the search. If a document takes
-too long, needs too much memory or makes the reader crash, the document becomes an error. The next document gets a new
-process.
+too long, needs too much memory or makes the process crash, an error is recorded for the document, and a new process
+reads the next document.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 from ripwrap._concurrency import CANCELLED
 from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap._text import in_seconds, plural, raw_bytes
-from ripwrap.errors import RipwrapError
+from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Location
 from ripwrap.sources.adapters import Format
 from ripwrap.sources.texts import TextCache
@@ -52,7 +52,7 @@ class DocumentText:
 
 
 class DocumentReader:
-    """Reader of documents, with a cache of their texts; for one thread at a time, but any thread may close it."""
+    """Reader of documents, with a cache of their texts. Use it in one thread at a time; any thread may close it."""
 
     def __init__(
         self, cache: TextCache | None, *, seconds: float = DOCUMENT_SECONDS, until: float | None = None
@@ -102,21 +102,32 @@ class DocumentReader:
             with CANCELLED.get().child():
                 answer = self._worker.request([wanted.name.encode(), wanted.target.encode(), content], left)
         except StartError as error:
-            raise RipwrapError(f"the process that reads documents cannot be started: {error}") from error
+            raise RipwrapError(
+                HintedText(
+                    f"the process that reads documents cannot be started: {error}; leave notebooks and documents out ",
+                    "of ",
+                    Hint("inside", kind="correct"),
+                )
+            ) from error
         now = time.monotonic()
         if self._until is not None and now >= self._until:
             raise TimeoutError("the time limit was reached while a document was read; allow more time")
         if answer is None:
             raise DocumentError(
-                f"its reader was stopped after {in_seconds(self._seconds)}"
+                f"not searched: the process that reads it was stopped after {in_seconds(self._seconds)}"
                 if now - begun >= self._seconds
-                else "its reader crashed, or needed too much memory"
+                else "not searched: the process that reads it crashed, or needed too much memory"
             )
         return answer[0], answer[1]
 
 
 def serve(seconds: float, idle: float) -> None:
-    """Run the worker process of a `DocumentReader`: answer requests on stdin until stdin ends."""
+    """Run the worker process of a `DocumentReader`: answer the requests on stdin until stdin ends.
+
+    Args:
+        seconds: Maximum number of seconds for a document.
+        idle: Seconds without a request after which the process ends.
+    """
 
     def answer(request: list[bytes]) -> list[bytes]:
         sys.stdout = sys.stderr  # the answers go to stdout, where a reader must print nothing
@@ -158,12 +169,14 @@ def _parts(wanted: Format, content: bytes) -> Iterator[tuple[Location, str | Exc
             case (Location(), str() | Exception()):
                 yield part
             case _:
-                raise TypeError(f"its adapter must yield (Location, str), got {part!r}"[:_MAX_MESSAGE_CHARS])
+                raise TypeError(
+                    f"its adapter must yield (Location, str or Exception), got {part!r}"[:_MAX_MESSAGE_CHARS]
+                )
 
 
 def _said(error: Exception) -> str:
     if isinstance(error, MemoryError):
-        return "its reader needed too much memory"
+        return "reading it needed too much memory"
     if isinstance(error, RecursionError):
         return "broken: it is nested too deeply"
     if isinstance(error, ImportError):

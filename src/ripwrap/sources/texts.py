@@ -13,13 +13,13 @@ _VERSION = "1"
 """Version of the file format. The names of the files depend on it, so files of other versions are never read."""
 
 MAX_BYTES = 256 << 20
-"""Maximum size of the cache in bytes. Above it, the least recently used texts are deleted."""
+"""Maximum size of the cache in bytes. At the end of a search, the least recently used texts above it are deleted."""
 
 MAX_TEXT_BYTES = MAX_BYTES // 8
 """Maximum size in bytes of a text that is stored."""
 
 _LEFT_OVER_SECONDS = 3600
-"""Age in seconds above which a temporary file is deleted, because a killed process has left it."""
+"""Age in seconds above which a temporary file is deleted, because a killed process must have left it."""
 
 _TEMPORARY = "writing-"
 
@@ -76,7 +76,10 @@ class TextCache:
             self._has_grown = True
 
     def trim(self) -> None:
-        """Delete the oldest texts if the cache is too large, and the temporary files of killed processes."""
+        """Delete the least recently used texts if the cache is too large, and old temporary files of killed processes.
+
+        If no text was stored since the last call, do nothing.
+        """
         if not self._has_grown:
             return
         self._has_grown = False

@@ -28,7 +28,7 @@ def search_columns(
     """Search files for a pattern and yield the matches in batches of columns.
 
     Each column is a list, such as the paths of all matches. The rows are the matches of `search()`, in the same order.
-    No model is made for each match, so a search with very many matches takes about a third of the time of `search()`.
+    No model is made for each match, so a search with very many matches takes less time than `search()`.
     A batch can be converted to a table of Arrow, pandas or polars.
 
     ```python
@@ -47,7 +47,7 @@ def search_columns(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached.
-        batch: Number of matches in a batch. The last batch may have fewer; it is yielded when the search has ended.
+        batch: Number of matches in a batch. The last batch, which is yielded when the search has ended, may have fewer.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.

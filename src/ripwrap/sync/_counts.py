@@ -117,6 +117,7 @@ def file_types(*, rg: Rg = None, timeout: float | None = None) -> dict[str, tupl
 
     Raises:
         BinaryNotFoundError: There is no rg.
+        SearchError: rg fails.
         TimeoutError: The call took more than `timeout` seconds.
     """
     return run_blocking(run_file_types(BlockingRunner(rg, timeout=timeout), timeout=timeout))

@@ -38,7 +38,7 @@ def coverage(
         cwd: The directory of the search.
         paths: Files or directories of the search; empty is all of `cwd`.
         timeout: Seconds for the whole call; `None` is no limit. When the time is up, the counts so far are returned
-            as lower bounds.
+            as lower bounds, and `Coverage.exact` is false.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
             binary files (such as `text`), have an effect.

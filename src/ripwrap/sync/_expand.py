@@ -17,13 +17,14 @@ def expand(
     cwd: StrPath = ".",
     timeout: float | None = None,
 ) -> Expansion:
-    """Read the lines around a match: the definition or the block that encloses it, or a number of lines.
+    """Read the lines around a match: the definition, block or paragraph that encloses it, or a number of lines.
 
-    Definitions are found by patterns for thirty languages and formats, without a parser. In unusual code, a definition
-    may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
-    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line with the
-    lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing lines.
-    Outside of blocks, the paragraph is shown: the lines between the nearest blank lines before and after the match.
+    Definitions are found by patterns for more than thirty languages and formats, without a parser. In unusual code, a
+    definition may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly
+    above it. Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line
+    with the lines indented below it, or a pair of brackets that spans lines. A block includes its opening and closing
+    lines. Outside of blocks, the paragraph is shown: the lines between the nearest blank lines before and after the
+    match.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The file must still have
     the lines of the match, with the same text.
@@ -49,7 +50,7 @@ def expand(
         lines: Number of lines before and after the match to show, in place of `to`.
         max_lines: Maximum number of lines. If a definition or block is longer, some of its lines are left out. Most
             of the shown lines are around the match, fewer are at the start, and fewest at the end. `None` shows all
-            lines.
+            lines. `max_lines` has no effect together with `lines`.
         cwd: Directory that was searched, such as `GrepResult.root`; the path of the match is relative to it.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
@@ -57,7 +58,8 @@ def expand(
         RipwrapError: The file does not have the lines of the match any more.
         FileNotFoundError: The file does not exist any more, or `cwd` is not the directory that was searched.
         OSError: The file cannot be read.
-        ValueError: The match has no path or no line number, both `to` and `lines` are given, or a number is too small.
+        ValueError: The match has no path or no line number, or its lines end with NUL; `to` has another value; both
+            `to` and `lines` are given; or a number is too small.
         TimeoutError: The call took more than `timeout` seconds.
     """
     return run_blocking(

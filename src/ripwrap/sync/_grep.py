@@ -68,8 +68,10 @@ def grep(
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
             plain text. `message` then names the options that find something. With `hidden=False`, if the answer has all
             visible matches, `message` also counts the matches in hidden files. This takes up to 5 seconds more.
+            `explain` cannot be combined with `rev` or `inside`.
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
-            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
+            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`. `coverage`
+            cannot be combined with `rev`, `inside` or `on`.
         rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
             files of the revision below `cwd` are searched; ignore files have no effect. `GrepResult.errors` names what
             cannot be searched: submodules, and objects that are missing in a partial clone.
@@ -79,19 +81,20 @@ def grep(
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
             that count. Each further pattern is one more search, with the same `timeout`. `near` cannot be combined with
-            `rev` or `inside`.
+            `rev`, `inside` or `encoding="detect"`.
         within: Maximum distance of `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
-            call. `on_progress` cannot be combined with `rev` or `inside`.
+            call. `on_progress` cannot be combined with `rev`, `inside` or `encoding="detect"`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
-            `explain` is one more run of rg on the host.
+            `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
+            `encoding="detect"`.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
-    Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, or if `rev` names no
-    revision, and `SearchError` if git fails.
+    Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
+    cannot be combined, or if `rev` names no revision, and `SearchError` if git fails.
     """
     detecting = options.get("encoding") == "detect"
     if detecting:

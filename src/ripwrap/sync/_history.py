@@ -27,8 +27,8 @@ def search_history(
 
     Each version (blob) is searched once, even if many commits and paths have it; the newest come first.
     `HistoryMatch.first` is the commit that introduced the version, `last` is the newest commit that had it, and `paths`
-    are its paths. Nothing is checked out or fetched. Versions that are missing in a partial clone are logged as
-    warnings. `git` must be in PATH.
+    are all paths of the version. Nothing is checked out or fetched. Versions that are missing in a partial clone are
+    logged as warnings. `git` must be in PATH.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.

@@ -49,14 +49,16 @@ class ReplacePlan(EditPlan, frozen=True):
             break_hard_links: Also change files that have several hard links. Each path in the plan then becomes a
                 separate file, and other links keep the old content. By default, such files raise `ConflictError`.
             journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
-                have the text that was replaced. The last 50 journals are kept for up to 30 days.
+                have the text that was replaced. The last 50 finished journals are kept for up to 30 days.
             timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
         Raises:
             ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
                 interrupted replacement. Nothing was written.
-            ValueError: `select` names a path that the plan does not change.
-            OSError: A file or the journal cannot be written; all files have their old contents.
+            ValueError: `select` names a path that the plan does not change, or the same plan was applied before and its
+                journal is damaged.
+            OSError: A file or the journal cannot be written. All files have their old contents, unless a note of the
+                error says otherwise.
             TimeoutError: The call took more than `timeout` seconds.
         """
         work = partial(apply_edits, self.root, self.selected(select), journals, break_hard_links=break_hard_links)
@@ -131,12 +133,14 @@ def replace(
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `SearchOptions`. Hidden files are left out, unless `hidden` is set. Symbolic links
             are left out, unless `follow` is set, because a link may lead to another directory. `context` is the number
-            of lines around each edit in the diff, 3 by default. `max_count` counts matching lines of each file.
+            of lines around each edit in the diff, 3 by default. `max_count` is the maximum number of matching lines of
+            each file.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
-            `passthru` or `replace` is given; or files in this `encoding` cannot be changed.
+            `passthru` or `replace` is given; files in this `encoding` cannot be changed; or the encoding of a file
+            lacks a character of the replacement.
         CapabilityError: The replacement refers to a group, and rg is older than 15.
         ConflictError: A file changed while it was searched.
         TimeoutError: The call took more than `timeout` seconds.
@@ -165,7 +169,7 @@ def undo(
         FileNotFoundError: There is no such journal.
         ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
-        OSError: A file cannot be written; all files keep their new contents.
+        OSError: A file cannot be written. All files keep their new contents, unless a note of the error says otherwise.
         TimeoutError: The call took more than `timeout` seconds.
     """
     work = partial(undo_edits, journal, cwd, journals)

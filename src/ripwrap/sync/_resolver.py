@@ -48,16 +48,18 @@ def install(
         dest: Directory, which is created if it does not exist; `None` is the cache.
         mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
             `{version}/{asset}` below it. `None` is `RIPWRAP_MIRROR` or GitHub.
-        sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
-        allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in ripgrep's `.sha256`
-            file.
+        sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made. `None` is
+            `RIPWRAP_SHA256` or the pinned hash.
+        allow_unpinned: If ripwrap has no hash for the version and platform, trust the hash in the `.sha256` file that
+            is published with the archive.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read so far, and the size of the file, which is
             `None` if it is not known.
 
     Raises:
         UnsupportedPlatformError: This version has no release for this platform.
-        DownloadFailedError: The download failed, the release has no pinned hash, or `RIPWRAP_OFFLINE` is set.
+        DownloadFailedError: The download failed; the release has no pinned hash, and `allow_unpinned` is false; or
+            `RIPWRAP_OFFLINE` is set, and no mirror is a `file://` address.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
         BinaryError: The directory cannot be used, or the release does not run on this machine.

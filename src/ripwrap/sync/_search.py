@@ -52,8 +52,8 @@ def search(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
             even if it is ignored, hidden, or excluded by a glob (rg-facts 40). If the paths are too long for one
-            command line, several rg processes search them, one after another. In that case, the only allowed `sort` is
-            `"path"`. It sorts the files of each path, and keeps the order of `paths`.
+            command line, several rg processes search them, one after another. In that case, the only allowed order is
+            `sort="path"`, which sorts the files of each path, and keeps the order of `paths`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To learn if there are more
             matches, ask for one more than you show. (`max_count` is the limit for each file.)
         inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,
@@ -64,10 +64,10 @@ def search(
             be read are logged as warnings.
         captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
             `match.groups`, `match.named` and `match.captures`. `captures` needs rg 15 or later, and cannot be combined
-            with `inside`, `invert_match` or `replace`.
+            with `inside`, `invert_match`, `replace` or `encoding="detect"`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in this task or thread. If it raises an exception, the search ends.
-            `on_progress` cannot be combined with `inside`.
+            `on_progress` cannot be combined with `inside` or `encoding="detect"`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
             and `rg` are paths on the host. `cwd` is relative to the directory that the host was created with.
@@ -76,7 +76,10 @@ def search(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `limit` is negative, there is no pattern, or a pattern, path or option has a NUL.
+        ValueError: `limit` is negative, there is no pattern, two arguments cannot be combined, or a pattern, path or
+            option has a NUL.
+        TypeError: `limit` is not an int.
+        RipwrapError: The package that `encoding="detect"` or a format in `inside` needs is not installed.
         FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
             are logged as unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
@@ -86,7 +89,7 @@ def search(
         DecodeError: rg's output is malformed.
         TimeoutError: The call took more than `timeout` seconds.
 
-    The call itself raises `ValidationError` and `ValueError`. The first iteration raises the other errors.
+    The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
     if options.get("encoding") == "detect":
         from ripwrap._operations.detect import detect_request, run_detect_blocking  # circular import

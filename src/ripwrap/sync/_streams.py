@@ -29,10 +29,10 @@ def search_in(
     are treated as binary files. `Match.path` is the name of the item. A name may be any string, and two items may have
     the same name.
 
-    Items are taken from `items` while the caller iterates, a few batches in advance. A batch has at most 2,048 items
-    and 16 MiB, or one larger item. It is written to a private temporary directory, which is deleted at the end. If
-    items arrive slowly, a batch is searched before it is full, so that its matches are yielded at the latest when the
-    next item has arrived.
+    Items are taken from `items` while the caller iterates, a few batches in advance. A batch is full at 2,048 items
+    (the first batches at fewer), or as soon as its items have 16 MiB or more. Batches are written to a private
+    temporary directory, which is deleted at the end. If items arrive slowly, a batch is searched before it is full, so
+    that its matches are yielded at the latest when the next item has arrived.
 
     ```python
     from ripwrap import sync
@@ -55,13 +55,14 @@ def search_in(
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `SearchOptions`. `glob`, `type`, `hidden` and `max_depth` choose items by their
-            names, as if these were paths. Options about ignore files and links have no effect.
+            names, as if these were paths. `sort`, `sortr`, `threads` and `ignore_file` are errors. Other options about
+            ignore files and links have no effect.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, there is no pattern, a pattern or option has a NUL, or `sort`, `sortr`,
             `threads` or `ignore_file` is given.
-        TypeError: `items` is not iterable, or an item is not a pair of a name and a content.
+        TypeError: `items` is not iterable, an item is not a pair of a name and a content, or `limit` is not an int.
         BinaryNotFoundError: There is no rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails, or an
             item could not be written to a temporary file.
@@ -87,9 +88,9 @@ def grep_in(
 ) -> GrepResult:
     r"""Search items and return a page of matches with their context, and the number of all matches.
 
-    The result has the form of a result of `grep()`. `GrepResult.files` are the items with matches, in the order of the
-    items, and context never has lines of another item. `GrepResult.root` is empty. If `timeout` seconds pass, the
-    result has the matches found until then.
+    The result has the form of a result of `grep()`. `GrepResult.files` are the items with matches on the page, in the
+    order of the items, and context never has lines of another item. `GrepResult.root` is empty. If `timeout` seconds
+    pass, the result has the matches found until then.
 
     ```python
     from ripwrap import sync
@@ -119,7 +120,7 @@ def grep_in(
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
-    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number.
+    Raises what `search_in()` raises, and `ValueError` if an argument is a negative number, or if `passthru` is given.
     """
     request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
     return run_grep_in_blocking(request, items, rg)

@@ -27,8 +27,9 @@ def search_code(
 
     A pattern is code, in which `$NAME` stands for one node of the syntax tree, and `$$$NAME` for any number of nodes,
     such as arguments (https://ast-grep.github.io/guide/pattern-syntax.html). White space does not count. The matches
-    are the same that ast-grep finds in all files of the language. They come in path order, and include matches within
-    other matches. JavaScript in HTML is not searched. `search_code()` needs the extra `structure`.
+    are the same that ast-grep finds in all files of the language, and include matches within other matches. They come
+    in path order, unless `sort` or `sortr` is given. JavaScript in HTML is not searched. `search_code()` needs the
+    extra `structure`.
 
     rg first finds the files that have the longest name or text of the pattern, so a pattern with a rare name is fast.
     Files are parsed in separate processes, because a parser may hang or crash. For a file that was not searched, or
@@ -55,14 +56,16 @@ def search_code(
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
             whatever its extension.
         limit: Maximum number of matches, over all files.
-        file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is a `CodeError`.
+        file_timeout: Maximum number of seconds for parsing and searching a file. For a slower file, a `CodeError` is
+            yielded.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags that choose files; see `FileOptions`. `type` does not apply.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: The language is unknown, `limit` is negative, `type` is given, or a path or option has a NUL.
+        ValueError: The language is unknown, `limit` is negative, `file_timeout` is not positive, `type` is given, or a
+            path or option has a NUL.
         RipwrapError: ast-grep-py is not installed, or the process that parses cannot be started.
         PatternError: ast-grep does not accept the pattern, or a part of it does not parse.
         FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError: See

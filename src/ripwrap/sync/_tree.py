@@ -37,12 +37,12 @@ def tree(
     Args:
         cwd: The root of the tree. The root itself has no entry.
         limit: Maximum number of files and directories; `[N truncated]` entries are not counted. `None` shows all.
-        exclude: Names of files and directories to leave out, at any depth.
+        exclude: Names of files and directories to leave out, at any depth; by default `.opencode`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `FileOptions`.
 
-    Raises what `files()` raises.
+    Raises what `files()` raises, and `TypeError` if `exclude` is a string.
     """
     return _yield_entries(
         BlockingRunner(rg, timeout=timeout), tree_request(cwd, limit, exclude, options, timeout=timeout)

@@ -21,7 +21,7 @@ def watch(
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[MatchChange]:
-    """Search files for a pattern, and search again each time files change; yield the matches that come and go.
+    """Search files for a pattern, and search again each time files change; yield the added and the removed matches.
 
     The first item has all matches in `added`. Each further item has the matches that were added and removed since the
     previous item, at least one match. A match whose line has only moved within its file is not in the item. So the
@@ -48,6 +48,7 @@ def watch(
         RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
         ValueError: `quiet` is negative or infinite, one of `paths` is not below `cwd`, or an argument of `search()`
             does not apply.
+        TypeError: `quiet` is not a number.
         TimeoutError: The call took more than `timeout` seconds.
 
     It also raises what `search()` raises, for the first search and for each later search.

@@ -1,4 +1,7 @@
-r"""Helpers for tests of code that uses ripwrap: trees of files, a fake rg, a misbehaving rg, models with defaults.
+r"""Helpers for tests of code that uses ripwrap.
+
+The helpers write trees of files, replace rg by a fake or a misbehaving program, make results with defaults, and assert
+that a search finds nothing.
 
 ```python
 from ripwrap import sync, testing

@@ -1,6 +1,6 @@
 """Program that `ripwrap.testing.fake()` runs in place of rg. It answers from texts, or from recorded output of rg.
 
-Python runs it without site-packages, so that it starts fast. It imports ripwrap only to match globs.
+Python runs it without site-packages, so that it starts fast. It imports ripwrap only to apply globs and file types.
 """
 
 from __future__ import annotations

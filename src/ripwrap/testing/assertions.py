@@ -42,7 +42,7 @@ def assert_absent(
     Raises:
         AssertionError: A line matches, no file was searched, or a file could not be read.
 
-    Raises what `ripwrap.sync.search_messages()` raises.
+    It also raises what `ripwrap.sync.search_messages()` raises.
     """
     __tracebackhide__ = True  # pytest then shows the line of the test
     from ripwrap import sync

@@ -87,7 +87,7 @@ def garbage(line: bytes = b"this is no JSON") -> None:
 
 
 def noisy() -> None:
-    """Write 100 MB to stderr before a match."""
+    """Write 100 MB to stderr, then a match, and exit with 2."""
     times = 100_000_000 // len(PERMISSION_DENIED) // 1000
     pour(PERMISSION_DENIED * 1000, times, descriptor=2)
     say(BEGIN, MATCH, SUMMARY)
@@ -95,7 +95,7 @@ def noisy() -> None:
 
 
 def ignores_signals() -> None:
-    """Ignore every signal that can be ignored, then write one match and wait without end."""
+    """Ignore the signals that can be ignored, except real-time signals; then write one match and wait without end."""
     import signal
 
     if sys.platform != "win32":

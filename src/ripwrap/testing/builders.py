@@ -63,7 +63,7 @@ def grep_result(*matches: "Match", query: str = "TODO", root: str = "/project") 
 
     Args:
         *matches: Matches, in the order of the result; the matches of a file must follow one another.
-        query: Pattern.
+        query: Pattern, for `GrepResult.query`.
         root: Directory that was searched.
     """
     from itertools import groupby

@@ -53,13 +53,15 @@ def fake(
     recorded: Mapping[str, bytes | str | os.PathLike[str]] | None = None,
     types: Mapping[str, Sequence[str]] | None = None,
 ) -> Generator[FakeRg]:
-    r"""Put a program in place of rg that answers searches and listings from `texts`, in the block.
+    r"""Run a program in place of rg in the `with` block; the program answers searches and listings from `texts`.
 
     `texts` replace the files below the working directory of each search. Python's `re` searches the texts, line by
-    line. So use patterns that mean the same in `re` and in rg; a pattern that `re` rejects is an error. The options
-    `context`, `ignore_case`, `smart_case`, `fixed_strings`, `word_regexp`, `line_regexp`, `max_count`, `hidden`, globs
-    and file types have an effect. Ignore files such as `.gitignore` have none. Any other flag that changes results is
-    an error, which names the flag. For such flags, use `tree()` with a real rg, or `recorded`.
+    line. So use patterns that mean the same in `re` and in rg; a pattern that `re` rejects is an error. These options
+    have an effect: `context`, `before_context`, `after_context`, `ignore_case`, `smart_case`, `case_sensitive`,
+    `fixed_strings`, `word_regexp`, `line_regexp`, `max_count`, `include_zero`, `hidden`, `glob`, `type` and `type_not`.
+    Files come in path order, or in reverse with `sortr="path"`. Ignore files such as `.gitignore` have no effect. Any
+    other flag that changes results is an error, which names the flag. For such flags, use `tree()` with a real rg, or
+    `recorded`.
 
     ```python
     from ripwrap import sync, testing
@@ -78,7 +80,8 @@ def fake(
     Args:
         texts: Text of each file, by its path, with slashes.
         recorded: Map from a pattern to the output of `rg --json` as `bytes`, or to the path of a file with this output.
-            A search for the pattern has this output, whatever the other arguments of the search are.
+            A search for this pattern alone that uses rg's JSON, such as `search()` or `grep()`, has this output,
+            whatever the other arguments of the search are.
         types: Globs of the file types that searches may name in `type` and `type_not`; rg's own types are not known.
 
     Yields:
@@ -104,17 +107,18 @@ def fake(
 
 @contextmanager
 def misbehaving(behavior: Behavior) -> Generator[Path]:
-    """Put a program in place of rg that misbehaves in each search, in the block.
+    """Run a program in place of rg in the `with` block; the program misbehaves in each search.
 
     - `silent` writes one match and then waits without end.
     - `slow` pauses before each of five matches.
     - `endless` writes matches without end.
-    - `fails` writes an error and exits with 2.
-    - `killed` kills itself in the middle of a line of its output.
-    - `truncated` exits with 0 in the middle of a line of its output.
-    - `garbage` writes a line that is not JSON.
-    - `noisy` writes 100 MB of errors before a match.
-    - `ignores_signals` does the same as `silent`, and ignores every signal that a process can ignore.
+    - `fails` writes a match and an error, and exits with 2.
+    - `killed` writes a match, and kills itself in the middle of the next line of its output.
+    - `truncated` writes a match, and exits with 0 in the middle of the next line of its output.
+    - `garbage` writes a match, a line that is not JSON, and a summary.
+    - `noisy` writes 100 MB of errors before a match, and exits with 2.
+    - `ignores_signals` does the same as `silent`, and ignores the signals that a process can ignore, except real-time
+      signals.
 
     The block sets `RIPWRAP_RG`, also for child processes. So only one block may be active in a process at a time.
 
@@ -148,7 +152,10 @@ def _latin(text: str | bytes) -> str:
 
 
 def _write(directory: Path, *arguments: str) -> Path:
-    """Write a program that runs Python with `arguments` and then its own arguments; `--version` needs no Python."""
+    """Write a program that runs Python with `arguments` and then the program's own arguments, and return its path.
+
+    To print its version, the program needs no Python.
+    """
     if os.name == "nt":
         raise NotImplementedError(
             "on Windows, a script cannot be started in place of rg; use ripwrap.testing.tree() with a real rg"
@@ -164,7 +171,7 @@ def _write(directory: Path, *arguments: str) -> Path:
 
 @contextmanager
 def _named(program: Path) -> Generator[None]:
-    """Set `RIPWRAP_RG` to the path of a program, in the block."""
+    """Set `RIPWRAP_RG` to the path of a program until the end of the `with` block."""
     before = os.environ.get(_VARIABLE)
     os.environ[_VARIABLE] = str(program)
     try:

@@ -1,4 +1,4 @@
-"""Tools with which agents search directories: methods with type annotations, which any agent framework can register."""
+"""Tools with which agents search, list, read and change files: typed methods, which agent frameworks can register."""
 
 from ripwrap._code.outline import (
     Section,

@@ -1,10 +1,11 @@
 """Anchors of lines, such as `42·k7q`: the number of a line, and a short hash of its text.
 
-If the text of line 42 has another hash now, the line has changed. The hash is the CRC-32 (as in zlib) of the first
-1,000 characters of the line in UTF-8, without white space at the end. Its lowest 15 bits are written as three digits in
-Crockford's base 32: digits and lowercase letters without i, l, o and u (https://www.crockford.com/base32.html). Two
-different lines have the same hash with a probability of 1 in 32,768. In 160 files of CPython 3.11's standard library,
-with 790 lines on average, 3.7 % of the lines have the same hash as a different line of their file.
+If the text of line 42 has another hash now, the line has changed or moved. The hash is the CRC-32 (as in zlib) of the
+first 1,000 characters of the line in UTF-8, without white space at the end. Its lowest 15 bits are written as three
+digits in Crockford's base 32: digits and lowercase letters without i, l, o and u
+(https://www.crockford.com/base32.html). Two different lines have the same hash with a probability of 1 in 32,768. In
+160 files of CPython 3.11's standard library, with 790 lines on average, 3.7 % of the lines have the same hash as a
+different line of their file.
 
 This module does no I/O.
 """
@@ -29,11 +30,13 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _READ_AS = str.maketrans("ilo", "110")
 """Table that replaces letters by the digits that they look like, as in Crockford's base 32."""
 _ANCHOR = re.compile(r"\s*([1-9]\d{0,9})\s*[·•⋅∙]\s*([0-9a-tv-zA-TV-Z]{3})\s*[:-]?\s*")
-"""Pattern of an anchor such as `42·k7q`; other dots that look like `·` are accepted, too."""
+"""Pattern of an anchor such as `42·k7q`. It also accepts other dots that look like `·`, upper-case letters, the letters
+i, l and o, spaces around the parts, and `:` or `-` at the end.
+"""
 
 
 class Anchor(NamedTuple):
-    """Number of a line, from 1, and the hash of its text."""
+    """Number of a line, from 1, and hash of the text of that line."""
 
     line: int
     hash: str
@@ -44,7 +47,10 @@ class Anchor(NamedTuple):
 
 
 def line_hash(text: str) -> str:
-    """Return the hash of a line: three digits or lowercase letters. White space at the end is ignored."""
+    """Return the hash of a line: three characters, each a digit or a lowercase letter.
+
+    Only the first 1,000 characters count, and white space at the end of them is ignored.
+    """
     number = zlib.crc32(text[:HASHED_CHARS].rstrip().encode("utf-8", "surrogatepass"))
     return _ALPHABET[number >> 10 & 31] + _ALPHABET[number >> 5 & 31] + _ALPHABET[number & 31]
 
@@ -75,7 +81,7 @@ def parse_place(text: str) -> tuple[str, Anchor]:
 
 
 def labels(first: int, hashes: Sequence[str], count: int) -> list[str]:
-    """Return the label of each line of a range: its anchor if its hash is known, otherwise its number.
+    """Return the label of each line of a range: the anchor if the hash of the line is known, otherwise the number.
 
     Args:
         first: Number of the first line.

@@ -6,7 +6,7 @@ docstrings of these methods; `describe_tools()` and `schemas()` read the descrip
 
 Language models do not always send the declared arguments. They use the names of rg's flags, argument names of tools
 that they were trained on, numbers as strings, and `null`. `parse_arguments()` accepts all of these. For anything else,
-it raises an error of one line, which names the allowed values.
+it raises an error of one line, which says what is allowed.
 """
 
 import functools
@@ -42,7 +42,7 @@ MAX_NUMBER = 1_000_000
 """Largest number that a tool accepts, except for line numbers."""
 
 MAX_LINE_NUMBER = 1_000_000_000
-"""Largest line number that a tool accepts."""
+"""Largest value of `start_line` and `end_line`; the numbers in `ranges` may have up to 18 digits."""
 
 
 class _VisibilityOptions(TypedDict, total=False):
@@ -162,7 +162,10 @@ A = TypeVar("A", bound="ToolArguments")
 
 
 def _parse_strings(value: Any) -> Any:
-    """Convert a text to a list of strings; the text is a JSON array, or has commas between the strings."""
+    """Convert a text to a list of strings; the text is a JSON array, or has commas between the strings.
+
+    Return any other value, and a text that begins with `[` but is not JSON, as it is.
+    """
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -174,7 +177,10 @@ def _parse_strings(value: Any) -> Any:
 
 
 def _join_globs(value: Any) -> Any:
-    """Join globs, given as a list or as the text of a JSON array, into one string with commas between them."""
+    """Join globs, given as a list or as the text of a JSON array, into one string with commas between them.
+
+    Return any other value as it is.
+    """
     if isinstance(value, str) and value.lstrip().startswith('["'):
         value = _parse_strings(value)
     return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
@@ -183,8 +189,8 @@ def _join_globs(value: Any) -> Any:
 def _join_ranges(value: Any) -> Any:
     """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
 
-    The list may be one pair of numbers, or contain strings and pairs of numbers. -1 as the second number of a pair is
-    the end of the file.
+    The list may be one pair of numbers, or contain strings, numbers and pairs of numbers. -1 as the second number of a
+    pair is the end of the file. Any other value is returned as it is.
     """
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _parse_strings(value)
@@ -270,9 +276,10 @@ class GrepContentArguments(ToolArguments, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Convert arguments that are named as in rg.
+        """Set arguments that follow from other arguments.
 
-        `-A` or `-B` alone sets `context_lines` to 0, as in rg. `case_sensitive=False` sets `case_insensitive`.
+        If `before_context` or `after_context` (or `-B` or `-A`) is given, but not `context_lines`, then `context_lines`
+        is 0, as in rg. `case_sensitive=False` sets `case_insensitive`, unless `case_insensitive` is given, too.
         """
         values = dict(given)
         if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
@@ -335,7 +342,7 @@ class LineRange(NamedTuple):
     end: int | None
 
     def __str__(self) -> str:
-        """Return the range in the format of the argument `ranges`."""
+        """Return the range in the format of the argument `ranges`, such as `10-40`, or `80-` without an end."""
         return f"{self.start}-{self.end or ''}"
 
 
@@ -350,7 +357,10 @@ class ReadFileArguments(ToolArguments, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Replace `limit`, which is the number of lines to read in other programs, by `end_line`."""
+        """Replace `limit`, which is the number of lines to read in other programs, by `end_line`.
+
+        Drop `limit` if it is 0, or if `end_line` is given.
+        """
         values = dict(given)
         limit = values.pop("limit", 0)
         start = next((values[name] for name in ("start_line", *ALIASES["start_line"]) if name in values), 1)
@@ -371,7 +381,9 @@ class ReadFileArguments(ToolArguments, frozen=True):
         if not self.ranges.strip():
             return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
         if self.start_line > 1 or self.end_line:
-            raise ValueError("ranges cannot be combined with start_line or end_line; leave out ranges or the other two")
+            raise ValueError(
+                "ranges cannot be combined with start_line or end_line; leave out ranges, or start_line and end_line"
+            )
         merged: list[LineRange] = []
         for one in sorted(map(_parse_range, self.ranges.split(","))):
             last = merged[-1] if merged else None
@@ -434,7 +446,9 @@ class IndexHealthCheckArguments(ToolArguments, frozen=True):
 
 
 def tool_name(name: str, known: tuple[str, ...]) -> str:
-    """Return the name of a tool, given its name or a name that other programs use for it.
+    """Return the name of a tool, given that name or a name that other programs use for the tool.
+
+    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted.
 
     Raises:
         ValueError: No tool has that name.
@@ -498,7 +512,10 @@ def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def comma_separated(text: str) -> list[str]:
-    """Return the globs between commas. Commas in braces and brackets are part of a glob."""
+    """Return the texts between commas, such as globs, without white space around them; leave out empty texts.
+
+    A comma in braces or brackets is part of a glob.
+    """
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "{[") - (letter in "}]")
@@ -516,16 +533,14 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
         except ValueError as error:
             raise ValueError(f"the arguments are not valid JSON ({error}); pass a JSON object") from None
         except RecursionError:
-            raise ValueError(
-                "the arguments are nested too deeply; they must be a JSON object of plain values"
-            ) from None
+            raise ValueError("the arguments are nested too deeply; pass a JSON object of plain values") from None
     if not isinstance(arguments, Mapping):
         raise ValueError(f"the arguments must be a JSON object, got {type(arguments).__name__}")
     return arguments
 
 
 def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Drop arguments that are null or without effect, and replace the names that other programs use for arguments.
+    """Drop arguments that are null or without effect, and write names such as `filePattern` in snake case.
 
     Raises:
         ValueError: An argument is unknown, or is given twice with different values.
@@ -607,7 +622,7 @@ _ARGUMENTS = {
     "paths": "path",
     "cwd": "path",
 }
-"""Map from the options of rg that error messages name to arguments of `grep_content`."""
+"""Map from the options that error messages of the library name to arguments of the tools."""
 
 _TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
 """Map from functions of the library to the tools that do the same.
@@ -617,9 +632,10 @@ Errors of the library name functions, but a language model can only call tools.
 
 
 def spell_as_argument(hint: Hint) -> str | None:
-    """Return a hint (an option or a call in a message) as an argument of `grep_content`, or as the name of a tool.
+    """Return a hint (an option or a call in a message) as an argument of a tool, or as the name of a tool.
 
-    Return `None` if there is no such argument or tool.
+    A hint to install a package stays a command, and `location=` becomes `index=`, an argument of `Workspace`. Return
+    `None` if no tool has such an argument, and no tool does what the call does.
     """
     if hint.kind == "install":
         return str(hint)

@@ -39,7 +39,8 @@ class Page:
     Attributes:
         files: Files, with their matches on the page.
         offset: Number of matches before the page.
-        reachable: Number of matches on all pages together: all matches, or the matches in the first `max_files` files.
+        reachable: Number of matches on all pages together: all matches, or the matches in the first `max_files` files,
+            but not more than `MAX_REACHABLE` of `grep_content`.
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
         exact: True if `total_matches` and `files_matched` are final.
@@ -97,7 +98,9 @@ def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tupl
 def fit_to_budget(
     page: Page, found: Mapping[str, Sequence[ContentMatch]], answer: GrepContentResult, max_chars: int
 ) -> GrepContentResult:
-    """Return the answer with as many matches as fit into `max_chars`, but with at least one match.
+    """Return the answer with as many matches as fit into `max_chars`.
+
+    If not even the first match fits, return the answer with the beginning of that match.
 
     Args:
         page: Page of the search.
@@ -114,7 +117,7 @@ def fit_to_budget(
 
 
 def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
-    """Return an answer with as many items (matches, paths, entries, …) as fit into `max_chars`.
+    """Return an answer with as many items (matches, paths, entries, …) as fit into `max_chars`; it may have none.
 
     Args:
         answer_of: Function that takes a number N, and returns the answer with only the first N items.
@@ -157,7 +160,8 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, location: L
     """Yield a note if the search was stopped at its time limit, and a note if paths could not be read.
 
     Args:
-        errors: Paths that could not be read, relative to the directory that rg runs in, in any order.
+        errors: Paths that could not be read, relative to the directory that rg runs in, in any order. Broken links are
+            not shown.
         ended_after: Time limit in seconds, if the search was stopped at that limit; otherwise `None`.
         location: Location of the search. Errors about paths outside of the location are not shown, because rg reads
             ignore files above a root, and its errors may quote lines of these files.
@@ -200,7 +204,7 @@ def _path_error_text(error: PathError) -> str:
 
 
 def snippet(text: str, lines: int, max_line: int) -> str:
-    """Return the first `lines` lines of a text, or all lines if only blank lines follow.
+    """Return the first `lines` lines of a text, or all lines if only blank lines follow; no line if `lines` is 0.
 
     Long lines are cut, and control characters are escaped.
     """
@@ -211,7 +215,7 @@ def snippet(text: str, lines: int, max_line: int) -> str:
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
-    """Return how many files the answer may name, so that `max_chars` is also enough for some matches."""
+    """Return how many files the answer may name: at most `page.names`, in at most `NAMES_SHARE` of `max_chars`."""
 
     def named(count: int) -> GrepContentResult:
         return _with_matches(page, answer, (), count)
@@ -220,7 +224,7 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
 
 
 def _alone(match: ContentMatch, length: int) -> ContentMatch:
-    """Return the first `length` characters of a match without its context, if the whole match is too long to show."""
+    """Return a match without context and definition, cut after `length` characters, because the whole is too long."""
     text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
     before = len(match.before)
     anchors = match.anchors[before : before + text.count("\n") + 1]
@@ -263,7 +267,7 @@ def _showing(page: Page, answer: GrepContentResult) -> str:
     elif page.total_matches > page.reachable:
         sentences.append("A larger max_files shows more files; a larger offset does not.")
     if unnamed := page.files_matched - len(answer.files):
-        sentences.append(f"{plural(unnamed, 'more file')} with matches not named here.")
+        sentences.append(f"Not named here: {plural(unnamed, 'more file')} with matches.")
     sentences.append("Use file_pattern or refine your pattern to narrow results.")
     return " ".join(sentences)
 

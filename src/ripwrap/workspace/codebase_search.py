@@ -39,10 +39,11 @@ RANKED: Mapping[Ranking, str] = {
 async def run_codebase_search(
     run: Runner, settings: Settings, arguments: CodebaseSearchArguments, indexes: "Indexes | None"
 ) -> CodebaseSearchResult:
-    """Return the chunks (parts of files) that answer a question best; use the index if there is one.
+    """Return the chunks (parts of files) that answer a question best; use the index if there is one that can be used.
 
     Raises:
         ValueError: The query has no word.
+        TimeoutError: The files were not ranked in time.
     """
     query, limit = arguments.query, arguments.limit
     with open_scope(settings, arguments.path, hidden=False, ignored=False) as scope:
@@ -114,8 +115,8 @@ def _fit_to_budget(
 ) -> CodebaseSearchResult:
     """Return an answer that fits into `max_chars`: the best results come first, with whole definitions.
 
-    If a result does not fit as a whole, only its first lines are shown. The results after it have only path, symbol and
-    score.
+    A definition of more than `MAX_DEFINITION_LINES` lines is not shown as a whole. If the text of a result does not
+    fit, only its first lines are shown, and the results after it have no text.
     """
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:

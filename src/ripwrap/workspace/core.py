@@ -1,11 +1,11 @@
-"""Tools with which agents search directories: methods with type annotations, which any agent framework can register.
+"""Tools with which agents search, list, read and change files: typed methods, which agent frameworks can register.
 
     workspace = ripwrap.Workspace("src")
     agent = Agent(model, tools=workspace.tools)
 
 Frameworks make the schema of a tool from its signature and docstring, but each framework supports only a part of
-Python's types (docs/how-to/agents.md). So the methods that return a text have plain types, no `None` as default, and
-one docstring line for each argument. `describe_tools()` copies these lines into the annotations.
+Python's types (docs/how-to/agent-frameworks.md). So the methods that return a text have plain types, no `None` as
+default, and one docstring line for each argument. `describe_tools()` copies these lines into the annotations.
 
 The module of a tool is imported by the first call of the tool, because a program or an MCP server usually starts long
 before that.
@@ -81,21 +81,23 @@ Tool: TypeAlias = Callable[..., Awaitable[str]]
 
 @describe_tools
 class Workspace:
-    """Tools with which agents search and list files in some directories.
+    """Tools with which agents search, list and read files in some directories.
 
     There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each tool
     returns a text for a language model. The text has a maximum length and a fixed order, and says what is left out. If
-    the language model sends wrong arguments, the tool does not raise an error. It returns a text that begins with
+    an argument is wrong or the call fails, the tool does not raise an error. It returns a text that begins with
     `Error: ` and says what to do. Each tool has a twin whose name ends in `_result`. The twin returns a Pydantic model,
     whose `str()` is the text, and raises errors.
 
     With `index` there are three more tools: `index_codebase`, `index_status` and `index_health_check`. After
     `index_codebase` has made the index, `codebase_search` refreshes the index and searches in it. `grep_content` then
     searches only the files that may have a match (see `Index.grep()`). It searches without the index if its arguments
-    choose files by name or type, or include hidden or ignored files. Both tools also search without the index if the
-    index cannot be used, or does not contain the path (for example a hidden file). On Linux, the workspace watches the
-    roots, so that a search does not list all files again while nothing changes (see `Index.watch()`). The watch ends
-    when `aclose()` is called or the workspace is deleted.
+    choose files by name or type, include hidden or ignored files, or set `rev` or `inside`; if `path` is a file or
+    stands for several roots; and if a match need not contain any fixed text of three or more bytes. Both tools also
+    search without the index if the index cannot be used, or does not contain the path (for example a hidden file). On
+    Linux, the workspace watches the roots, so that a search does not list all files again while nothing changes (see
+    `Index.watch()`). Roots such as the home directory, which `guard` limits, are not watched. The watch ends when
+    `aclose()` is called or the workspace is deleted.
 
     With an `embedder`, `index_codebase` also embeds the texts of the index, and `codebase_search` ranks by words and
     embeddings. If the provider fails, `codebase_search` ranks by words only, and says so. `index_status` names the
@@ -143,14 +145,16 @@ class Workspace:
                 roots, paths are absolute.
             follow: Follow symbolic links. rg may then read files outside of the roots, but no answer shows them.
             outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
-            guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
-                `/proc` and similar directories, and on network file systems. The answer then names these limits.
+            guard: Limit the search to one file system, a few levels and 5 or 10 seconds in `/`, in the home directory
+                and the directories above it, in `/proc` and similar directories, and on network file systems of Linux.
+                The answer then names these limits.
             timeout: Time limit in seconds for a run of rg; `None` is no limit. At the limit, rg is stopped, and the
-                answer has the results found so far. A call runs rg once, or twice if a glob has a slash. Some calls
-                take longer: up to 5 seconds more to find out why nothing was found, and up to 1 second more to count
-                matches in hidden files (`grep_content`, if it shows all visible matches). `ls` and `tree` may take
-                `timeout` again to list the subdirectories of a directory without files. `codebase_search` may take
-                `timeout` again to rank the files without an index, if the index cannot be refreshed in time.
+                answer has the results found so far. A call may take longer. Some calls have several steps with this
+                limit: if a glob has a slash, rg runs twice; `ls` and `tree` may list the subdirectories of a directory
+                without files; `codebase_search` and `grep_content` may refresh an index; secrets may be masked, and
+                definitions read. In addition, a call may take up to 5 seconds to find out why nothing was found or to
+                search for an invalid pattern as plain text, and up to 1 second to count matches in hidden files.
+                `index_codebase` has no time limit.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -163,7 +167,7 @@ class Workspace:
                 refused, because it lets the environment choose a provider. With `None`, only words are searched, and
                 nothing is sent.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34.
-            deny: Globs of files and directories that no tool opens or shows, as in `.gitignore`, but ignoring case:
+            deny: Globs of files and directories that no tool opens. They are as in `.gitignore`, but ignore case:
                 `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has globs for the usual files with secrets.
             show_denied: Treatment of denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a
                 note, or `"name"` them. Their contents and sizes are never shown.
@@ -173,8 +177,10 @@ class Workspace:
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
-            ValueError: There is no root, a number is too small or out of range, a glob in `deny` is invalid, `embedder`
-                is `"auto"` or given without `index`, or `hybrid_weight` is given without `embedder`.
+            ValueError: There is no root, a root is an empty string, a number is too small or out of range, a glob in
+                `deny` is invalid, `show_denied` is unknown, `embedder` is `"auto"` or given without `index`, or
+                `hybrid_weight` is given without `embedder`.
+            TypeError: A glob in `deny` is not a string, or another argument has a wrong type.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
         settings = Settings(
@@ -246,7 +252,7 @@ class Workspace:
             case_insensitive (bool): Ignore case; default false.
             fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
             multiline (bool): Let a match span lines; a dot then also matches line ends.
-            output_mode (str): `content` shows lines, `files_with_matches` paths, `count` the number of lines per file.
+            output_mode (str): `content` shows lines, `files_with_matches` paths, `count` counts of matches per file.
             offset (int): Number of matches, or files in other output modes, to skip; the previous answer gives it.
             include_hidden (bool): Search hidden files and directories, too.
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
@@ -289,12 +295,13 @@ class Workspace:
         """Return the answer of `grep_content()` as a `GrepContentResult`.
 
         Raises:
-            AccessDeniedError: `path` is outside of the roots.
+            AccessDeniedError: `path` is outside of the roots, or denied.
             FileNotFoundError: `path` does not exist.
             PermissionError: A directory on the way to `path` cannot be entered.
             ValueError: An argument is invalid or unknown.
             PatternError, GlobError, UnknownTypeError, SearchError: rg rejects the search, or fails.
             BinaryError: There is no rg, or it does not run.
+            TimeoutError: With `redact`, the secrets in the lines were not masked in time.
         """
         from ripwrap.workspace.grep_content import run_grep_content
 
@@ -367,7 +374,8 @@ class Workspace:
         """List a directory and everything below it, as an indented list.
 
         Directories end in a slash and come before files. `[N truncated]` marks N entries that are left out; first-level
-        directories are left out last. Hidden files and files that .gitignore excludes are left out.
+        directories are left out last. Hidden files and files that .gitignore excludes are left out. Without a
+        .gitignore, directories such as node_modules are named, but not listed.
 
         Args:
             path (str): The directory to list; `.` is everything.
@@ -394,7 +402,7 @@ class Workspace:
     async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
         """Return the answer of `ls()` as a `ListResult`; raise the errors of `grep_content_result()`.
 
-        If there is no rg, Python code lists the same files; `engine` is then `python`.
+        If there is no rg, or it does not run, Python code lists the same files, and `engine` is `python`.
         """
         from ripwrap.workspace.listing import run_ls
 
@@ -487,7 +495,7 @@ class Workspace:
         The method needs no rg. A file may have any size; reading stops at the workspace's `timeout`.
 
         Raises:
-            AccessDeniedError: `path` is outside of the roots.
+            AccessDeniedError: `path` is outside of the roots, or denied.
             FileNotFoundError: `path` does not exist.
             IsADirectoryError: `path` is a directory.
             PermissionError: The file cannot be read.
@@ -519,10 +527,11 @@ class Workspace:
         """Return the answer of `resolve()` as a `ResolveResult`.
 
         If the line with that number has a different hash now, the nearest line with the anchor's hash is returned as
-        the moved line. Two different lines have the same hash with a probability of 1 in 32,768.
+        the moved line. If no line has that hash, the `state` of the result is `gone`. Two different lines have the
+        same hash with a probability of 1 in 32,768.
 
         Raises:
-            AccessDeniedError: The path is outside of the roots.
+            AccessDeniedError: The path is outside of the roots, or denied.
             FileNotFoundError: The path does not exist.
             IsADirectoryError: The path is a directory.
             PermissionError: The file cannot be read.
@@ -551,7 +560,7 @@ class Workspace:
     ) -> str:
         r"""Replace every match of a regular expression (ripgrep) in files, or show what would change.
 
-        Call it without `apply` first: the answer is a diff, and no file is changed. With `apply` the same change is
+        Call it without `apply` first: the answer is a diff, and no file is changed. With `apply` the changes are
         written, to all files or to none. Hidden files and files that .gitignore excludes are left out.
 
         Args:
@@ -594,9 +603,11 @@ class Workspace:
         The errors of `grep_content_result()` are raised, too.
 
         Raises:
-            ValueError: The workspace was made without `write`, or the replacement refers to a group that does not
-                exist.
+            ValueError: The workspace was made without `write`, the pattern is empty, or the replacement refers to a
+                group that does not exist.
             ConflictError: A file has changed meanwhile, or has several hard links; nothing was written.
+            OSError: A file cannot be written; all files have their old contents.
+            TimeoutError: The files were not listed, or the replacement was not prepared, in time; nothing was written.
             CapabilityError: The replacement refers to a group, and rg is older than 15.
         """
         from ripwrap.workspace.replace_content import run_replace_content  # late: it imports the journal
@@ -619,7 +630,8 @@ class Workspace:
             FileNotFoundError: `path` does not exist.
             IsADirectoryError: `path` is a directory.
             PermissionError: The file cannot be read.
-            ValueError: The file is larger than `max_bytes`, or `path` is neither a file nor a directory (e.g. a pipe).
+            ValueError: The file is larger than `max_bytes`, `max_bytes` is negative, or `path` is neither a file nor a
+                directory (e.g. a pipe).
             TimeoutError: The secrets were not masked in time.
         """
         from ripwrap.workspace.raw_files import run_read_bytes
@@ -627,7 +639,7 @@ class Workspace:
         return await run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes)
 
     async def file_info(self, path: str = ".") -> FileInfo:
-        """Return the size and the time of the last change of a file or directory. This is not a tool.
+        """Return the kind, size and time of the last change of a file or directory. This is not a tool.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots, or denied.
@@ -642,8 +654,8 @@ class Workspace:
     async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
         """Return the entries of one directory, sorted by name, with hidden and ignored entries. This is not a tool.
 
-        Denied entries, and links that lead out of the roots, are not returned. If there are several roots, the entries
-        of `.` are the roots.
+        Denied entries, links that lead out of the roots, and entries that are neither files nor directories (e.g.
+        pipes) are not returned. If there are several roots, the entries of `.` are the roots.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots, or denied.
@@ -656,7 +668,7 @@ class Workspace:
         return await run_list_directory(self._tools.runner, self._tools.settings, path)
 
     async def index_codebase(self) -> str:
-        """Make the index that speeds up codebase_search, or refresh it.
+        """Make the index that speeds up codebase_search and grep_content, or refresh it.
 
         The first call may take a minute in a large codebase; later calls read only files that changed. The index is a
         cache: no file of the codebase is changed.
@@ -671,7 +683,7 @@ class Workspace:
 
         Raises:
             ValueError: The workspace was made without `index`.
-            RipwrapError: The index cannot be written.
+            RipwrapError: The index cannot be made or refreshed.
             BinaryError: There is no rg, or it does not run.
         """
         return await self._tools.required_indexes("index_codebase").index_codebase(self._tools.runner)
@@ -707,7 +719,8 @@ class Workspace:
     async def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
         """Call a tool with the arguments that a language model sent, and return its text.
 
-        Wrong arguments do not raise an error: the text then begins with `Error: ` and says what to do.
+        If the name or an argument is wrong, or the call fails, no error is raised. The text then begins with `Error: `
+        and says what to do.
 
         Args:
             name: Name of a tool, or another name that language models use for it (`Grep`, `Glob`, `LS`, …).
@@ -722,12 +735,15 @@ class Workspace:
     async def call_result(
         self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
     ) -> ToolResult:
-        """Call a tool as `call()` does, and return its answer as a Pydantic model; raise the errors of its `…_result`.
+        """Call a tool as `call()` does, and return its answer as a Pydantic model.
+
+        The method raises the errors of the `…_result` method of the tool, and `ValueError` for an unknown tool.
 
         Args:
             name: See `call()`.
             arguments: See `call()`.
-            progress: Function that is called with the number of matches or files that were found so far.
+            progress: Function that is called with the number of matches or files that were found so far; for
+                `index_codebase`, with the number of files and texts that are done.
         """
         return await self._tools.run(self._tools.parse(name, arguments), progress)
 
@@ -773,8 +789,8 @@ def schemas(
         write: Include the tool that a workspace has with `write`.
         strict: Make the schemas of arguments valid for strict modes: all arguments are required, arguments with a
             default are nullable, and the only keywords are `type`, `items`, `enum`, `anyOf` and `description`. For an
-            argument that is null, `call()` uses the default.
-            OpenAI: https://platform.openai.com/docs/guides/function-calling#strict-mode.
+            argument that is null, `call()` uses the default. OpenAI's strict mode is an example:
+            https://platform.openai.com/docs/guides/function-calling#strict-mode.
     """
     return {name: _schemas(name, strict) for name in tool_names(index=index, anchors=anchors, write=write)}
 

@@ -1,4 +1,4 @@
-"""Globs of denied paths, which no tool opens or shows; the case and Unicode form of names are ignored.
+"""Globs of denied paths, which no tool opens; the case and Unicode form of names are ignored.
 
 A glob follows the rules of a line of `.gitignore` (https://git-scm.com/docs/gitignore), except that case is ignored: on
 macOS and Windows, `.ENV` opens the file `.env`. A glob with characters outside of ASCII matches both Unicode forms (NFC
@@ -55,7 +55,8 @@ class _Glob:
 
     Attributes:
         given: Glob as the user wrote it.
-        spellings: Globs for rg that together match every form of the denied names: upper and lower case, NFC and NFD.
+        spellings: Globs for rg: the glob or, if it is not ASCII, its original, lower-case and upper-case form, each in
+            NFC and NFD. For a glob such as `build/**`, also the glob of the directory itself.
         rules: Parsed rules: the `spellings` and, if the glob is not ASCII, its case-folded form.
     """
 
@@ -76,7 +77,8 @@ class DenyRules:
             windows: Treat backslashes as separators.
 
         Raises:
-            ValueError: A glob is empty, does not parse, begins with `!` or `~/`, or leads out of the roots.
+            ValueError: A glob is empty, does not parse, begins with `!` or `~/`, contains a NUL character, or leads out
+                of the roots.
             TypeError: A glob is not a string.
         """
         given = (globs,) if isinstance(globs, str) else tuple(globs)
@@ -237,7 +239,10 @@ def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
 
 
 def _spellings(glob: str) -> Iterable[str]:
-    """Yield globs that together match all cases and both Unicode forms of a name; rg ignores case in ASCII only."""
+    """Yield the glob if it is ASCII; otherwise its original, lower-case and upper-case form, each in NFC and NFD.
+
+    rg ignores case in ASCII only.
+    """
     if glob.isascii():
         yield glob
         return

@@ -75,7 +75,7 @@ MAX_LINE = 500
 MIN_MAX_CHARS = 1000
 MIN_MAX_LINE = 40
 RETRY_DOWNLOAD_AFTER = 60.0
-"""Number of seconds after a failed download of rg in which a workspace does not try it again."""
+"""Number of seconds after a failed download of rg in which a workspace does not try the download again."""
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -192,7 +192,7 @@ class ToolDispatcher:
             index: Location of the index; True for the default location, False for no index.
             runner: Runner of rg, async or blocking.
             embedder: Embedder of the index; `None` for an index without embeddings.
-            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the default.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34.
 
         Raises:
             ValueError: `max_chars` or `max_line` is too small, or `show_denied` is unknown.

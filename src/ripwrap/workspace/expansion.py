@@ -133,7 +133,8 @@ def expand_chunks(
 ) -> list[RankedChunk]:
     """Expand search results to whole definitions, the best result first, as long as the answer has room for them.
 
-    If a result overlaps with the lines of a better result, it is merged into the better result.
+    If the definition overlaps worse results, these results are merged into it. If it overlaps a better result, or has
+    more than `MAX_DEFINITION_LINES` lines, the result stays as it is.
 
     Args:
         chunks: Results, the best first, with secrets masked.
@@ -179,7 +180,7 @@ def _lines_of(chunk: RankedChunk) -> LineSpan:
 def _definition_lines(file: SourceFile, chunk: RankedChunk) -> LineSpan | None:
     """Return the range of lines that has a result and its whole definition.
 
-    Return `None` if the definition adds no line, or is not found.
+    Return `None` if the definition adds no line or is not found, or if the file has changed since the search.
     """
     place = _lines_of(chunk)
     if file.text(place) != chunk.text.replace("\r\n", "\n").removesuffix("\n"):

@@ -179,7 +179,7 @@ async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progre
 
 
 def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
-    """Return the files or directories that the glob `pattern` matches; Python code lists them. Blocking.
+    """Return the files, directories or both that the glob `pattern` matches, listed by Python code; blocking.
 
     rg cannot be used here: it does not list directories, and it lists a file on its command line even if the glob does
     not match the file.
@@ -210,7 +210,7 @@ def _shown_entry(location: Location, path: str) -> str:
 
 
 async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, found: _Found) -> str:
-    """Return the message that nothing was found; it names arguments that would find something."""
+    """Return the message that nothing was found; it names arguments that would find something, if there are any."""
     noun, nouns = NOUNS[arguments.entry_type]
     nothing = nothing_found(nouns, None if found.exact else scope.timeout)
     if not found.exact:
@@ -233,7 +233,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
             first = printable_start(_shown_entry(scope.location, more.paths[0]))
             kinds = " and ".join(UNSEEN[name][0] for name in names)
             ways = ", ".join(UNSEEN[name][1] for name in names)
-            said = f"{nothing}. There would be {much} with {kinds} {nouns} included ({ways}), first {first}."
+            said = f"{nothing}. There would be {much} with {kinds} {nouns} included ({ways}), the first: {first}."
         elif not more.errors:
             said = f"{nothing}, not even hidden or ignored {nouns}."
     if arguments.entry_type != "file":
@@ -271,7 +271,10 @@ def _top_directory(location: Location, name: str) -> str | None:
 
 
 def _by_age(cwd: str, paths: Sequence[str]) -> list[str]:
-    """Sort paths by the time of their last change, the newest first; paths with equal times keep their order."""
+    """Sort paths by the time of their last change, the newest first; paths with equal times keep their order.
+
+    A path that does not exist any more comes last.
+    """
 
     def negative_mtime(path: str) -> float:
         try:

@@ -189,8 +189,8 @@ async def run_grep_content(
 ) -> GrepContentResult:
     """Search, with PCRE2 if the pattern needs it. If nothing is found, try to find out why.
 
-    With indexes, rg searches only the files that may have a match. If the caller chooses files by name or type, or
-    includes hidden or ignored files, rg searches without indexes.
+    With indexes, rg searches only the files that may have a match. Searches with `rev` or `inside`, and the searches
+    that `_with_candidates()` names, do not use indexes.
 
     Raises:
         ValueError: The pattern is empty.
@@ -230,7 +230,9 @@ async def run_grep_content(
 async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Query:
     """Return the query with candidates: the files of an index that may have a match.
 
-    If no index can be used, return the query without candidates; an error or a time limit then adds a note.
+    Return the query without candidates if the caller chooses files by name or type, or includes hidden or ignored
+    files; if a match need not contain a fixed text; or if no index can be used. An error or a time limit of the index
+    adds a note.
     """
     if active_overlay() is not None:  # the index knows only the files on disk
         return query
@@ -396,7 +398,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
         yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
         files = plural(found.binary, "file")
-        yield f"{files} taken for binary, searched up to the first NUL byte; matches may be missing."
+        yield f"{files} taken for binary, so searched only up to the first NUL byte; matches may be missing."
 
 
 async def _files(run: Runner, query: Query) -> GrepContentResult:

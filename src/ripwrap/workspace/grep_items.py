@@ -131,7 +131,9 @@ class _Answer(CollectingAnswer[RoundRobinMatchCollector]):
 
 
 class _NotesKeys(Source):
-    """Source that wraps another source, and finds the lines of private keys in its items, so that answers mask them.
+    """Source that yields the items of another source, and finds the lines of private keys in these items.
+
+    Answers mask these lines.
 
     Attributes:
         keys: Lines of private keys in each item, by the name of the item in answers.
@@ -165,7 +167,7 @@ class _NotesKeys(Source):
 
 
 async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> MergedCollector:
-    """Search a git revision for the argument `rev`; for `inside`, search files, and then inside archives and documents.
+    """Search a git revision if `rev` is given; otherwise search files, and then inside archives and documents.
 
     The errors of `stream_items()` are raised, and `ValueError` if the revision does not exist.
     """

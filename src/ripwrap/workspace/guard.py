@@ -47,7 +47,7 @@ def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
     if path in DEVICE_DIRECTORIES or any(here.is_relative_to(system) for system in SYSTEM_DIRECTORIES):
         return _limits(f"{path}, a system directory", 4, 5.0)
     if PurePath(home).is_relative_to(here):
-        return _limits("a home directory", 6, 10.0)
+        return _limits("a home directory or a directory above one", 6, 10.0)
     if kind := _network(here, mounts):
         return _limits(f"a network file system ({kind})", 16, 10.0)
     return None
@@ -56,7 +56,7 @@ def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
 def _limits(name: str, depth: int, seconds: float) -> GuardLimits:
     note = (
         f"This is {name}, so the search is limited to {depth} levels, one file system and {seconds:g} seconds; pass a "
-        "directory in it as path to search more."
+        "directory in it as path to search deeper."
     )
     return GuardLimits(depth, seconds, note)
 

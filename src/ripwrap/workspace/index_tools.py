@@ -1,7 +1,8 @@
 """Build, search, describe and check the indexes of the roots of a workspace.
 
-An index has only files that the tools may show: no hidden or ignored files, and no files outside of the roots. After
-its first refresh, a root is watched if possible. A search then does not list files while nothing changes.
+An index has only files that the tools may show: no hidden, ignored or denied files, and no files outside of the roots.
+After the first refresh of its index, a root is watched if possible. A search then does not list files while nothing
+changes.
 """
 
 import sqlite3
@@ -97,7 +98,10 @@ class _RootIndex(BaseIndex):
         return result
 
     def is_built(self) -> bool:
-        """Return True if the index was built for this root before, on any branch; a refresh is then quick."""
+        """Return True if the index was built for this root before, on any branch, and is not outdated.
+
+        A refresh is then quick.
+        """
         view = self._current_view()
 
         def built(database: "Connection") -> bool:
@@ -168,8 +172,9 @@ class Indexes:
     async def search(self, run: Runner, found: Scope, query: str, limit: int) -> IndexAnswer | None:
         """Return the best results of the indexes, or `None` if the files must be searched without them.
 
-        The files must be searched if an index is not built. They must also be searched if the path is a subdirectory
-        with too few results: the subdirectory may be hidden, ignored or too deep, so that no index has its files.
+        The result is `None` if an index is not built. For a path below a root, it is also `None` if the index has no
+        deep files (see `is_guarded`), or if too few results are below the path: the path may be hidden or ignored, so
+        that the index does not have it.
 
         Args:
             run: Runner of the calls.
@@ -212,12 +217,14 @@ class Indexes:
         return IndexAnswer(interleaved[:limit], by_vectors, tuple(dict.fromkeys(notes)))
 
     def close(self) -> None:
-        """Close the indexes, and stop watching their roots; a later call opens them again."""
+        """Close the indexes, and stop watching their roots; the next tool that uses an index opens it again."""
         for index in self._made.values():
             index.close()
 
     async def candidates(self, run: Runner, found: Scope, required: Required) -> Candidates | None:
         """Return the files that may have a match of a pattern, or `None` if all files must be searched.
+
+        The result is `None` for a single file, for several roots, and if the index is not built or has no deep files.
 
         Args:
             run: Runner of the calls.
@@ -313,10 +320,11 @@ class Indexes:
 def check_index_options(
     index: bool | StrPath, embedder: str | Embedder | None, hybrid_weight: float | None
 ) -> Embedder | None:
-    """Check the options of an index, and return its embedder, or None. Nothing is sent; `"auto"` is refused.
+    """Check the options of an index, and return the embedder, or `None` if `embedder` is `None`. Nothing is sent.
 
     Raises:
-        ValueError: There is no index, the embedder is `"auto"`, or the weight is wrong.
+        ValueError: There is an embedder but no index, the embedder is `"auto"`, or the weight is out of range or given
+            without an embedder.
         TypeError: An argument has a wrong type.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
@@ -344,5 +352,5 @@ def _notes_of(found: Found) -> Iterator[str]:
 
 
 def _spell_as_command(hint: Hint) -> str | None:
-    """Return a hint in a message as the name of a tool; `prune()` is not a tool, so return a command for the user."""
+    """Return a hint as `spell_as_argument()` does; but for `prune()`, return the shell command, for the user to run."""
     return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

@@ -99,7 +99,7 @@ def _tree_result(
 ) -> ListResult:
     """Return the tree with as many entries as `limit` and `max_chars` allow.
 
-    It has all first-level directories if their names fit into `max_chars`.
+    Unless `limit` is 0, the tree has all first-level directories if their names fit into `max_chars`.
     """
     location, exact = scope.location, not tree.timed_out
     ended_after = None if exact else scope.timeout
@@ -159,7 +159,7 @@ def _is_current(folder: str) -> bool:
 
 
 def _first_level(root: Directory, count: int, order: Order) -> Iterator[TreeEntry]:
-    """Yield first-level directories without their entries, then an entry with the number of entries left out."""
+    """Yield first-level directories without their entries, then, if any are left out, an entry with their number."""
     yield from (entry for entry in arrange(root, count, order) if entry.is_dir and not entry.depth)
     if left := len(root) - count:
         yield TreeEntry(path="", name=f"[{left} truncated]", depth=0, truncated=left)

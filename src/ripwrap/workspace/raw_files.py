@@ -28,7 +28,7 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
-    """Return the size and the time of the last change of a file or directory."""
+    """Return the kind, size and time of the last change of a file or directory."""
     refuse_overlay("file_info()")
     return await run.call(lambda: _file_info(settings.sandbox.locate(path)))
 
@@ -96,7 +96,10 @@ def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
 
 
 def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
-    """Return an entry of a directory; `None` if tools may not use it, for example a link out of the roots."""
+    """Return an entry of a directory; `None` if tools may not use it, for example a link out of the roots.
+
+    An entry that cannot be read, such as a broken link, has no size and no time.
+    """
     try:
         located = _file_info(sandbox.locate(path))
     except AccessDeniedError:

@@ -5,8 +5,8 @@ So `key_lines()` finds the lines of private keys in the whole file. If the file 
 like a line of a key is masked. All secrets of a kind have the same mask, whatever their length, and a mask never spans
 lines.
 
-The rules are those of gitleaks (https://github.com/gitleaks/gitleaks, `config/gitleaks.toml`) and the formats that the
-providers document, slightly extended. In a rule, a repetition before other text has a maximum, so that matching takes
+The rules are based on some rules of gitleaks (https://github.com/gitleaks/gitleaks, `config/gitleaks.toml`) and on the
+formats that the providers document. In a rule, a repetition before other text has a maximum, so that matching takes
 linear time.
 """
 
@@ -154,7 +154,10 @@ class Redacted:
     starts: tuple[int, ...] = ()
 
     def moved(self, span: Span) -> Span:
-        """Return the position of a span in the masked text. A span that begins or ends in a secret covers its mask."""
+        """Return the position of a span in the masked text.
+
+        If the span begins or ends inside a secret, the returned span includes the whole mask of that secret.
+        """
         return self._moved(span[0], is_end=False), self._moved(span[1], is_end=True)
 
     def _moved(self, offset: int, *, is_end: bool) -> int:

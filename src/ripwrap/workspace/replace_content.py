@@ -35,6 +35,7 @@ async def run_replace_content(
             not exist.
         ConflictError: A file has changed meanwhile, or has several hard links; nothing was written.
         OSError: A file cannot be written; all files have their old contents.
+        TimeoutError: The files were not listed, or the replacement was not prepared, in time; nothing was written.
     """
     if not settings.write:
         raise ValueError("replace_content needs a workspace that may write; make the workspace with write=True")
@@ -132,4 +133,4 @@ def _message(arguments: ReplaceContentArguments, plan: EditPlan) -> str:
     if not plan:
         return "Nothing to replace; no file was changed."
     much = f"{plural(plan.total_edits, 'replacement')} in {plural(len(plan), 'file')}"
-    return f"{much}, written." if arguments.apply else f"{much}; no file was changed yet: apply=true writes them."
+    return f"Written: {much}." if arguments.apply else f"{much}; no file was changed yet: apply=true writes them."

@@ -24,7 +24,7 @@ class _Found(NamedTuple):
 
     Attributes:
         lines: Numbers and texts of the nearest lines with the hash, the nearest first.
-        matching: Number of all lines with the hash.
+        matching: Number of all lines with the hash; 1 if the line of the anchor is unchanged.
         total: Number of lines that were read.
     """
 

@@ -38,7 +38,7 @@ class ToolResult(Model, ABC, frozen=True):
             no next page, or if `offset` cannot reach it.
         message: Summary of what was found and what was left out, and how to get the rest.
         notes: Further sentences, for example about time limits and about paths that could not be read.
-        engine: `python` if Python code listed the files: in `ls()` if there is no rg, and in `find_files()` for
+        engine: `python` if Python code listed the files: in `ls()` if rg cannot be used, and in `find_files()` for
             directories or a single file. Otherwise `rg`.
     """
 
@@ -84,7 +84,7 @@ class ContentMatch(Model, frozen=True):
         match: Matching line without its terminator; with `multiline`, several lines joined by newlines. `…` marks a
             place where a long line was cut.
         after: Lines of context after the match.
-        section: Definition that encloses the match, if `sections` or `expand` was set.
+        section: Definition that encloses the match, if `sections` or `expand` was set; `None` outside of definitions.
         anchors: Hash of each line, from `before` to `after`, if the workspace has `anchors`; else empty.
     """
 
@@ -127,7 +127,8 @@ class GrepContentResult(ToolResult, frozen=True):
         matches: Matches of this page, sorted by file and line. The page has the first match of each file, then the
             second match of each file, and so on, so that no file fills the page. Empty in other modes than `content`.
         files: Files with a match on this page. In mode `content`, the first page also names files whose matches are not
-            shown, sorted by path: up to `max_matches` files in all, but at least 10 and at most 100.
+            shown, sorted by path: up to `max_matches` files in all (up to 10 if `max_matches` is smaller, up to 100 if
+            it is larger), as far as `max_chars` allows.
         total_matches: Number of all matches; `None` if they were not counted.
         files_matched: Number of all files with a match.
         exact: True if the search ran to its end, so that `total_matches` and `files_matched` are final.
@@ -143,7 +144,10 @@ class GrepContentResult(ToolResult, frozen=True):
     exact: bool
 
     def structured(self) -> dict[str, Any]:
-        """Return the result as plain JSON values, with `files` as paths or as a mapping of paths to counts."""
+        """Return the result as plain JSON values, with `files` as paths or as a mapping of paths to counts.
+
+        If two paths look the same, because they are not UTF-8, `files` has an object for each file.
+        """
         plain = super().structured()
         counts = {file.path: file.count for file in self.files}
         if None in counts.values():
@@ -212,7 +216,7 @@ def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
     The heading has the qualified name of the definition if the first line of the definition does not contain that name.
 
     Args:
-        section: The definition.
+        section: The definition; `None` for a match outside of definitions.
         line: Number of the line that matches.
         with_text: True to add the first line of the definition, because it is not shown below.
     """
@@ -462,7 +466,8 @@ class ReplaceContentResult(ToolResult, frozen=True):
         query: Pattern that was searched.
         replacement: Text in place of each match, as in the argument `replacement`.
         applied: True if the files were changed.
-        diff: Lines of a unified diff; long lines are cut, and secrets are masked if the workspace masks them.
+        diff: Lines of a unified diff, as many as fit into the answer. Long lines are cut, and secrets are masked if the
+            workspace masks them.
         files: Files that change, at most 100 of them, each with its number of replacements.
         total_replacements: Number of replacements.
     """
@@ -485,12 +490,12 @@ class IndexedRoot(Model, frozen=True):
         root: Path of the root.
         added: Number of new files.
         changed: Number of files with changed content.
-        removed: Number of files that do not exist any more.
+        removed: Number of files that were deleted, or that are ignored now.
         unchanged: Number of files that did not change.
         skipped: Number of files that are left out because they are binary or cannot be read.
         chunks: Number of chunks (parts of files) that were written to the index.
         seconds: Duration in seconds.
-        pruned: Deleted branches whose content was removed from the index.
+        pruned: Names of deleted branches whose content was removed from the index.
         embedded: Number of texts that were embedded; equal chunks are one text.
         failed: Reasons why texts were not embedded, each with the number of texts.
     """
@@ -661,8 +666,8 @@ class FileInfo(Model, frozen=True):
         path: Path as in answers of tools: relative to the root, or absolute if there are several roots.
         name: Last part of the path.
         is_dir: True for a directory, or a link to a directory.
-        size: Size of the file in bytes; `None` for a directory, and for a broken link.
-        modified_at: Time of the last change; `None` for a broken link, and for a year that Python does not support.
+        size: Size of the file in bytes; `None` for a directory, and if it cannot be read, e.g. for a broken link.
+        modified_at: Time of the last change; `None` if it cannot be read, or if Python does not support the year.
     """
 
     path: str

@@ -40,7 +40,7 @@ class Location:
     sep: str = os.sep
 
     def has(self, path: str | None) -> bool:
-        """Return True if a path that rg prints is in this location; only the text of the path is used, without I/O."""
+        """Return True if a path that rg prints is in this location; no I/O. `None`, which is no path, is not in it."""
         named = PurePath(os.path.normpath(os.path.join(self.cwd, path or os.pardir)))
         return any(named.is_relative_to(os.path.normpath(os.path.join(self.cwd, one))) for one in self.paths)
 
@@ -86,7 +86,7 @@ class Sandbox:
         self._windows = windows
 
     def locate(self, path: str) -> Location:
-        """Return the location of a path. The path is absolute or relative to a root; `.` stands for all roots.
+        """Return the location of a path: absolute, relative to a root, or below `~`; `.` stands for all roots.
 
         Raises:
             AccessDeniedError: The path leads out of the roots, or is denied. For a denied path, the error does not tell

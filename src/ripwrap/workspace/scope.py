@@ -131,7 +131,8 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     files above `path`. The rules of the ignore files between a root and `path` are passed to rg in a temporary file.
 
     Raises:
-        AccessDeniedError, FileNotFoundError, ValueError: See `Sandbox.locate()`.
+        AccessDeniedError, FileNotFoundError, PermissionError, ValueError: See `Sandbox.locate()`.
+        SearchError: The temporary file could not be created.
     """
     location = settings.sandbox.locate(path)
     options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
@@ -224,7 +225,8 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 
     A glob without a slash matches names at any depth. A glob with a slash starts from `location`. rg's `--glob` would
     also include ignored and hidden files (ripgrep#865); these globs do not. Globs without a slash become a file type,
-    because rg applies file types after ignore files. Globs with a slash set `overrides`.
+    because rg applies file types after ignore files. This is not possible if `file_type` is given, or if a glob has a
+    slash or a colon; the globs are then passed as `--glob`, and `overrides` is set.
     """
     globs = [_plain(one) for one in _slashed(comma_separated(file_pattern), location)]
     without = [one for one in globs if one.startswith("!")]
@@ -314,7 +316,7 @@ def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
 
 
 def _plain(glob: str) -> str:
-    """Return the glob in rg's form: without `./`, without needless `**/`, and with `**/src/**` in place of `src/`."""
+    """Return the glob in rg's form: without `./`, without needless `**/`, and with `**/src/**` for `src/`."""
     bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     glob = glob.removeprefix("./")
     while glob.startswith("**/") and "/" not in glob[3:]:

@@ -16,10 +16,13 @@ COMMON_DIRECTORIES = frozenset(
         *("__pycache__", "venv", ".venv", ".git", ".hg", ".svn", ".idea", ".vscode", ".tox", ".nox", ".cache"),
     }
 )
-"""Directories that `ls` and `tree` name without their content, unless an ignore file says which files to leave out."""
+"""Directories that `ls` and `tree` name without their content.
+
+If an ignore file says which files to leave out, or with `include_ignored`, their content is listed.
+"""
 
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
-"""Files that `ls` and `tree` count but do not name, unless an ignore file says which files to leave out."""
+"""Files that `ls` and `tree` count but do not name; the same exceptions apply as for `COMMON_DIRECTORIES`."""
 
 
 class TreeCollector(BaseListingCollector[str]):
@@ -27,7 +30,7 @@ class TreeCollector(BaseListingCollector[str]):
 
     Attributes:
         root: Entries of the location.
-        total: Number of files, without the files in closed directories.
+        total: Number of files, without the files in closed directories and the skipped files.
         skipped: Number of files of common kinds that are not shown.
         closed: Directories that are named but not listed, by their paths in the tree.
         denied: Denied files and directories that are named, by their paths in the tree.

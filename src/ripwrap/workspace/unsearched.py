@@ -36,8 +36,8 @@ async def unsearched_notes(
 ) -> tuple[str, ...]:
     """Return sentences about files that were not searched although they may have a match.
 
-    Return no sentence if the files cannot be listed in `MAX_SECONDS`. Return no sentence if links are followed, because
-    links may lead out of the roots.
+    Return no sentence if the files cannot be listed in `MAX_SECONDS`, if the location is a single file, or if texts in
+    memory replace files. Also return no sentence if links are followed, because links may lead out of the roots.
 
     Args:
         run: Runner of the listing.

@@ -144,7 +144,7 @@ def walk(
         no_ignore: Read no ignore files.
         exclude: Globs of files and directories to leave out, as in rg's `--glob=!GLOB`. `EXCLUDED` is always left out.
         max_depth: Number of levels below `sub` to list; `None` is no limit.
-        one_file_system: Do not enter directories on another file system than that of `sub`.
+        one_file_system: Leave out directories that are on another file system than `sub`.
         folders: Yield directories below `sub`, too: each before its content, and with a separator at the end.
         stop: Function that is called before each directory and file; the listing ends when it returns True.
         report: Function that is called for each path that cannot be read, with the path relative to the root and the

@@ -12,7 +12,7 @@ from ripwrap._code.patterns.languages import Braced, Kind, find_definition
 from ripwrap._code.patterns.scanner import DIRECTIVE
 
 Pieces = list[tuple[str, int]]
-"""Pieces of the text before a brace, each with the index of its line; contents of parentheses are left out."""
+"""Pieces of the text before a brace, each with the index of its line, without what is in parentheses and brackets."""
 
 _PIECE = re.compile(r"[{}()\[\];]|[^{}()\[\];]+")
 _GROUP = re.compile(r"\([^(){}\[\];]*\)")
@@ -28,17 +28,17 @@ _ANNOTATION = re.compile(r"\s*@[\w.:]+\s*(?:\(\))?\s*$")
 _GENERIC = re.compile(r"<[^<>()]*(?<![=-])>")
 _ANONYMOUS = re.compile(r"\bnew\b")
 _MAX_DEPTH = 1_000
-"""Maximum depth of nested blocks and parentheses; reading ends at the first bracket that exceeds it."""
+"""Maximum depth of nested blocks and parentheses; reading ends with the first line that exceeds it."""
 _MAX_HEADER_PIECES = 60
 """Maximum number of pieces of a header. Longer headers are tables of data; only their last pieces are used."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """A block or parentheses that have not ended yet, or the whole file.
+    """A block, parentheses or square brackets that have not ended yet, or the whole file.
 
     Attributes:
-        opener: Character that opened the block or parentheses; empty for the file.
+        opener: Character that opened the frame: `{`, `(` or `[`; empty for the file.
         header: Text after the last statement in the frame.
         definition: Definition whose body is this block; None if there is none.
         inside: True if the frame is in the body of a function.

@@ -1,4 +1,4 @@
-"""Types that are used for all languages: a definition in a file, and a file with its comments removed; no I/O."""
+"""Types that are used for all languages: a definition, and the lines of a file with and without comments; no I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ class Definition:
         line: Line with the name.
         start: First line of the decorators, attributes or comments above the definition; `line` if there are none.
         end: Last line; -1 until it is known.
-        indent: Column of the first character of the definition, from 0.
-        signature_end: Last line of its signature.
+        indent: Column of the first character of the definition, from 0. Always 0 if the end does not depend on it.
+        signature_end: Last line of its signature; 0 if the end does not depend on it.
         flat: True if the body may have the same indentation as the definition. Then only a closing line ends the body.
         outdent: Last line that is certainly in the definition: the next line is not indented deeper than the
             definition, and does not close it. -1 if there is no such line. The definition ends at `outdent` if no
@@ -37,7 +37,8 @@ class ScannedFile:
 
     Attributes:
         lines: Lines, each cut to `MAX_LINE_CHARS` characters.
-        code: The same lines without comments; each string is replaced by a quotation mark.
+        code: The same lines without comments. Each string is replaced by a quotation mark, and each preprocessor
+            directive by `#`.
         continued: Indexes of the lines that begin inside a string.
         clipped: Indexes of the lines that were cut.
     """

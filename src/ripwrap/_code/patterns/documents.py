@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ripwrap._code.patterns.definition import Definition, ScannedFile, indentation
 
 Heading = tuple[int, int, int, str]
-"""Heading of a section: index of its first line, index of the line with its text, its level and its text."""
+"""Heading of a section: index of the first line of the heading, index of the line with its text, level, and text."""
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:\s+(.*))?$")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
@@ -40,7 +40,10 @@ def document_sections(source: ScannedFile, form: str) -> list[Definition]:
 
 
 def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Definition]:
-    """Return a section for each heading. A section ends before the next heading of the same or a higher level."""
+    """Return a section for each heading.
+
+    A section ends before the next heading of the same or a higher level; blank lines at its end do not belong to it.
+    """
     definitions: list[Definition] = []
     open_: list[tuple[int, Definition]] = []
     texts = _texts(lines)
@@ -57,7 +60,7 @@ def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Definiti
 
 
 def _texts(lines: Sequence[str]) -> list[int]:
-    """Return, for each line and for the end of the file, the index of the last line above that is not blank."""
+    """Return for each line, and for the end of the file, the index of the last line above that is not blank, or -1."""
     texts = [-1]
     for index, line in enumerate(lines):
         texts.append(index if line.strip() else texts[-1])
@@ -106,7 +109,10 @@ def _rst(source: ScannedFile) -> Iterator[Heading]:
 
 
 def _rule(line: str) -> str:
-    """Return the character of which a line consists, as in `====`; empty if it has other text or is too short."""
+    """Return the character of which a line consists, as in `====`.
+
+    Return an empty string if the line has different characters, fewer than three characters, or letters or digits.
+    """
     text = line.rstrip()
     repeated = len(text) > 2 and not (text[0].isalnum() or text[0].isspace()) and text == text[0] * len(text)
     return text[0] if repeated else ""
@@ -166,7 +172,7 @@ def _keys(source: ScannedFile) -> list[Definition]:
 
 
 def _statements(source: ScannedFile) -> list[Definition]:
-    """Find the CREATE statements of SQL; a semicolon ends a statement."""
+    """Find the CREATE statements of SQL. A semicolon, a line such as `GO`, or the next CREATE ends a statement."""
     definitions: list[Definition] = []
     definition: Definition | None = None
     depth, last = 0, -1

@@ -12,7 +12,7 @@ NameSpan = tuple["Kind", int, int]
 
 
 class Kind(Enum):
-    """Kind of definition whose body is a block."""
+    """Kind of a definition in a language with braces."""
 
     FUNCTION = 1
     TYPE = 2
@@ -105,11 +105,12 @@ def find_definition(definitions: DefinitionPatterns, header: str, *, functions: 
 def language_patterns(path: str, lines: Sequence[str]) -> Language | None:
     """Return the patterns for a file's language.
 
-    Return generic patterns if the language is unknown. Return None if the language has no definitions, such as JSON.
+    Return generic patterns if the language is unknown, and None for formats in which no definitions are searched, such
+    as JSON and plain text.
 
     Args:
-        path: Path of the file.
-        lines: Lines of the file.
+        path: Path of the file; only its name is used.
+        lines: Lines of the file; the first line may name the interpreter.
     """
     name = language_name(path, lines[0] if lines else "")
     if name is None:

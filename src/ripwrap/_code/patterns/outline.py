@@ -1,4 +1,4 @@
-"""Find the definitions of a file with regular expressions. `PatternOutline` reads all lines, `NearbyOutline` a part.
+"""Find definitions with regular expressions. `PatternOutline` reads all lines of a file, `NearbyOutline` only some.
 
 No parser is used, so a definition in unusual code may be missed, or get a wrong end. The time to read a file is in
 proportion to its size, whatever its content.
@@ -23,7 +23,7 @@ brace.
 _MAX_QUOTED_FILE_LINES = 3_000
 """Maximum number of lines of a file in which all quotes are counted to find out whether a line is in a string."""
 _MAX_STRING_LINES = 500
-"""Number of lines to search for the end of a string, below the lines that are read."""
+"""Maximum number of lines, below the lines that are read anyway, in which the end of a string is searched."""
 _UNQUALIFIED_FORMATS = frozenset({"html", "ini", "markdown", "rst", "toml", "sql"})
 
 
@@ -104,10 +104,10 @@ class NearbyOutline:
 
     The part that is read for a line depends on the language:
 
-    - Python, where only indentation ends a block: from the last definition above the line to a few lines below the
-      line; also the first lines of the definitions around it.
-    - Other languages with indentation: from the last definition at the left margin above the line to a few lines below
-      the line.
+    - Languages in which only indentation ends a block, such as Python: from the last definition above the line to a few
+      lines below the line; also the first lines of the definitions around the line.
+    - Languages in which indentation or a closing line ends a block, such as Ruby: from the last definition at the left
+      margin above the line to a few lines below the line.
     - Other languages: the whole file.
     """
 
@@ -123,7 +123,7 @@ class NearbyOutline:
     def enclosing(self, line: int) -> Section | None:
         """Return the innermost section around a line (counted from 1), or None at the top level.
 
-        Only a part of the file is read, so the section may end later in the file than its `end_line`.
+        Only a part of the file is read, so the section may end later in the file than `end_line` says.
         """
         language = self._language
         if isinstance(language, Indented) and language.plain and self._nearest_definition(language, line) < 0:
@@ -238,12 +238,15 @@ class NearbyOutline:
         return tuple(reversed(chain))
 
     def _is_quoted(self, index: int) -> bool:
-        """Return True if the quotes above a line show that the line is in a string; always False in a large file."""
+        """Return True if the triple quotes above a line show that the line is in a string.
+
+        Always return False in a large file, and if the triple quotes of the file are not in pairs.
+        """
         count = len(self._lines)
         return count <= _MAX_QUOTED_FILE_LINES and self._in_string(0, index) and not self._in_string(0, count)
 
     def _in_string(self, margin: int, index: int) -> bool:
-        """Return True if a line is in a string over several lines that begins at or below line `margin`."""
+        """Return True if a line is in a string with triple quotes that begins at or below line `margin`."""
         text = "\n".join(self._lines[margin:index])
         return any(text.count(quotes) % 2 for quotes in ('"""', "'''"))
 
@@ -258,7 +261,10 @@ def _find_definitions(language: Language, lines: Sequence[str]) -> list[Definiti
 
 
 def _in_order(definitions: list[Definition]) -> list[Definition]:
-    """Sort definitions by first line, outer ones first. A line belongs to the first definition that begins on it."""
+    """Sort definitions by first line, outer ones first. A line belongs to the first definition that begins on it.
+
+    Drop each definition that then has no line of its own.
+    """
     ordered: list[Definition] = []
     line = -1
     for definition in sorted(definitions, key=lambda definition: (definition.line, -definition.end)):

@@ -15,8 +15,8 @@ DIRECTIVE = "#"
 _STRING = '"'
 """Replacement for a string, and for a line inside a string."""
 _MAX_CLOSERS = 100
-"""Maximum number of different closers to search for; a closer is a text that ends a literal. Each search reads the
-whole file.
+"""Maximum number of different closers to search for; a closer is a text that ends a comment or literal. Each search
+reads the whole file.
 """
 _BEFORE_REGEX = frozenset("=(,:;!&|?+{}[<>~^%*-")
 """Characters after which a slash begins a regular expression of JavaScript; otherwise the slash is a division."""
@@ -166,7 +166,10 @@ class _Scanner:
         return at
 
     def _here(self, index: int, token: str) -> str:
-        """Return the word that ends a here document; empty if no line below has it, so that there is no document."""
+        """Return the word that ends a here document.
+
+        Return an empty string if no later line is this word; then the token is not the start of a here document.
+        """
         word = _word_of(token.lstrip("<~- \t\\"))
         if self._words is None:
             self._words = {_word_of(line): number for number, line in enumerate(self._lines)}
@@ -215,6 +218,4 @@ def _raw(token: str) -> str:
     """Return the text that closes a raw string of Rust, C++ or C#; empty if `token` opens no raw string."""
     if token.endswith("("):
         return ")" + token.partition('"')[2][:-1] + '"'
-    return (
-        '"' + "#" * token.count("#") if token.rstrip("#")[-1:] in {"r", "@", '"'} and not token.startswith("'") else ""
-    )
+    return '"' + "#" * token.count("#") if token.endswith('"') and not token.startswith('"') else ""

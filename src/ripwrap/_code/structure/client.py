@@ -1,4 +1,4 @@
-"""Worker processes that search texts with ast-grep, because hostile source may make a parser hang or crash."""
+"""Search texts with ast-grep in worker processes, because hostile source may make a parser hang or crash."""
 
 import json
 import shlex
@@ -52,7 +52,7 @@ class Hit(NamedTuple):
     Attributes:
         start: Start of the match.
         end: End of the match.
-        spans: Start and end of the text that each metavariable has captured, by name.
+        spans: Start and end of the text that each metavariable has captured, by name; (0, 0) if it has captured none.
         edit: Replacement; `None` if the search has no fix, or if the end of the replaced text is unknown.
     """
 
@@ -111,7 +111,7 @@ class CodeWorkers:
         """Check the pattern and the fix, and return the texts that each match contains; see `Pattern.literals`.
 
         Raises:
-            PatternError: ast-grep does not accept the pattern.
+            PatternError: ast-grep does not accept the pattern, crashes on it, or takes too long.
             ValueError: The fix names a metavariable that the pattern does not capture.
             RipwrapError: The worker process cannot be started.
             TimeoutError: The call was cancelled.
@@ -133,14 +133,14 @@ class CodeWorkers:
         """Return the matches in a text, which is encoded as UTF-8.
 
         Raises:
-            UnsearchedError: The search took too long, or the worker process crashed.
+            UnsearchedError: The search took too long, the worker process crashed, or its answer is not valid.
             RipwrapError: The worker process cannot be started.
             TimeoutError: The call was cancelled.
         """
         try:
             return Answer.model_validate_json(self._request(worker, text))
         except ValidationError:
-            raise UnsearchedError("crash", "the parser crashed") from None
+            raise UnsearchedError("crash", "the parser gave an invalid answer; search this file as text") from None
 
     def _request(self, worker: WorkerProcess, text: bytes | None) -> bytes:
         begun = time.monotonic()
@@ -154,8 +154,10 @@ class CodeWorkers:
         if answer is not None:
             return answer[0]
         if time.monotonic() - begun >= self._seconds:
-            raise UnsearchedError("timeout", f"the parser was stopped after {in_seconds(self._seconds)}")
-        raise UnsearchedError("crash", "the parser crashed, or needed too much memory")
+            seconds = in_seconds(self._seconds)
+            message = f"the parser was stopped after {seconds}; increase file_timeout, or search this file as text"
+            raise UnsearchedError("timeout", message)
+        raise UnsearchedError("crash", "the parser crashed, or needed too much memory; search this file as text")
 
 
 def check_installed() -> None:

@@ -74,7 +74,10 @@ def span_of(match: SgNode, variable: Variable) -> tuple[int, int]:
 
 
 def _indent_at(text: str, offset: int) -> int:
-    """Return the number of spaces at the start of the line with `offset`; 0 if it starts over 512 characters before."""
+    """Return the number of spaces at the start of the line with `offset`.
+
+    Return 0 if the line starts more than 512 characters before `offset`.
+    """
     start = text.rfind("\n", max(0, offset - _LOOK_BACK), offset) + 1
     if not start and offset > _LOOK_BACK:
         return 0

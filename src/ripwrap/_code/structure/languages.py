@@ -1,4 +1,4 @@
-"""Table of ast-grep's languages: names, extensions, and the character that stands for `$` in patterns.
+"""Table of ast-grep's languages: names, aliases, extensions, and the character that stands for `$` in patterns.
 
 The source is `crates/language/src/lib.rs` of ast-grep; a test compares the table with the installed version.
 """

@@ -69,7 +69,7 @@ class Goal:
 
     @property
     def is_token(self) -> bool:
-        """True if the node has no name in the grammar, such as a comma or a keyword."""
+        """True if the node has no name in the grammar and no children, such as a comma; False for a metavariable."""
         return not self.named and not self.children and self.variable is None
 
     def walk(self) -> Iterator["Goal"]:
@@ -185,7 +185,7 @@ def _only_child(node: SgNode) -> SgNode | None:
 
 
 def is_empty(node: SgNode) -> bool:
-    """Return True for a node without text, such as one that is missing in the source."""
+    """Return True for a node without text, such as a token that the grammar requires and the source lacks."""
     return node.is_leaf() and node.range().start.index == node.range().end.index
 
 

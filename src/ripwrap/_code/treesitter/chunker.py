@@ -1,5 +1,7 @@
 """Split a file into chunks that are its functions, classes and methods; needs the extra `syntax`.
 
+These modules of the package do the work:
+
 languages   has the node types of each grammar that are definitions
 parser      turns text into a syntax tree, within a time limit
 outline     finds the definitions in a syntax tree, one level at a time
@@ -30,14 +32,15 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
 
     The chunks have all lines of the file, in order. A function, class, method, table, key or section of up to 2,000
     characters is one chunk. The comments, decorators and attributes directly above it belong to this chunk. A larger
-    class is split into its methods and the lines between them. Any other larger definition is split into parts; each
-    part repeats the last three lines of the previous part, up to 300 characters. Small neighbours are joined into
-    chunks of up to 800 characters. A neighbour is small if it has only lines between definitions, or if it is a
-    definition of up to three lines and 200 characters.
+    definition, and any namespace, is split into the definitions in it, such as the methods of a class, and the lines
+    between them. A larger definition without others in it is split into parts; each part repeats up to three lines and
+    300 characters of the previous part. Small neighbours are joined into chunks of up to 800 characters. A neighbour is
+    small if it has only lines between definitions, or if it is a definition of up to three lines and 200 characters.
 
-    These files are split into windows of lines: files of an unknown language, files of over a million characters or
-    with a line of over 10,000 characters, and files that take the parser longer than `timeout`. If the extra `syntax`
-    is not installed, all files are split in this way.
+    These files are split into windows of lines: files of a language without a grammar, files of over a million
+    characters or with a line of over 10,000 characters, files that take the parser longer than `timeout`, and files
+    in which a statement has over 1,000 angle brackets, if the parser is slow with these. If the extra `syntax` is not
+    installed, or the grammar cannot be loaded, files are also split in this way.
 
     Source with syntax errors is parsed as far as possible. Hostile source may make a parser crash: use
     `worker.SyntaxChunker` for files that you do not trust.

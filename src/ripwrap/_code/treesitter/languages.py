@@ -30,8 +30,8 @@ class Grammar:
         containers: Types of other nodes that are searched for definitions.
         large_containers: Types of nodes that are searched for definitions only if they are too large for a chunk.
         wrappers: Types of nodes around a single definition, such as `export`; the definition then has all their lines.
-        constants: Types of nodes that are definitions at the top level if they have several lines, with the rules for
-            their names.
+        constants: Types of nodes that are definitions if they are at the top level and have four or more lines, with
+            the rules for their names.
         attributes: Types of nodes that belong to the definition below them, as comments do.
         hash_comments: True if comment lines with `#` above a definition belong to it, even if the syntax tree has them
             elsewhere.
@@ -59,7 +59,8 @@ def find_grammar(path: str, text: str) -> Grammar | None:
 
     Args:
         path: Path of the file.
-        text: Text of the file; it shows if a header (`.h`) is C++ or C.
+        text: Text of the file. The first line may name the interpreter; in a header (`.h`), the text shows if it is C++
+            or C.
     """
     name = language_name(path, text)
     if name == "c header":
@@ -71,7 +72,7 @@ _IS_CPP = re.compile(r"^[ \t]*(?:class|namespace|template|using)\b|^[ \t]*(?:pub
 
 
 def node_text(node: "Node | None") -> str:
-    """Return a node's text on one line, without type arguments in angle brackets."""
+    """Return the first 400 bytes of a node's text on one line, without type arguments in angle brackets."""
     if node is None:
         return ""
     text = (node.text or b"")[:400].decode("utf-8", "replace")
@@ -90,7 +91,7 @@ def _words(words: str) -> frozenset[str]:
 def _field(*names: str, needs: str = "") -> NameRule:
     """Return a rule that takes a definition's name from a field of its node: the first of `names` that exists.
 
-    A node without the field `needs` is not a definition: it only mentions a name.
+    If none exists, the name is empty. A node without the field `needs` is not a definition: it only mentions a name.
     """
 
     def name(node: "Node") -> str | None:
@@ -130,7 +131,7 @@ def _named_if_value(key: str, value: str, types: frozenset[str]) -> NameRule:
 
 
 def _first_child(*types: str) -> NameRule:
-    """Return a rule that takes the name from the first child of one of these types."""
+    """Return a rule that takes the name from the first child of one of these types; without any, the name is empty."""
 
     def name(node: "Node") -> str | None:
         return node_text(next((child for child in node.named_children if child.type in types), None))
@@ -223,7 +224,7 @@ def _script(name: str, definitions: Mapping[str, NameRule]) -> Grammar:
 
 
 def _declarator(node: "Node") -> str | None:
-    """Return the name in a declarator, inside its pointers, arrays and parentheses."""
+    """Return the name in a declarator, inside its pointers, arrays and parentheses; empty if it has none."""
     found = node.child_by_field_name("declarator")
     for _ in range(_MAX_DECLARATORS):
         if found is None:

@@ -23,7 +23,9 @@ _CLOSING_LINE = re.compile(r"[\W_]*|\s*end\b.*|\s*[\])};]+[\s\0]*(?://|/\*|#).*|
 
 
 class Segment(NamedTuple):
-    """Consecutive lines: a definition, or lines between definitions. They become one chunk unless they are too large.
+    """Consecutive lines: a definition, or lines between definitions.
+
+    A segment becomes one chunk, unless it is too large or is joined with its neighbours.
 
     Attributes:
         first: Index of the first line.
@@ -129,7 +131,10 @@ def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
 
 
 def _is_small(lines: Lines, segment: Segment) -> bool:
-    """Return True if a segment may be joined with its neighbours; False for a single long definition."""
+    """Return True if a segment may be joined with its neighbours.
+
+    Return False for a single definition of more than three lines or 200 characters.
+    """
     if segment.definitions != 1:
         return True
     count = segment.last - segment.first + 1
@@ -139,7 +144,7 @@ def _is_small(lines: Lines, segment: Segment) -> bool:
 
 
 def _split(lines: Lines, segment: Segment) -> Iterator[Chunk]:
-    """Split a large segment into overlapping parts of about the same size, at blank lines where possible."""
+    """Return a segment as one chunk; split a large one into overlapping parts, at blank lines where possible."""
     # A part has the lines `first` to `last`. Its first line that is not in the previous part is `fresh`. The repeated
     # lines before `fresh` are reduced until they have at most _MAX_OVERLAP_CHARS and line `fresh` fits into the part.
     first, fresh = segment.first, segment.first

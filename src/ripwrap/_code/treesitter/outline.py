@@ -17,7 +17,9 @@ _MIN_CONSTANT_LINES = 4
 """Minimum number of lines of a constant that is treated as a definition."""
 _NO_RULES: Mapping[str, NameRule] = {}
 _MAX_WRAPPERS = 8
-"""Maximum depth of nested wrappers (such as `export`) around a definition, and of the nodes to search in a wrapper."""
+"""Maximum depth of nested wrappers (such as `export`) around a definition, and maximum number of children of a wrapper
+that are searched.
+"""
 
 
 class Definition(NamedTuple):
@@ -86,7 +88,10 @@ class SyntaxOutline:
         return self._with_hash_comments(found) if self.grammar.hash_comments else found
 
     def qualified_name(self, outer: str | None, name: str) -> str | None:
-        """Return a qualified name (`Shop.add`), or only the last part if the qualified name is too long."""
+        """Return a qualified name (`Shop.add`); for an empty `name`, return `outer`.
+
+        Return only `name` if the qualified name is too long, or if the grammar does not qualify names.
+        """
         name = name[:MAX_NAME_CHARS]
         if not outer or not self.grammar.qualified:
             return name or outer

@@ -1,4 +1,4 @@
-"""Parse source with tree-sitter and the grammars of semble-grammars (the extra `syntax`), imported when first needed.
+"""Parse source with tree-sitter and semble-grammars (the extra `syntax`), which are imported when first needed.
 
 The parsers are written in C, and may hang or crash on hostile source; `worker` runs them in another process.
 """
@@ -58,7 +58,8 @@ def parse_outline(
 ) -> SyntaxOutline | None:
     """Parse a file.
 
-    Return None if its language is unknown, its grammar cannot be loaded, or parsing would take too long.
+    Return None if the language has no grammar, the grammar cannot be loaded, the file is too large, or parsing takes or
+    would take too long.
 
     Args:
         path: Path of the file.
@@ -74,7 +75,10 @@ def parse_outline(
 
 
 def _parse(grammar: Grammar, text: str, lines: Sequence[str], timeout: float) -> "Node | None":
-    """Return the root of a file's syntax tree; None if parsing would take too long, or the grammar cannot be loaded."""
+    """Return the root of a file's syntax tree.
+
+    Return None if parsing takes or would take too long, or the grammar cannot be loaded.
+    """
     if len(max(lines, key=len)) > MAX_LINE_CHARS or (grammar.generics and _has_nested_angle_brackets(text)):
         return None
     if (language := _load_language(grammar.name)) is None:
@@ -117,7 +121,7 @@ def load_grammars() -> Any:
 
 @cache
 def _load_language(name: str) -> "Language | None":
-    """Load a grammar; if that fails, log a warning once and return None."""
+    """Load a grammar; if that fails, log a warning once and return None. Without the extra `syntax`, return None."""
     grammars = load_grammars()
     if grammars is None:
         return None
@@ -132,7 +136,10 @@ def _load_language(name: str) -> "Language | None":
         ValueError,  # the grammar needs another version of tree-sitter
     ) as error:
         _LOGGER.warning(
-            "could not load the grammar of %s, so files in this language are split by lines: %s", name, error
+            "could not load the grammar of %s (%s), so files in this language are split into chunks by lines, not by "
+            "definitions; try pip install -U 'ripwrap[syntax]'",
+            name,
+            error,
         )
         return None
     return language

@@ -41,7 +41,10 @@ class SyntaxChunker:
         weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
 
     def chunks_of(self, path: str, text: str) -> list[Chunk]:
-        """Return the chunks of a file, split at its definitions; if the parser fails, split the file by lines.
+        """Return the chunks of a file, split at its definitions.
+
+        The file is split by lines if it is too large, its language has no grammar, the extra `syntax` is not installed,
+        or the parser fails.
 
         Raises:
             RipwrapError: The process cannot be started.

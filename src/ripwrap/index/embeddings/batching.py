@@ -34,7 +34,7 @@ K = TypeVar("K")
 
 
 class LengthError(EmbeddingError):
-    """Error for vectors whose length differs from the length of the stored vectors.
+    """Error for vectors whose length differs from the stored vectors, or from the length that the embedder declares.
 
     Attributes:
         length: Number of values in each vector of the answer.
@@ -75,7 +75,8 @@ class Embedded(Generic[K]):
 
     Attributes:
         keys: Keys of the texts, which the caller of `embed_all()` chose.
-        vectors: Matrix of float32 with one row for each key; each row is scaled to a length of 1.
+        vectors: Matrix of float32 with one row for each key; each row is scaled to a length of 1, except a row of
+            zeros.
     """
 
     keys: tuple[K, ...]
@@ -100,7 +101,7 @@ class _Pace:
     """Limiter of the rate of requests, which all workers of one call of `embed_all()` share.
 
     Attributes:
-        delay: Seconds between the starts of two requests.
+        delay: Minimum number of seconds between the starts of two requests.
     """
 
     delay: float
@@ -137,7 +138,7 @@ class _Requester:
         """Return the vectors of texts, after a check of the answer; retry while the embedder is unavailable.
 
         Raises:
-            EmbeddingError: The last attempt failed.
+            EmbeddingError: The last attempt failed, or an attempt failed for a reason that is not retried.
         """
         texts = [text[: self.limits.text_chars] for text in texts]
         for attempt in range(1, self.limits.tries + 1):
@@ -163,7 +164,10 @@ class _Requester:
             with anyio.fail_after(self.limits.timeout):
                 return await self.embedder.embed(texts, query=query)
         except TimeoutError as error:
-            message = f"{self.embedder.name} did not answer within {self.limits.timeout:g} seconds"
+            message = (
+                f"{self.embedder.name} did not answer within {self.limits.timeout:g} seconds; check that it can be "
+                "reached, or allow refresh() more time with Limits(timeout=…)"
+            )
             raise EmbeddingError(message, provider=provider_of(self.embedder), reason="unavailable") from error
 
     def _pause(self, attempt: int) -> float:
@@ -342,7 +346,10 @@ def split_into_batches(
 def _exhausted_error(error: EmbeddingError, attempt: int, limits: Limits) -> EmbeddingError:
     attempts = f"tried {attempt} times" if attempt > 1 else "tried once"
     if error.retry_after is not None and error.retry_after > limits.max_pause:
-        attempts += f"; the provider asks to wait {error.retry_after:g} seconds, but max_pause is {limits.max_pause:g}"
+        attempts += (
+            f"; the provider asks to wait {error.retry_after:g} seconds, but the longest wait is "
+            f"{limits.max_pause:g} seconds; try again later"
+        )
     return EmbeddingError(
         f"{error} ({attempts})",
         provider=error.provider,

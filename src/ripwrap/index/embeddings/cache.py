@@ -42,7 +42,10 @@ class _Graph:
 
 
 class VectorCache:
-    """Cache of the vectors of the view (the files of a branch) that was searched last, for one thread at a time."""
+    """Cache of the vectors of the view (the files of a branch) that was searched last.
+
+    One thread at a time may use the object.
+    """
 
     def __init__(self, model: str, folder: Path) -> None:
         """Start with an empty cache.
@@ -64,6 +67,8 @@ class VectorCache:
         """Return the chunks of one view (the files of a branch) that are most similar to a query, the best first.
 
         Return `None` if the view has no vectors.
+
+        If the stored vectors have another length than `wanted`, also return `None`.
 
         Args:
             database: Connection to the database of the index, in a transaction.

@@ -213,7 +213,7 @@ async def run_in_asyncio(work: Callable[[], Awaitable[T]]) -> T:
 
 
 class _LookupExecutor(concurrent.futures.ThreadPoolExecutor):
-    """Thread pool for name lookups. A lookup cannot be cancelled, so the event loop does not wait for it at its end."""
+    """Thread pool for name lookups. A lookup cannot be cancelled, so an event loop that ends does not wait for it."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
         super().shutdown(wait=False, cancel_futures=cancel_futures)
@@ -222,8 +222,8 @@ class _LookupExecutor(concurrent.futures.ThreadPoolExecutor):
 def ollama_url() -> str:
     """Return the address of Ollama: `OLLAMA_BASE_URL`, else `OLLAMA_HOST`, else port 11434 on this machine.
 
-    The variables may have any form that Ollama's server or its clients accept, such as `0.0.0.0` or only a port. These
-    two forms mean this machine.
+    The variables may have any form that the server or the clients of Ollama accept. `0.0.0.0`, or a port without a
+    host, means this machine. `/v1` is added if it is missing.
     """
     named = os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or OLLAMA_URL
     url = named if "://" in named else f"http://{named}"
@@ -236,7 +236,10 @@ def ollama_url() -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Return True if the host of an address is this machine; names are not looked up."""
+    """Return True if the host of an address is this machine: a loopback IP address, `localhost` or `*.localhost`.
+
+    Other names are not looked up.
+    """
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -245,7 +248,11 @@ def is_loopback(url: str) -> bool:
 
 
 def remove_secrets(text: str) -> str:
-    """Replace the values of environment variables for keys, tokens, secrets and passwords in a text with `***`."""
+    """Replace secrets in a text by `***`.
+
+    Secrets are values of at least eight characters of environment variables whose names end in KEY, TOKEN, SECRET or
+    PASSWORD, and the credentials and queries of URLs.
+    """
     for name, value in os.environ.items():
         if _SECRET_NAME.search(name.upper()) and len(value) >= 8:
             text = text.replace(value, "***")
@@ -264,14 +271,14 @@ def _packages(provider: str, error: ImportError) -> str:
 
 
 def _make_direct_client(limits: Limits) -> Any:
-    """Make an HTTP client for a server on this machine. It uses no proxy, which could read texts, and no redirect."""
+    """Make an HTTP client for a server on this machine. It uses no proxy and no redirect, so that texts stay here."""
     client: Callable[..., Any] = import_module("httpx2").AsyncClient
     return client(verify=_tls_context(), trust_env=False, follow_redirects=False, timeout=limits.timeout)
 
 
 @functools.cache
 def _tls_context() -> Any:
-    """Return the settings of TLS for servers on this machine. To read all certificates again takes 25 ms a request."""
+    """Return the settings of TLS for servers on this machine; cached, because reading all certificates takes 25 ms."""
     return import_module("httpx2").create_ssl_context(trust_env=False)
 
 
@@ -290,12 +297,12 @@ def _classify_error(error: Exception) -> tuple[EmbedReason, str]:
             return "unavailable", what
         return ("rejected" if status in (400, 413, 422) else "refused"), what
     if isinstance(error, errors.ModelConnectionError):
-        return "unavailable", f"there is no connection to the server, or the connection was lost ({text})"
+        return "unavailable", f"the connection to the server failed ({text}); check the network and the server"
     if isinstance(error, errors.ModelRateLimitError | errors.ModelServerError | errors.ModelUnavailableError):
         return "unavailable", text
     if isinstance(error, errors.UserError):
         return "setup", text
-    return "garbage", f"the server does not answer like an embeddings API ({text})"
+    return "garbage", f"the server does not answer like an embeddings API ({text}); check its address"
 
 
 def _shorten(message: object) -> str:

@@ -145,11 +145,14 @@ class HybridSearch:
                     await in_thread(self.store_sent)
 
     async def vectors_for(self, query: str, weight: float | None) -> VectorSearch:
-        """Embed a query, or take its embedding from the cache; return the function that searches with it.
+        """Embed a query, or take its embedding from the cache.
+
+        Return a `VectorSearch` with the function that searches for the embedding. If there is none, return one with the
+        reason.
 
         Args:
             query: The query.
-            weight: Weight of embeddings in the score; with 0, nothing is sent.
+            weight: Weight of embeddings in the score; `None` is the default weight. With 0, nothing is sent.
         """
         if weight == 0:
             return VectorSearch(None, 0, "their weight is 0")
@@ -180,7 +183,7 @@ class HybridSearch:
     def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
         """Note that the embedder took too long, and return a `VectorSearch` without a function.
 
-        For a while, searches then do not ask the embedder.
+        For the next `Limits.retry_search_after` seconds, searches then do not ask the embedder.
         """
         error = EmbeddingError(
             f"{self.embedder.name} took more than {seconds:g} seconds",
@@ -365,7 +368,7 @@ class HybridSearch:
             self._complete.generation = now.generation
 
     def store_sent(self) -> None:
-        """Store the numbers of sent texts and characters.
+        """Store the numbers of sent texts and characters, unless the model runs in this process.
 
         If the index is read-only or locked, a later call stores the numbers.
         """

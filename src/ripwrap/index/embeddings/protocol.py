@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from pydantic import Field
+
 from ripwrap.models import Model
 
 if TYPE_CHECKING:
@@ -27,8 +29,9 @@ class Limits:
         pause: Seconds to wait before the second attempt. The wait doubles before each later attempt. A random time, up
             to half of the wait, is added.
         max_pause: Maximum number of seconds to wait. If the provider asks for more (Retry-After), the request fails.
-        timeout: Seconds that a request may take.
-        give_up: Number of failed batches in a row after which no more batches are tried.
+        timeout: Seconds that each attempt of a request may take.
+        give_up: Number of failed batches in a row after which no more batches are tried. Texts that the provider
+            rejects do not count.
         retry_search_after: Seconds after a failure before a search asks the embedder again; `refresh()` does not wait.
     """
 
@@ -57,7 +60,8 @@ class Limits:
 class Embedder(Protocol):
     """Protocol of embedding models; `embedder()` returns the embedders of ripwrap.
 
-    An embedder may also have `limits`, a `Limits`, and `destination`, a `Destination` that says where texts are sent.
+    An embedder may also have the attributes `limits` (a `Limits`) and `destination` (a `Destination`, which says where
+    texts are sent).
     """
 
     @property
@@ -90,13 +94,14 @@ class Destination(Model, frozen=True):
     Attributes:
         name: Name of the embedder.
         url: Address of the server, without credentials; `None` if the model runs in this process.
-        leaves_machine: True if texts leave this machine; `None` if ripwrap cannot tell.
+        leaves_machine: True if texts leave this machine; `None` if ripwrap cannot tell. The default is `None` if there
+            is a `url`, and otherwise False.
         note: Additional sentence, or an empty string.
     """
 
     name: str
     url: str | None = None
-    leaves_machine: bool | None = False
+    leaves_machine: bool | None = Field(default_factory=lambda known: False if known.get("url") is None else None)
     note: str = ""
 
     @property
@@ -106,8 +111,12 @@ class Destination(Model, frozen=True):
 
     def __str__(self) -> str:
         if self.url is not None:
-            where = "which is not this machine" if self.leaves_machine else "on this machine"
-            text = f"{self.name}: the text of every chunk and every query is sent to {self.url}, {where}."
+            where = {
+                True: ", which is not this machine",
+                False: ", on this machine",
+                None: "; ripwrap cannot tell if that is this machine",
+            }[self.leaves_machine]
+            text = f"{self.name}: the text of every chunk and every query is sent to {self.url}{where}."
         elif self.leaves_machine is None:
             text = f"{self.name}: ripwrap does not know this embedder, and cannot tell where texts are sent."
         else:

@@ -65,9 +65,10 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
 
     Args:
         named: `provider:model`, such as 'openai:text-embedding-3-small' or 'ollama:nomic-embed-text'. A provider
-            without a model means its default model. 'wordllama' or `None`, the default, needs no network. 'auto' is the
-            first provider of `detect()` that can be used, or else wordllama. The choice is logged; a missing package of
-            a configured provider is logged as a warning. An object that is an `Embedder` is returned as it is.
+            without a model means the default model of the provider, if ripwrap knows one. 'wordllama' or `None`, the
+            default, needs no network. 'auto' is the first provider of `detect()` that can be used or, if there is none,
+            wordllama. The choice is logged; a missing package of a configured provider is logged as a warning. An
+            object that is an `Embedder` is returned as it is.
         limits: Limits of requests; `None` uses the limits of the provider. Ignored for an `Embedder` and for wordllama.
 
     Raises:
@@ -214,7 +215,10 @@ def _not_configured(provider: str, why: str) -> DetectedProvider:
 
 
 def _configured(name: str, why: str) -> DetectedProvider:
-    """Return a provider that the environment configures; its `embedder` is `None` if the embedder cannot be made."""
+    """Return the `DetectedProvider` for an embedder that the environment configures.
+
+    Its attribute `embedder` is `None` if the embedder cannot be made.
+    """
     provider, _, model = name.partition(":")
     try:
         Hosted(provider, model)

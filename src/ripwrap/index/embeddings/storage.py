@@ -52,7 +52,10 @@ class Complete:
 
 
 def contents_of(database: "Connection", number: int | None) -> set[Content]:
-    """Return the contents of the files of a view (the files of a directory on a branch)."""
+    """Return the `Content` tuples (path, digest and ids, no text) of the files of a view.
+
+    A view has the files of a directory on a branch. The set is empty if `number`, the id of the view, is `None`.
+    """
     return set(database.execute(_CONTENTS, (number,)))
 
 
@@ -138,7 +141,10 @@ def store_batch(
         before = model_of(database, model)
         if before.dimension not in (None, length):
             if not replace:  # another process has just stored vectors of the other length
-                message = f"{model} answered with vectors of {length} numbers instead of {before.dimension}"
+                message = (
+                    f"{model} answered with vectors of {length} numbers, but another process has stored vectors of "
+                    f"{before.dimension}; use the same model settings in all processes"
+                )
                 raise LengthError(message, provider=model.partition(":")[0], length=length)
             _drop_model(database, model)
         now = Model(length, secrets.randbits(62))

@@ -1,7 +1,7 @@
 """Connections to the SQLite database of an index, transactions, and codes of errors.
 
-If the rows of a statement are not read, the code closes the statement explicitly. Otherwise, on PyPy, the statement
-would stay active, and SQLite would not commit.
+A statement whose rows are not all read is closed explicitly. Otherwise, on PyPy, it would stay active, and SQLite would
+not commit.
 """
 
 import time
@@ -143,7 +143,7 @@ def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TI
         patience: Seconds to wait for another process that writes.
 
     Raises:
-        sqlite3.OperationalError: Another process held the lock for all that time.
+        sqlite3.OperationalError: Another process held the lock for all that time, or the database is read-only.
         TimeoutError: The caller is cancelled.
     """
     with _uninterrupted(database):

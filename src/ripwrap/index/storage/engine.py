@@ -1,4 +1,6 @@
-"""Open, check, write and remove the directories of tantivy, the engine of full-text search, and translate its errors.
+"""Open, check, write and remove the directories of tantivy, and translate the errors of tantivy.
+
+tantivy is the engine of full-text search, and of the index of trigrams (`trigrams.py`).
 
 A directory has a random name, which is stored in the database of the index. So a directory from another source is never
 opened. tantivy stores data in segments, whose files never change. Each file ends with a checksum of its content
@@ -40,14 +42,16 @@ _MAX_FOOTER_BYTES = 4_096
 _PIECE_BYTES = 1 << 20
 _OS_ERROR = re.compile(r"code: (\d+)|os error (\d+)")
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_NO_WRITING = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_ACCESS = {errno.EACCES, errno.EPERM, errno.EROFS}
 _TRANSIENT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 
 _DESCRIPTORS = "/proc/self/fd"
 """Directory of links to the open files of this process, on Linux (proc(5))."""
 
 _HEAP_BYTES = 64_000_000
-"""Number of bytes of memory that a thread of tantivy fills before it writes a segment; at least 15,000,000."""
+"""Number of bytes of memory that a thread of tantivy fills before it writes a segment. tantivy requires at least
+15,000,000.
+"""
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 """Maximum number of threads that tantivy uses to write. One of them is as fast as the thread that splits files; see
@@ -141,11 +145,11 @@ class EngineFolder:
                 with path.open("rb") as file:
                     sound = _has_right_checksum(file, state.st_size)
             except FileNotFoundError as error:
-                raise RebuildError("a file of its full-text search is missing") from error
+                raise RebuildError("a file of tantivy is missing") from error
             except OSError as error:
                 raise _unreadable_error(path, error) from error
             if not sound:
-                raise RebuildError("a file of its full-text search is damaged")
+                raise RebuildError("a file of tantivy is damaged")
         self._verified = stamps
         return fresh
 
@@ -154,7 +158,7 @@ class EngineFolder:
             try:
                 index = self._open(self.path)
             except ValueError as error:
-                if _errno_of(error) not in _NO_WRITING:
+                if _errno_of(error) not in _NO_ACCESS:
                     raise
             else:
                 return _searcher_of(index)
@@ -172,7 +176,7 @@ class EngineFolder:
         with _utf8_path(path) as name:
             index = Index.open(name)
         if index.schema != self._schema:
-            raise RebuildError("its full-text search has another schema")
+            raise RebuildError("tantivy's files have another schema")
         for name, analyzer in self._analyzers.items():
             index.register_tokenizer(name, analyzer)
         index.config_reader("manual")
@@ -250,7 +254,7 @@ def _read_meta(folder: Path) -> bytes:
     try:
         return (folder / _META).read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise RebuildError("its full-text search is missing") from error
+        raise RebuildError("tantivy's list of files is missing") from error
     except OSError as error:
         raise _unreadable_error(folder / _META, error) from error
 
@@ -269,9 +273,9 @@ def _files_of(meta: bytes) -> list[str]:
             if deletes := segment["deletes"]:
                 names.append(f"{name}.{int(deletes['opstamp'])}.del")
     except (ValueError, KeyError, TypeError) as error:
-        raise RebuildError("the list of files of its full-text search is damaged") from error
+        raise RebuildError("tantivy's list of files is damaged") from error
     if wrong := next((name for name in names if _OWN_NAMES.fullmatch(name) is None), None):
-        raise RebuildError(f"its full-text search has a wrong file name, {shown(wrong)}")
+        raise RebuildError(f"tantivy's list of files has an invalid name, {shown(wrong)}")
     return names
 
 
@@ -327,8 +331,8 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
 
     Args:
         folder: The directory.
-        writing: True if the block writes. An error of unknown cause is then reported as a full disk. If false, it is
-            reported as damage.
+        writing: True if the block writes. An error of unknown cause is reported as a full disk if the block writes, and
+            otherwise as damage.
 
     Raises:
         RebuildError: The directory is missing or damaged.
@@ -346,18 +350,18 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
         if "LockBusy" in str(error):
             busy = f"another process is using the index {shown(str(folder))}; try again"
             raise RipwrapError(busy) from error
-        if number in _FULL | _NO_WRITING | _TRANSIENT:
+        if number in _FULL | _NO_ACCESS | _TRANSIENT:
             raise _unwritable_error(folder, number, os.strerror(number)) from error
         gone = number == errno.ENOENT or not (folder / _META).exists()  # because another process rebuilds the index
         if "DoesNotExist" in str(error) or gone or not writing:
-            raise RebuildError(f"its full-text search cannot be opened ({error})") from error
+            raise RebuildError(f"tantivy cannot open its files ({error})") from error
         # tantivy does not report the cause of an error in one of its threads.
         why = "tantivy could not write, usually because the disk is full"
         raise _unwritable_error(folder, errno.ENOSPC, why) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise RebuildError(f"its full-text search is damaged ({error})") from error
+        raise RebuildError(f"tantivy's files are damaged ({error})") from error
 
 
 def _errno_of(error: ValueError) -> int:
@@ -367,20 +371,18 @@ def _errno_of(error: ValueError) -> int:
 
 
 def _unreadable_error(path: Path, error: OSError) -> RipwrapError:
-    return RipwrapError(
-        HintedText(
-            f"could not read the index {shown(str(path))}: {error.strerror}; make it readable, or ", OTHER_LOCATION
-        )
-    )
+    advice = _advice(error.errno, "make it readable")
+    return RipwrapError(HintedText(f"could not read the index {shown(str(path))}: {error.strerror}; ", advice))
 
 
 def _unwritable_error(folder: Path, number: int | None, why: str) -> RipwrapError:
-    advice = HintedText(
-        "free some space, or "
-        if number in _FULL
-        else "make its directory writable, or "
-        if number in _NO_WRITING
-        else "try again, or ",
-        OTHER_LOCATION,
-    )
+    advice = _advice(number, "make its directory writable")
     return RipwrapError(HintedText(f"could not use the index {shown(str(folder))}: {why}; ", advice))
+
+
+def _advice(number: int | None, allow: str) -> str:
+    """Return what to do about a system's error with this errno; `allow` is the advice if access is denied."""
+    if number in _TRANSIENT:
+        return "close files or end programs, and try again"
+    first = "free some space, or " if number in _FULL else f"{allow}, or " if number in _NO_ACCESS else ""
+    return HintedText(first, OTHER_LOCATION)

@@ -133,7 +133,7 @@ class IndexFiles:
         """Make the directory of the index, if it is missing.
 
         Raises:
-            RipwrapError: The directory cannot be made.
+            RipwrapError: The directory cannot be made, or `check()` finds a link, or a file of another program.
         """
         self.check()
         try:
@@ -190,7 +190,7 @@ class IndexFiles:
 
 
 def vectors_file(folder: Path, view: int, model: str) -> Path:
-    """Return the path of the file with the search graph for the vectors of a view and a model; it may not exist."""
+    """Return the path of the search graph for the vectors of a view and a model; the file may be missing."""
     digest = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
     return folder / f"vectors-{view}-{digest}.usearch"
 

@@ -1,4 +1,4 @@
-"""Check that this user made the index inside a project, and that it did not come with the repository.
+"""Check that this user made the index inside a project, and that the index did not come with the repository.
 
 A cloned repository may contain a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
 https://sqlite.org/security.html). So the process that creates an index writes a random mark into the index and into the
@@ -36,7 +36,10 @@ def _mark_file(folder: Path) -> tuple[Path, str]:
 
 
 def known_mark(folder: Path) -> str:
-    """Return the ownership mark that this user has stored for an index in `folder`; empty if there is none to trust."""
+    """Return the ownership mark of an index in `folder`, from this process or from the user's cache.
+
+    The result is empty if there is no mark, or if the cache cannot be read or trusted.
+    """
     folder = folder.absolute()
     if here := _PROCESS_MARKS.get(folder):
         return here
@@ -68,14 +71,14 @@ def make_mark(folder: Path) -> str:
             finally:
                 fresh.unlink(missing_ok=True)
         except OSError as error:
-            why = str(error.strerror)
+            why = f"{shown(str(error.filename or file))}: {error.strerror}"
         else:
             _PROCESS_MARKS.pop(folder, None)
             return mark
     _PROCESS_MARKS[folder] = mark
     _LOGGER.warning(
         "could not write the ownership mark of the index in %s (the proof that this user made it) to the cache %s, "
-        "so each process rebuilds the index: %s",
+        "so each process rebuilds the index: %s; correct this, or set RIPWRAP_CACHE_DIR to another directory",
         shown(str(folder)),
         shown(str(cache.folder())),
         why,
@@ -91,7 +94,11 @@ def write_new_file(path: Path, text: str, mode: int) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a directory and its missing parents, with mode 0700; the umask has no effect."""
+    """Make a directory and its missing parents, with mode 0700.
+
+    Raises:
+        OSError: A directory cannot be made, or the path is not a directory.
+    """
     missing: list[Path] = []
     while not folder.exists():
         missing.append(folder)

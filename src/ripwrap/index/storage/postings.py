@@ -87,7 +87,10 @@ def state_of(database: "Connection") -> PostingsState:
 
 
 def change_count(database: "Connection", more: int) -> None:
-    """Add `more` to the number of documents in the database, and replace the random number that shows the change."""
+    """Add `more` to the number of documents that the database stores.
+
+    Also replace the random number `state`, by which other processes notice the change.
+    """
     database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
@@ -178,7 +181,7 @@ class Postings:
 
     @contextmanager
     def writing(self, database: "Connection", files: int) -> "Generator[PostingsWriter]":
-        """Yield a writer of documents, in a write transaction; the documents are committed at the end of the block.
+        """Yield a writer of documents; commit the documents at the end of the block, and discard them after an error.
 
         Args:
             database: The index, in a transaction that writes.
@@ -210,7 +213,10 @@ class Postings:
                     writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, Exception | None]:
-        """Read all files of full-text search; return the number of chunks, and the error if they cannot be read."""
+        """Read all files of full-text search, and return the number of chunks and `None`.
+
+        If a file is damaged or cannot be read, return 0 and the error.
+        """
         try:
             with Postings(self._folder).reading(database) as reader:
                 return reader.count, None
@@ -376,7 +382,7 @@ class PostingsReader:
     """
 
     def __init__(self, path: Path, searcher: "Searcher", database: "Connection") -> None:
-        """Count the documents, and find out if some of them are left over from killed processes.
+        """Count the documents, and find out if some of them belong to no content in the database.
 
         Args:
             path: Path of the directory.
@@ -533,7 +539,7 @@ def _count(searcher: "Searcher", query: "EngineQuery") -> int:
 
 
 def _idf(total: int, having: int) -> float:
-    """Return the weight of a word in tantivy's BM25."""
+    """Return the weight, in tantivy's BM25, of a word that `having` of `total` documents have."""
     return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 

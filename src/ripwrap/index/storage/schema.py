@@ -83,7 +83,8 @@ _CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree", "trigrams")
 def read_versions(database: "Connection") -> dict[str, str] | None:
     """Return the versions of the code that made the content of the database, such as the version of the chunker.
 
-    The result is `None` if the database is new, or not an index.
+    The result is `None` if the database is new, or not an index. It is empty if the table `meta`, which has the
+    versions, is missing or was declared in another way.
     """
     if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID or is_empty(database):
         return None

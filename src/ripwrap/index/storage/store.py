@@ -108,13 +108,16 @@ class Store:
         """Call `call` with the database, one call at a time; if the database is damaged, rebuild it and call again.
 
         Raises:
-            RipwrapError: The database cannot be opened or written, belongs to another program, or the disk is full.
+            RipwrapError: The database cannot be opened or written, belongs to another program, or was damaged three
+                times in a row; or the disk is full.
             TimeoutError: The caller is cancelled.
         """
         return self._retry(lambda: call(self._open()))
 
     def run_if_current(self, call: "Callable[[Connection], T]") -> T | None:
-        """Call `call` with the database if there is an index, even an index that another version of the code made.
+        """Call `call` with the database if there is an index, even an index that another chunker made.
+
+        An index that has other tables, or that cannot be trusted, is deleted, and counts as missing.
 
         Returns:
             The result of the call; `None` if there is no index. No index is made.
@@ -169,10 +172,10 @@ class Store:
         This creates and rebuilds nothing and waits for no lock, so it can be called while a refresh is running.
 
         Returns:
-            The result of the call; `None` if there is no index, or if it is not trusted.
+            The result of the call; `None` if there is no index, or if it is in the project and not trusted.
 
         Raises:
-            sqlite3.Error: The database is damaged.
+            sqlite3.Error: The database is damaged, or cannot be read.
             RipwrapError: The database or a file beside it is a link, or belongs to another program.
             TimeoutError: The caller is cancelled.
         """
@@ -222,7 +225,10 @@ class Store:
             yield
 
     def _identify(self) -> tuple[int, int, int] | None:
-        """Return a key that changes if another process replaces the database file, or if this process is forked."""
+        """Return a key that changes if another process replaces the database file, or if this process is forked.
+
+        The key is `None` if there is no file.
+        """
         try:
             state = os.stat(self.path)
         except OSError:

@@ -100,7 +100,7 @@ class Sent(NamedTuple):
     characters: int = 0
 
     def plus(self, other: "Sent") -> "Sent":
-        """Return the sum of both numbers of texts and of both numbers of characters."""
+        """Return the sum of this object and `other`: texts plus texts, and characters plus characters."""
         return Sent(self.texts + other.texts, self.characters + other.characters)
 
 
@@ -142,7 +142,7 @@ def number_of(database: "Connection", view: View) -> int | None:
 
 
 def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
-    """Return the stored rows of the files of a view, by path."""
+    """Return the stored rows of the files of a view, by path; empty if `number`, the id of the view, is `None`."""
     statement = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ?"
     rows = {row[0]: row for row in map(Row._make, database.execute(statement, (number,)))}
     for path in [path for path in rows if isinstance(path, bytes)]:  # usually none
@@ -198,7 +198,7 @@ def sent_to(database: "Connection", name: str) -> Sent:
 
 
 def add_sent(database: "Connection", name: str, sent: Sent) -> None:
-    """Add to the numbers of texts and characters that were sent to a model, in a transaction."""
+    """Add to the numbers of texts and characters that were sent to a model; a write transaction must be open."""
     statement = (
         "INSERT INTO meta (key, value) VALUES (?, ?)"
         " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + excluded.value"
@@ -253,7 +253,7 @@ def _compress(names: Iterable[str]) -> bytes:
 
 
 def _decompress(names: bytes | None) -> list[str]:
-    """Return the names in bytes that `_compress()` made: the names that the text of a file defines.
+    """Decompress bytes that `_compress()` made, and return the names: those that the chunks of a file define.
 
     Raises:
         RebuildError: The stored bytes are damaged.
