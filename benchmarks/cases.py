@@ -213,8 +213,8 @@ QUESTIONS = (
     Question(
         "rank",
         "How long does a ranking take?",
-        "Each row is eight calls of `rank()`, without an index: some queries are words, some are names. Installed packages "
-        "(`site-packages`) are not ranked.",
+        "Each row is eight calls of `rank()`, without an index: some queries are words, some are names. Installed "
+        "packages (`site-packages`) are not ranked.",
         ("rank",),
     ),
     Question(
