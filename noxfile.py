@@ -230,7 +230,7 @@ def _peers(session: nox.Session) -> str:
 @nox.session(python=BENCHMARK_PYTHON)
 def bench(session: nox.Session) -> None:
     """Compare ripwrap with plain rg and other libraries, and check budgets; `-- --large` adds the Linux sources."""
-    _install(session, "bench")
+    _install(session, "bench", extras="bin,cli,mcp")
     session.run("python", "benchmarks/bench.py", f"--peers={_peers(session)}", *session.posargs)
 
 

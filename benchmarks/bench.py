@@ -22,6 +22,8 @@ import peers
 import report
 from cases import (
     COLUMNS,
+    COMMAND,
+    COMMANDS,
     DECODE,
     IMPORT,
     LINUX,
@@ -73,7 +75,7 @@ class Bench:
         with tempfile.TemporaryDirectory(dir=CACHE) as name:  # outside this repository, whose ignore files would apply
             for number in range(3):
                 Path(name, f"{number}.txt").write_text("hay\nneedle\nhay\n")
-            return {case.name: self.run_case(case, Path(name)) for case in (SMALL, IMPORT)}
+            return {case.name: self.run_case(case, Path(name)) for case in (SMALL, IMPORT, COMMAND)}
 
     def run_case(self, case: Case, cwd: Path) -> dict[str, list[Figures]]:
         """Run a case with each contestant that has a Python, and return the figures of each round.
@@ -183,7 +185,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="maximum number of rounds [default: 5]")
     parser.add_argument("--output", type=Path, default=Path("docs/benchmarks"), help=f"{output} [default: %(default)s]")
     arguments = parser.parse_args()
-    pythons = dict.fromkeys((*SUBPROCESS, COLUMNS, ONE_RUN, *OUR_IMPORTS), sys.executable)
+    pythons = dict.fromkeys((*SUBPROCESS, COLUMNS, ONE_RUN, *OUR_IMPORTS, *COMMANDS), sys.executable)
     pythons.update(dict.fromkeys((*PEERS, *PEER_IMPORTS), arguments.peers))
     left_out = peers.import_errors(arguments.peers)
     for peer, why in left_out.items():

@@ -19,7 +19,10 @@ OUR_IMPORTS = (
     "import ripwrap",
     "from ripwrap import search",
     "import ripwrap.workspace",
+    "from mcp.server.lowlevel import Server",
+    "import ripwrap.mcp",
 )
+COMMANDS = ("ripwrap --help", "ripwrap search --help", "ripwrap search needle")
 PEER_IMPORTS = ("import rpygrep", "import ripgrepy", "import rgapi")
 
 
@@ -58,6 +61,8 @@ class Corpus:
         dense: Literal that many lines have.
         very_dense: Literal that most lines have.
         part: Directory in the corpus for the case that compares ripwrap with rgapi; empty if there is no such case.
+        queries: Queries to rank the files with.
+        ranked: Globs of the files to rank; empty for all files.
     """
 
     name: str
@@ -65,6 +70,8 @@ class Corpus:
     dense: str
     very_dense: str
     part: str = ""
+    queries: tuple[str, ...] = ()
+    ranked: tuple[str, ...] = ()
 
     def cases(self) -> tuple[Case, ...]:
         """Return the cases to measure in this directory."""
@@ -92,15 +99,55 @@ class Corpus:
             Case("files", "files", (*SUBPROCESS, "rpygrep", "python-ripgrep", "rgapi")),
             Case("tree", "tree", SUBPROCESS[1:], {"limit": 50}, baseline="ripwrap"),
             Case("whole tree", "tree", SUBPROCESS[1:], {"limit": None}, baseline="ripwrap"),
+            Case(
+                "rank",
+                "rank",
+                ("ripwrap.sync",),
+                {"queries": self.queries, "glob": self.ranked},
+                baseline="ripwrap.sync",
+            ),
         )
 
 
-STDLIB = Corpus("standard library", sparse="zipimporter", dense="self", very_dense="e")
-LINUX = Corpus("Linux 6.1", sparse="sched_clock_register", dense="static int", very_dense="struct", part="drivers/")
+STDLIB = Corpus(
+    "standard library",
+    sparse="zipimporter",
+    dense="self",
+    very_dense="e",
+    queries=(
+        "how are cookies stored",
+        "parse a date in iso format",
+        "raw_decode",
+        "event loop run until complete",
+        "temporary directory cleanup",
+        "walk a directory tree",
+        "thread pool executor submit",
+        "HTTPConnection",
+    ),
+    ranked=("!site-packages",),
+)
+LINUX = Corpus(
+    "Linux 6.1",
+    sparse="sched_clock_register",
+    dense="static int",
+    very_dense="struct",
+    part="drivers/",
+    queries=(
+        "how are interrupts disabled on a cpu",
+        "kthread_create",
+        "where is the tcp congestion window reduced",
+        "spin lock irqsave",
+        "usb device disconnect handling",
+        "page fault handler",
+        "read a block from an ext4 inode",
+        "task_struct",
+    ),
+)
 SMALL = Case("tiny", "tiny", (*SUBPROCESS, *PEERS), {"pattern": "needle", "times": TIMES})
 IMPORT = Case("import", "imports", (*OUR_IMPORTS, *PEER_IMPORTS), baseline="import pydantic")
+COMMAND = Case("command", "imports", COMMANDS, baseline=COMMANDS[0], metric="child_cpu")
 DECODE = Case("decode", "decode", ("ripwrap", "rpygrep"), baseline="ripwrap", metric="instructions")
-ALONE = (SMALL, IMPORT, DECODE)
+ALONE = (SMALL, IMPORT, COMMAND, DECODE)
 """Cases that need no corpus; their figures are stored with those of the standard library."""
 
 TITLES = {
@@ -116,7 +163,9 @@ TITLES = {
     "tree": "`tree()`, limited to {limit}",
     "whole tree": "`tree()`, complete",
     "tiny": f"{TIMES} searches of a directory with three files",
+    "rank": "`rank()`: eight queries",
     "import": "an import, in a new interpreter",
+    "command": "a command, in a directory with three files",
     "decode": "a match of 250 bytes with one submatch",
 }
 
@@ -162,6 +211,13 @@ QUESTIONS = (
     ),
     Question("files", "How long does a list of files take?", "", ("files", "tree", "whole tree")),
     Question(
+        "rank",
+        "How long does a ranking take?",
+        "Each row is eight calls of `rank()`, without an index: some queries are words, some are names. Installed "
+        "packages (`site-packages`) are not ranked.",
+        ("rank",),
+    ),
+    Question(
         "tiny",
         "What do many small searches cost?",
         "Each search starts rg. Libraries that run rg's crates in the Python process start no process.",
@@ -170,8 +226,8 @@ QUESTIONS = (
     Question(
         "start",
         "How long does a program wait before its first search?",
-        "Each row is a new interpreter that imports something; `pass` imports nothing.",
-        ("import",),
+        "Each row is a new interpreter that imports something, or runs a command; `pass` imports nothing.",
+        ("import", "command"),
     ),
     Question(
         "instructions",
@@ -245,10 +301,18 @@ _TREE = "`tree()` lists all paths before it arranges them; see `files()`."
 _MEMORY = "Only one chunk of 64 KiB and its lines are in memory."
 _IMPORT = "Names are imported at their first use; most of the rest is Pydantic."
 _MODELS = (
-    "No model is built at import, and the operations are loaded one by one. What is left are the classes of the models "
-    "and of Pydantic's own schema (a model of one field takes 1.5x alone), logging, anyio and the search for rg."
+    "No validator is made at import, and operations and tools are imported one by one. `import ripwrap.models` alone "
+    "takes 1.2x to 1.4x. The models cannot be imported later, because agent frameworks evaluate the annotations of the "
+    "functions. The rest is logging, subprocess, anyio and the search for rg, which the first search would otherwise "
+    "import while an event loop runs."
 )
 
+_COMMAND = "cyclopts assembles the flags of the command at each start, which takes two thirds of the time."
+_SERVER = "What is left are the models of results and arguments, from which the schemas of the tools are made."
+_RANK = (
+    "rg counts the words in all files first. Half of the rest is SQLite's, which tokenizes the 40 best files for each "
+    "query; the other half splits camel case and finds the definitions."
+)
 _COLUMNS = (
     "Splitting the records of a chunk with one regular expression, and parsing all its texts as one JSON array, takes "
     "1.1 µs for each match (models: 2.3 µs); the array of whole records takes 1.7 µs. rg and Python share two cores. "
@@ -334,4 +398,41 @@ BUDGETS = (
         for name, limit in (("from ripwrap import search", 1.35), ("import ripwrap.workspace", 1.7))
     ),
     Budget("decode", "ripwrap", "instructions", 26_000, "instructions for each match", DECODING, unit=""),
+    Budget(
+        "import",
+        "import ripwrap.mcp",
+        "child_cpu",
+        60,
+        "CPU beyond MCP's SDK",
+        _SERVER,
+        to="from mcp.server.lowlevel import Server",
+        minus=True,
+        factor=1000,
+        unit=" ms",
+    ),
+    Budget("command", "ripwrap search needle", "child_cpu", 380, "CPU", _COMMAND, factor=1000, unit=" ms"),
+    Budget("command", "ripwrap --help", "child_cpu", 400, "CPU", _COMMAND, factor=1000, unit=" ms"),
+    Budget(
+        "rank",
+        "ripwrap.sync",
+        "wall",
+        80,
+        "wall for each query",
+        _RANK,
+        corpus=STDLIB.name,
+        factor=1000 / len(STDLIB.queries),
+        unit=" ms",
+    ),
+    Budget(
+        "rank",
+        "ripwrap.sync",
+        "all_cpu",
+        2.5,
+        "CPU of Python and rg for each query",
+        _RANK,
+        corpus=LINUX.name,
+        factor=1 / len(LINUX.queries),
+        unit=" s",
+    ),
+    Budget("rank", "ripwrap.sync", "memory", 80, "memory after imports", _RANK, factor=1e-6, unit=" MB"),
 )

@@ -135,6 +135,8 @@ class Blocking:
         self._api = sync
         self._rg = sync.resolve(case["command"][0])
         _search_once(self._rg)
+        if case["kind"] == "rank":
+            sync.rank("import", cwd=Path(__file__).parent, rg=self._rg)  # imports the modules of ranked search
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
         """Yield each match, typed."""
@@ -155,6 +157,11 @@ class Blocking:
     def tree(self, cwd: str, limit: int | None, **_: Any) -> Iterator[Any]:
         """Yield each entry."""
         return iter(self._api.tree(cwd=cwd, limit=limit, rg=self._rg))
+
+    def rank(self, queries: list[str], glob: list[str], cwd: str, **_: Any) -> Iterator[int]:
+        """Yield the number of results of each query."""
+        for query in queries:
+            yield len(self._api.rank(query, cwd=cwd, glob=glob, rg=self._rg))
 
     def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[Any]:
         """Search `times` times; each search also finds rg."""
@@ -264,15 +271,16 @@ class Rgapi(_Peer):
         return paths
 
 
-class Import:
-    """Contestant that imports something in a new interpreter."""
+class Start:
+    """Contestant that imports something, or runs a command of `ripwrap`, in a new interpreter."""
 
     def __init__(self, case: Case) -> None:
-        self._statement = case["contestant"]
+        name = case["contestant"]
+        self._arguments = ["-m", *name.split()] if name.startswith("ripwrap ") else ["-c", name]
 
-    def imports(self, **_: Any) -> Iterator[int]:
-        """Run the statement in a new interpreter, and yield 1."""
-        subprocess.run([sys.executable, "-c", self._statement], check=True)
+    def imports(self, cwd: str, **_: Any) -> Iterator[int]:
+        """Run the statement or command, and yield 1."""
+        subprocess.run([sys.executable, *self._arguments], cwd=cwd, stdout=subprocess.DEVNULL, check=True)
         yield 1
 
 
@@ -342,7 +350,7 @@ def measure(items: Callable[[], Items]) -> dict[str, float]:
 def main() -> None:
     """Run the contestant, and print its figures."""
     case = json.loads(sys.argv[1])
-    contestant = CONTESTANTS.get(case["contestant"], Import)(case)
+    contestant = CONTESTANTS.get(case["contestant"], Start)(case)
     kind, given = case["kind"], case["given"]
     os.environ.pop("RIPGREP_CONFIG_PATH", None)
     print(json.dumps(measure(lambda: getattr(contestant, kind)(**given))))

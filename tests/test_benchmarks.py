@@ -21,7 +21,7 @@ from support import rgs
 
 pytestmark = pytest.mark.slow
 
-SHOP = Corpus("shop", sparse="needle", dense="hay", very_dense="a")
+SHOP = Corpus("shop", sparse="needle", dense="hay", very_dense="a", queries=("needle",))
 BY_KIND = {case.kind: case for case in (*SHOP.cases(), SMALL)}  # cases of one kind run the same code
 FEW = {"limit": 4, "times": 2}
 FASTER = Budget("dense", "ripwrap", "cpu", 1.5, "CPU", "", to="raw rg")
