@@ -170,9 +170,9 @@ class IgnoreStack:
         With `require_git`, if `folder` is the top directory of a repository, git's ignore files above `folder` are
         dropped.
 
-        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file outside of `root`, which
-        a link leads to, is skipped. Exception: with `require_git`, `.git/info/exclude` is not skipped. If `root` is
-        empty, no file is skipped.
+        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file is skipped if links lead
+        out of `root` to the file. `.git/info/exclude` is not skipped if `require_git` is True. If `root` is empty, no
+        file is skipped.
         """
         stack = self
         if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):
@@ -189,8 +189,7 @@ class IgnoreStack:
         return replace(stack, levels=levels)
 
     def without_levels(self) -> "IgnoreStack":
-        """Return a stack without the rules read so far: with `--no-ignore-parent`, those above a root have no effect.
-        """
+        """Return a stack without the rules that were read so far; used at a root with `--no-ignore-parent`."""
         return replace(self, levels=((),) * len(KINDS))
 
     def match(self, path: str, *, is_folder: bool) -> Rule | None:

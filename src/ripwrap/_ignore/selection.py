@@ -38,7 +38,7 @@ class Cause:
     Attributes:
         kind: Kind of reason.
         hint: Option that the caller can change to search the file or directory; `None` if no option helps.
-        rule: Rule (of an ignore file, or a glob) that excludes the file or directory; `None` if no rule excludes it.
+        rule: Rule of an ignore file, or of an option with globs, that excludes the file or directory; otherwise `None`.
         detail: Details of the reason, such as a size or the error of the system; may be empty.
     """
 
@@ -281,7 +281,7 @@ class Selection:
         return None if stat.S_ISREG(info.st_mode) else Cause("special")
 
     def _ignoring(self, folder: Folder, name: str, text: str, *, is_folder: bool) -> Rule | None:
-        """Return the rule of an ignore file that decides about an entry, or `None`.
+        """Return the rule that decides about an entry, out of all ignore files; `None` if no rule matches.
 
         Rules of git's global ignore file and of `ignore_file` are matched with `text`, the relative path.
         """
@@ -329,8 +329,7 @@ class Selection:
 
     @cached_property
     def _explicit_files(self) -> tuple[str, ...]:
-        """Absolute paths of the files in `ignore_file`; the last file takes precedence. Empty with `no_ignore_files`.
-        """
+        """Absolute paths in `ignore_file`; the last path takes precedence. Empty with `no_ignore_files`."""
         if self._given("no_ignore_files"):
             return ()
         return tuple(os.path.join(self.cwd, path) for path in _listed(self._options.get("ignore_file")))
@@ -457,7 +456,7 @@ def _read_folder(
 
 
 def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | None) -> tuple[bool, LeftOut]:
-    """Return a pair: True for a directory to walk, and the entry with the reason why rg does not search it, if any."""
+    """Return a pair: True for a directory to walk, and the entry with the reason (if any) why rg does not search it."""
     path = folder.join(name)
     if inside is not None:
         return _is_entered(selection, folder, path), LeftOut(path, inside.matched, inside.cause)
@@ -466,8 +465,7 @@ def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | No
 
 
 def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
-    """Return True if an entry of an excluded directory is a directory, or a link that `Selection.check()` would follow.
-    """
+    """Return True if an entry of an excluded directory is a directory, or a link that the walk follows."""
     full = os.path.join(selection.cwd, path)
     try:
         info = os.lstat(full)

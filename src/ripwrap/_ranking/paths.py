@@ -22,8 +22,7 @@ class _Kind(NamedTuple):
     """Negative number that is added to the score of a file when files are ranked."""
     path: re.Pattern[str]
     words: frozenset[str]
-    """Words by which a query asks for files of this kind. If a query has such a word, this kind does not change scores.
-    """
+    """Words by which a query asks for files of this kind; then this kind does not change scores."""
 
 
 _DOCUMENT_WORDS = """

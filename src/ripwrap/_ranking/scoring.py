@@ -298,7 +298,9 @@ def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
 
 
 def _first_word(words: PathWords, query: Query) -> float:
-    """Return 1/n if the n-th word of the query is the first that a file name has; 0 if the name has none of the words.
+    """Return 1 if a file name has the first word of the query, else 1/2 for the second, 1/3 for the third, and so on.
+
+    Return 0 if the file name has no word of the query.
     """
     return 1 / (1 + query.words.index(words.stem[0])) if words.stem else 0.0
 
@@ -368,8 +370,7 @@ class _Proximity:
         self._roots = re.compile(f"(?={any_root})" if any(map(is_unspaced, roots)) else any_root)
 
     def of(self, text: str) -> tuple[float, list[str]]:
-        """Return how near the words are to each other in a text, from 0 to 1, and the reasons for this number as texts.
-        """
+        """Return how near the words are to each other in a text, from 0 to 1, and the reasons for this number."""
         if not self._pairs:
             return 0.0, []
         text = to_nfc(text)
