@@ -39,7 +39,7 @@ _BRACKET_CLOSER = re.compile(r"\s*[)\]}]")
 _CLOSER = re.compile(r"\s*(?:[)\]}]|(?:end|fi|done|esac)\b(?!\s*[=(\w]))")
 """Pattern for a line that ends a block with a bracket or with a word such as `end`."""
 _SIGNATURE_END = re.compile(r"\s*[)\]]")
-"""Pattern for the last line of a signature over several lines; the body of the definition may begin below it."""
+"""Pattern for the last line of a signature over several lines; the body of the definition may begin below this line."""
 
 
 class LineSpan(NamedTuple):
@@ -180,7 +180,7 @@ def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list
     """Return the lines to show with each match, so that no line is shown twice.
 
     The windows (lines to show) of two matches are joined if they overlap or touch. In a joined window, the lines
-    between two matches are shown with the first match.
+    between two matches are shown with the match above them.
 
     Args:
         places: Spans of matching lines, in order; they do not overlap.

@@ -10,12 +10,12 @@ _EXCLUDES_FILE = re.compile(rb'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$'
 
 
 def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
-    """Return the path that git's setting `core.excludesFile` names, or else git's default; the file may not exist.
+    """Return the path that git's setting `core.excludesFile` names, or else git's default; the file may be missing.
 
     As in rg 15.2, the first of these files that has the setting decides: the file that `GIT_CONFIG_GLOBAL` names,
     `~/.gitconfig`, `$XDG_CONFIG_HOME/git/config`, and the file that `GIT_CONFIG_SYSTEM` names or else `/etc/gitconfig`.
     Earlier versions of rg read only the second and the third of these files. The default is
-    `$XDG_CONFIG_HOME/git/ignore`. If `XDG_CONFIG_HOME` is not set, it is `~/.config`.
+    `$XDG_CONFIG_HOME/git/ignore`. If `XDG_CONFIG_HOME` is not set, `~/.config` is used in its place.
 
     Args:
         environment: Environment variables; `None` means those of the process.

@@ -22,8 +22,8 @@ from typing import TypeAlias
 from pathspec import Pattern, RegexPattern
 
 Tokens: TypeAlias = "list[str | tuple[Tokens, ...]]"
-"""Parsed glob: regexes, and tuples of alternatives, in order. A regex matches texts of different lengths only if it is
-one of the four below.
+"""Parsed glob: regexes, and tuples of alternatives, in order. Only the four regexes in `_REPEATS` match texts of
+different lengths.
 """
 
 _STAR = r"[^/]*"

@@ -24,7 +24,7 @@ _REPOSITORY = (".git", ".jj")
 
 _FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
 IGNORE_NAMES = (*_FIRST_PARTS, ".jj")
-"""Names of files and directories that, if a directory has them, affect which rules apply in that directory."""
+"""Names of files and directories that affect which rules apply in the directory that has them."""
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -41,8 +41,8 @@ class Rule:
     """Rule on a line of an ignore file, in an option such as `glob`, or of a file type.
 
     Attributes:
-        glob: Glob without its `!` and the slashes at its ends; `**/` at its start stands for any depth. It matches
-            paths relative to the directory of the file, or to rg's working directory. Empty for a file type.
+        glob: Glob without its `!` and the slashes at its ends; `**/` at its start stands for any depth. The glob
+            matches paths relative to the directory of the file, or to rg's working directory. Empty for a file type.
         pattern: Pattern of the glob; its `include` is False for a rule with `!`, and True for any other rule.
         only_folders: True if the rule applies to directories only.
         text: Line of the file, or value of the option, without white space at its end.
@@ -167,11 +167,12 @@ class IgnoreStack:
     def entered(self, root: str, folder: str, names: Container[str] = IGNORE_NAMES) -> "IgnoreStack":
         """Return a stack that also has the ignore files in `folder`; `names` are the names in `folder`, if known.
 
-        With `require_git`, if `folder` is the top directory of a repository, git's ignore files above it are dropped.
+        With `require_git`, if `folder` is the top directory of a repository, git's ignore files above `folder` are
+        dropped.
 
-        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file that links lead to is
-        skipped if it is outside of `root`, except `.git/info/exclude` with `require_git`. If `root` is empty, no file
-        is skipped.
+        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file is skipped if links lead
+        out of `root` to the file. `.git/info/exclude` is not skipped if `require_git` is True. If `root` is empty, no
+        file is skipped.
         """
         stack = self
         if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):
@@ -188,7 +189,7 @@ class IgnoreStack:
         return replace(stack, levels=levels)
 
     def without_levels(self) -> "IgnoreStack":
-        """Return a stack without the rules of the directories above, as rg uses with `--no-ignore-parent`."""
+        """Return a stack without the rules that were read so far; used at a root with `--no-ignore-parent`."""
         return replace(self, levels=((),) * len(KINDS))
 
     def match(self, path: str, *, is_folder: bool) -> Rule | None:
@@ -226,7 +227,7 @@ def _exists(root: str, folder: str, name: str) -> bool:
 def _exclude_file(folder: str) -> str:
     """Return the path of the exclude file of a repository. In a worktree, `.git` is a file that names git's directory.
 
-    Return an empty path if such a file names no absolute path, or git's directory cannot be read.
+    Return an empty path if the file `.git` names no absolute path, or if this file or git's directory cannot be read.
 
     rg follows the file `.git` only with `--require-git` (`resolve_git_commondir()` in ripgrep's
     `crates/ignore/src/dir.rs`).
@@ -256,7 +257,8 @@ def outer_rules(root: str, sub: str) -> str:
     path `sub`. Then rg lists the same files in `sub` as in a listing of the root, with three differences:
 
     - If `sub` or a directory above it is ignored, rg lists the files in `sub`; a listing of the root does not.
-    - Any rule in `sub` or below it overrides a rule above `sub`, because rg reads an `--ignore-file` last.
+    - Any rule in `sub` or below `sub` overrides a rule above `sub`, as an `--ignore-file` has the lowest precedence in
+      rg.
     - rg 13 reads no `.gitignore` and no exclude file above a nested repository; the rules of these files are here, too.
 
     The rules are valid only for this `sub`: they contain the number of directories above it, but not their names.

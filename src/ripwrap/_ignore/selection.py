@@ -38,8 +38,8 @@ class Cause:
     Attributes:
         kind: Kind of reason.
         hint: Option that the caller can change to search the file or directory; `None` if no option helps.
-        rule: Rule of an ignore file or glob that excludes the file or directory; `None` for another reason.
-        detail: More about the reason, such as a size or the error of the system; empty if there is no more.
+        rule: Rule of an ignore file, or of an option with globs, that excludes the file or directory; otherwise `None`.
+        detail: Details of the reason, such as a size or the error of the system; may be empty.
     """
 
     kind: CauseKind
@@ -108,10 +108,10 @@ class Selection:
         self._types = list(_type_rules(options, types))
 
     def root(self, path: str, *, is_new: bool = False) -> Folder:
-        """Return the directory of a searched path. The ignore files above it apply, unless an option turns them off.
+        """Return a searched directory as a `Folder`. The ignore files above it apply, unless an option turns them off.
 
         Args:
-            path: Searched path.
+            path: Searched directory.
             is_new: True if the directory may be missing.
         """
         path = "" if path == os.curdir else path
@@ -281,7 +281,7 @@ class Selection:
         return None if stat.S_ISREG(info.st_mode) else Cause("special")
 
     def _ignoring(self, folder: Folder, name: str, text: str, *, is_folder: bool) -> Rule | None:
-        """Return the rule of an ignore file that decides about an entry, or `None`.
+        """Return the rule that decides about an entry, out of all ignore files; `None` if no rule matches.
 
         Rules of git's global ignore file and of `ignore_file` are matched with `text`, the relative path.
         """
@@ -329,7 +329,7 @@ class Selection:
 
     @cached_property
     def _explicit_files(self) -> tuple[str, ...]:
-        """Absolute paths of `ignore_file`; the last one takes precedence. Empty with `no_ignore_files`."""
+        """Absolute paths in `ignore_file`; the last path takes precedence. Empty with `no_ignore_files`."""
         if self._given("no_ignore_files"):
             return ()
         return tuple(os.path.join(self.cwd, path) for path in _listed(self._options.get("ignore_file")))
@@ -382,7 +382,7 @@ def _parts(path: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """File that rg does not search, or directory with all files below it.
+    """File that rg does not search, or directory whose files rg does not search.
 
     Attributes:
         path: Path as rg prints it.
@@ -403,7 +403,7 @@ def walk_left_out(
     *,
     whole: bool,
 ) -> Iterator[LeftOut]:
-    """Yield the files below the searched paths that rg does not search.
+    """Yield the files that rg does not search, although they are in the searched paths.
 
     A directory that cannot be read is skipped. With `follow`, links are followed in excluded directories, too.
 
@@ -412,8 +412,8 @@ def walk_left_out(
         paths: Searched paths.
         is_searched: Function that returns True for the path of a file that rg searched.
         stop: Function that is called for each directory; the walk ends when it returns True.
-        whole: True to also yield the files in excluded directories. If False, an excluded directory is itself yielded,
-            and not opened.
+        whole: True to yield the files in excluded directories. If False, an excluded directory is yielded instead of
+            its files, and is not opened.
     """
     # This uses a stack instead of recursion, because a tree may be deeper than Python's recursion limit. Each item has
     # the parent directory (`None` for a searched path), the name of the directory to read, and the reason if the
@@ -445,7 +445,8 @@ def _read_folder(
 ) -> tuple[Folder, Sequence[str]]:
     """Return a directory and the names in it.
 
-    Its ignore files are read with `with_rules`, or if it is a searched path (`above` is `None`).
+    The ignore files in the directory are read if `with_rules` is True or the directory is a searched path (`above` is
+    `None`).
     """
     if above is None:
         folder = selection.root(name)
@@ -455,7 +456,7 @@ def _read_folder(
 
 
 def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | None) -> tuple[bool, LeftOut]:
-    """Return a pair: True for a directory to walk, and the entry with the reason why rg does not search it, if any."""
+    """Return a pair: True for a directory to walk, and the entry with the reason (if any) why rg does not search it."""
     path = folder.join(name)
     if inside is not None:
         return _is_entered(selection, folder, path), LeftOut(path, inside.matched, inside.cause)
@@ -464,7 +465,7 @@ def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | No
 
 
 def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
-    """Return True if an entry of an excluded directory is a directory, or a followed link to one, without a loop."""
+    """Return True if an entry of an excluded directory is a directory, or a link that the walk follows."""
     full = os.path.join(selection.cwd, path)
     try:
         info = os.lstat(full)

@@ -17,8 +17,8 @@ _MODIFIERS = (
     r"|pub(?:\([\w:]+\))?"
 )
 DEFINITION_PREFIX = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(?:\.|::))?"
-"""Pattern, for Python and rg, for the text before a defined name: a keyword, perhaps a receiver in parentheses (Go),
-and perhaps a qualifier such as `Server.`.
+"""Pattern (for Python's `re` and for rg) for the text before a defined name: a keyword, perhaps a receiver in
+parentheses (Go), and perhaps a qualifier such as `Server.`.
 """
 
 # Every chunk of an index is searched for these patterns, so each takes linear time for any text: it begins with a rare
@@ -63,8 +63,8 @@ class Definition(NamedTuple):
 
     Attributes:
         start: Offset of the definition in the text, or of the beginning of its line.
-        end: Offset of the end of the defined name, or of the code after the name by which the definition was
-            recognised.
+        end: Offset of the end of the defined name, or of the end of the code after the name that marks the definition,
+            such as `=`.
         name: Name that is defined.
     """
 
@@ -96,7 +96,7 @@ def definition_lines(text: str, symbol: str) -> Iterator[int]:
 
 
 def _definitions(text: str) -> Iterator[Definition]:
-    """Yield the definitions in a text: first all declarations with a keyword, then macros, variables, and so on.
+    """Yield the definitions in a text: first declarations with a keyword, then all others.
 
     The text must begin with an additional line end.
     """
@@ -156,7 +156,7 @@ def _assignments(text: str) -> Iterator[Definition]:
 
 
 def _signatures(text: str) -> Iterator[Definition]:
-    """Yield definitions of functions without a keyword, as in C: a name, parameters, and a body in braces."""
+    """Yield definitions of functions that have no keyword, as in C: a name, parameters, and a body in braces."""
     behind = 0
     for found in _BODY.finditer(text):
         parenthesis = found.start()

@@ -27,7 +27,8 @@ class SourceText:
         text: Text. A byte that is not valid UTF-8 is kept as a lone surrogate (as with `surrogateescape`). In a file
             with a byte order mark, an invalid byte is replaced by U+FFFD.
         exact: True if the text has no lone surrogates.
-        marked: True if the file has a byte order mark. If False, the bytes of the file are `text` in UTF-8.
+        marked: True if the file has a byte order mark. If False, `text` encoded as UTF-8 with `surrogateescape` has the
+            bytes of the file.
     """
 
     path: str
@@ -48,7 +49,7 @@ class SourceText:
         return "" if section is None else section.name
 
     def readable(self, piece: str) -> str:
-        """Return a part of the text with U+FFFD (the replacement character) for bytes that are not valid UTF-8."""
+        """Return `piece`, a part of the text, with U+FFFD in place of bytes that are not valid UTF-8."""
         return piece if self.exact else text_of(raw_bytes(piece))
 
 
@@ -84,7 +85,9 @@ def to_ranked_chunk(
     symbol: str | None = None,
     name_at: Callable[[int], str] | None = None,
 ) -> RankedChunk:
-    """Convert a ranked chunk to a result, with the name of the definition that contains its most relevant line.
+    """Convert a ranked chunk to a result.
+
+    The result has the name of the definition that contains the most relevant line of the chunk.
 
     Args:
         query: Query.

@@ -1,4 +1,4 @@
-"""Store chunks in SQLite's full-text search (FTS5), and select the chunks to rank for a query (the pool)."""
+"""Store chunks in SQLite's full-text search (FTS5), and select the pool: the chunks to rank for a query."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,21 +19,22 @@ and BM25 of a contentless table need it (https://www.sqlite.org/fts5.html#the_de
 """
 
 LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int]]]"
-"""Function that takes ids of rows, and maps each id to a pair: the key of the row's file, and the position in the file.
+"""Function that takes ids of rows, and maps each id to a pair: the key of the row's file, and the row's place in the
+file.
 
-The pairs can be sorted. The map has no rows of files that are not searched.
+The pairs can be sorted. Rows of files that are not searched are not in the map.
 """
 
 T = TypeVar("T")
 
 POOL_DEPTH = 4
-"""Number of rows, as a multiple of `POOL_SIZE`, that `best_rows()` requests first. It looks for further files in them.
+"""Number of rows, as a multiple of `POOL_SIZE`, that `best_rows()` requests first, to find the best rows of many files.
 
 Larger values gave no better results.
 """
 
 _MAX_TIED_ROWS = 5_000
-"""Number of rows at which `best_rows()` stops, even if further rows may have the same score as the last row."""
+"""Number of rows from which on `best_rows()` ignores that further rows may have the same score as the last row."""
 _MAX_SQL_VARIABLES = 500
 """Maximum number of variables of an SQL statement; SQLite before 3.32 allows 999 (https://www.sqlite.org/limits.html).
 """
@@ -41,7 +42,8 @@ _LOGGER = logging.getLogger("ripwrap")
 SELECT_BM25 = f"SELECT rowid, -bm25(fts, {PATH_WEIGHT}, 1.0) AS score FROM fts WHERE fts MATCH ?"  # noqa: S608 - a constant
 """SQL statement that selects the rows that match, with their BM25. A condition or `ORDER BY` can be appended.
 
-`bm25()` returns negative numbers, lower ones for better matches (https://www.sqlite.org/fts5.html#the_bm25_function).
+The statement reverses the sign of `bm25()`, which returns a negative number, and a lower number for a better match
+(https://www.sqlite.org/fts5.html#the_bm25_function).
 """
 
 
@@ -85,15 +87,16 @@ def bm25_pool(
 ) -> list[tuple[int, float]]:
     """Return the rows of the chunks to rank (the pool), each with its BM25.
 
-    The pool has the `POOL_SIZE` rows with the highest BM25, the best row of each further file among the best `depth *
-    POOL_SIZE` rows, and rows that may define a symbol of the query. Rows with equal BM25 are sorted by file and
-    position.
+    The pool has the `POOL_SIZE` rows with the highest BM25. It also has the best row of each additional file that is
+    found among the best `depth * POOL_SIZE` rows, and at most `POOL_SIZE` rows that may define a symbol of the query.
+    Rows with equal BM25 are sorted by file and position.
 
     Args:
         database: Database with the table.
         query: Query.
         locate: Function that returns the files and positions of rows; rows that it leaves out do not count.
-        depth: Number of best rows that are searched for further files, as a multiple of `POOL_SIZE`.
+        depth: Number of best rows in which additional files are found, as a multiple of `POOL_SIZE`. If needed, more
+            rows are read.
     """
     statement = SELECT_BM25 + " ORDER BY score DESC, rowid LIMIT ?"
     pool = best_rows(
@@ -112,7 +115,7 @@ def bm25_pool(
 
 
 def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], int]:
-    """Count the rows that have each word of a query, and the rows that match the query; return a map and a number."""
+    """Count, for each word of a query, the rows with this word; also count the rows that match the query."""
     statement = "SELECT count(*) FROM fts WHERE fts MATCH ?"
 
     def count(expression: str) -> int:
@@ -125,7 +128,7 @@ def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], in
 def best_rows(
     search: Callable[[int], list[tuple[int, float]]], locate: LocateRows, wanted: int = POOL_DEPTH * POOL_SIZE
 ) -> list[tuple[int, float]]:
-    """Return the `POOL_SIZE` rows with the highest BM25, and then the best row of each further file that was found.
+    """Return the `POOL_SIZE` rows with the highest BM25, and then the best row of each additional file that was found.
 
     Args:
         search: Function that takes a number, and returns at most this number of rows with their BM25, the best row

@@ -22,7 +22,7 @@ class _Kind(NamedTuple):
     """Negative number that is added to the score of a file when files are ranked."""
     path: re.Pattern[str]
     words: frozenset[str]
-    """Words by which a query asks for such files. If the query has one of these words, the scores are not changed."""
+    """Words by which a query asks for files of this kind; then this kind does not change scores."""
 
 
 _DOCUMENT_WORDS = """
@@ -145,7 +145,7 @@ def _kinds(path: str, query: Query, *, defining: bool) -> list[_Kind]:
 def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
     """Return the words of a query that occur in the name of a file or of its directory.
 
-    Other forms of a word count, too: `parse` occurs in `parsing.py`.
+    A word may have any form: `parse` occurs in `parsing.py`.
     """
     path = to_nfc(path).replace("\\", "/")
     above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1
@@ -156,7 +156,7 @@ def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
 
 
 def match_path(path: str, words: tuple[str, ...]) -> PathWords:
-    """Return the words of a query that occur in a path, also in another form: `parse` occurs in `parsing.py`."""
+    """Return the words of a query that occur, in any form, in a path: `parse` occurs in `parsing.py`."""
     path = to_nfc(path).replace("\\", "/")
     folders, stem, parts = _path_parts(path)
     if not _prefix_pattern(words).search(path):
@@ -201,9 +201,9 @@ def _joined(words: Sequence[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _prefix_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the first three characters of each word; paths that do not match it have none of the words.
+    """Return a pattern for the first three characters of each word; a path without a match has none of the words.
 
-    Most paths do not match it, so they need no further work.
+    Most paths have no match, so they need no further work.
     """
     return re.compile("|".join(re.escape(word[:_MIN_PREFIX_CHARS]) for word in words), re.IGNORECASE)
 

@@ -9,7 +9,7 @@ from string import ascii_letters, digits
 
 TOKENIZE = "porter unicode61 remove_diacritics 0 categories ''L* N* Co M*''"
 """Tokenizer of FTS5 (SQLite's full-text search), as text for a quoted string in SQL. It ignores case, but not accents.
-It splits words at `_`, and reduces them to their stems.
+It splits text at `_`, and reduces words to their stems.
 
 https://www.sqlite.org/fts5.html#tokenizers
 """
@@ -74,8 +74,10 @@ class Query:
         words: Words in lower case, in order, without duplicates. Stop words such as `the` are left out if there are
             other words. Identifiers are split into parts. In Chinese, Japanese, Korean, Thai and similar scripts, every
             two consecutive characters are a word.
-        symbols: Identifiers in the query. A search prefers files that define them.
-        symbolic: True if the query is one symbol, or asks for one, as in 'where is CookieJar defined'.
+        symbols: Names in the query that look like identifiers, such as `getUser`, or the only name that the query asks
+            for. Of a qualified name, only the last part is a symbol. A search prefers files that define a symbol.
+        symbolic: True if the query is a single symbol, or asks where a symbol is defined, as in 'where is CookieJar
+            defined'.
         match: Expression for FTS5 (SQLite's full-text search) that matches chunks with any of the words or symbols.
         definitions: Expression for FTS5 that matches chunks that may define a symbol; empty if there are no symbols.
         left_out: Number of words and names that are not searched, because there are too many or they are too long.
@@ -149,8 +151,8 @@ def parse_query(text: str) -> Query:
 def _most_telling(words: list[str], names: Iterable[str]) -> tuple[str, ...]:
     """Return at most `MAX_QUERY_WORDS` of the words, in their order.
 
-    Parts of `names` are kept first, then other words, then numbers. Among words of the same kind, longer ones are kept
-    first.
+    Parts of `names` are preferred, then other words, then numbers. Among words of the same kind, longer words are
+    preferred.
     """
     if len(words) <= MAX_QUERY_WORDS:
         return tuple(words)
@@ -275,7 +277,7 @@ def _match_expression(words: Iterable[str], symbols: Iterable[str]) -> str:
 
 
 def fts_term(words: str) -> str:
-    """Return the FTS5 expression for consecutive words, separated by spaces.
+    """Return the FTS5 expression that matches consecutive words; in `words`, they are separated by spaces.
 
     A single character of a script without spaces between words, such as Chinese, matches each word that begins with it.
     """

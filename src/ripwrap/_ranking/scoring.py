@@ -38,7 +38,7 @@ definitions, and the best chunks of further files, are also ranked.
 """
 
 PATH_WEIGHT = 2.0
-"""Weight in BM25 of a word in the path of a chunk's file; a word in the text of the chunk has weight 1."""
+"""Weight, in BM25, of a word in the path of a chunk's file; a word in the text of the chunk has weight 1."""
 
 # The weights were fitted on half of 56 repositories of the public semble benchmark, and checked on the other half, on
 # the repositories of docs/retrieval.md, and on docstrings (see there). After a change of a weight, measure on both
@@ -57,7 +57,7 @@ NEAR_WORDS = 0.5
 DEFINES = 0.55
 """Weight, in the score of a file, of a definition of a symbol (name) of the query."""
 DEFINES_ASKED = 3.0
-"""Weight of a definition if the query is only a name; so high that the definition comes before all uses of the name."""
+"""Weight of a definition if the query asks for a definition; this weight puts it before all uses of the name."""
 DEFINES_NAMED = 0.25
 """Additional weight of a definition if the file has the same name as the defined symbol."""
 
@@ -74,15 +74,15 @@ _NEAR_CHARS = 24
 _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
 """BM25's k1 and b for paths, and the usual number of words in a path. In a longer path, a word counts less."""
 _LEAST_WORTH = 0.1
-"""Number that is added to the weight of each word, so that even a word that every file has counts in file names."""
+"""Number that is added to the weight of each word, so that no weight is 0 if no chunk has any of the words."""
 _VECTOR_RANKS = 50
 """Rank from which on a file counts as not similar to the query, if files are sorted by the similarity of embeddings."""
 _REPEAT_FACTOR = 0.25
 """Factor for the score of a chunk, which is applied once for each better chunk of the same file."""
 
 LEAST_BM25 = 0.05
-"""Lowest BM25 of a chunk that the reasons for its score mention. If few chunks are ranked, and most of them have the
-words, all values are close to 0.
+"""Lowest BM25 that the reasons for a score mention. If few chunks are ranked, and most of them have the words, all
+values are close to 0.
 """
 
 _MAX_RELEVANT_LINES = 16
@@ -156,7 +156,7 @@ class RankedCandidate:
 
 @dataclass(slots=True)
 class _File:
-    """File of the chunks that are ranked, with its score.
+    """File that has chunks in the pool, with the score of the file.
 
     Attributes:
         path: Path.
@@ -284,7 +284,7 @@ def _add_definitions(file: _File, query: Query) -> None:
 
 
 def _asks_for_definition(query: Query) -> bool:
-    """Return True if a query is a name and not a topic. A lowercase word such as `response` counts as a topic."""
+    """Return True if a query asks for a definition: it is symbolic, and not a lowercase word such as `response`."""
     text = query.text.strip()
     return query.symbolic and not (text.isalpha() and text.islower())
 
@@ -298,7 +298,10 @@ def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
 
 
 def _first_word(words: PathWords, query: Query) -> float:
-    """Return 1 if a file name has the first word of the query, else 1/2 for the second, and so on; 0 if it has none."""
+    """Return 1 if a file name has the first word of the query, else 1/2 for the second, 1/3 for the third, and so on.
+
+    Return 0 if the file name has no word of the query.
+    """
     return 1 / (1 + query.words.index(words.stem[0])) if words.stem else 0.0
 
 
@@ -367,7 +370,7 @@ class _Proximity:
         self._roots = re.compile(f"(?={any_root})" if any(map(is_unspaced, roots)) else any_root)
 
     def of(self, text: str) -> tuple[float, list[str]]:
-        """Return how near the words are to each other in a text, from 0 to 1, and the reasons for it as texts."""
+        """Return how near the words are to each other in a text, from 0 to 1, and the reasons for this number."""
         if not self._pairs:
             return 0.0, []
         text = to_nfc(text)
@@ -451,10 +454,10 @@ def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
 
 
 def most_relevant_lines(text: str, query: Query) -> list[int]:
-    """Return the indexes, from 0, of the lines that define a symbol of the query: the first one with such lines.
+    """Return the indexes, from 0, of the lines that define the first symbol of the query that the text defines.
 
-    If there are no such lines, return the indexes of the lines that have the most words of the query. At most
-    `_MAX_RELEVANT_LINES` lines are returned.
+    If the text defines no symbol of the query, return the indexes of the lines that have the most words of the query.
+    At most `_MAX_RELEVANT_LINES` lines are returned.
     """
     text = to_nfc(text)
     for symbol in query.symbols:

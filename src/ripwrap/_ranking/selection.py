@@ -36,16 +36,16 @@ def choose_files(
 
     The score of a file begins with BM25: a word counts more if fewer files have it. Each further match of a word counts
     less than the match before, and a match in a large file counts less than in a small file. A word in the name of the
-    file or of its directory counts as much as any number of matches. If the file may define a symbol of the query, its
-    score becomes higher than the score of every file without a possible definition. At the end, the scores of files
-    that queries rarely ask for, such as tests, are multiplied by a factor below 1.
+    file or of its directory counts more than all matches of this word in the file. If the file may define a symbol of
+    the query, its score becomes higher than the score of every file without a possible definition. At the end, the
+    scores of files that queries rarely ask for, such as tests, are multiplied by a factor below 1.
 
     Args:
         query: Query.
         files: Map from each path to the number of matches of each stem (the beginning of a word) in the file.
         sizes: Size of each file in bytes; files without a size are left out.
         files_with: Map from each stem to the number of files that have it.
-        total: Number of files that have any of the stems.
+        total: Number of files that have at least one of the stems.
         limit: Maximum number of files.
     """
     # BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), with bytes for the
@@ -74,7 +74,7 @@ def choose_files(
 
 
 def query_stems(query: Query) -> list[str]:
-    """Return the stems (beginnings) of a query's words; longer stems first, because a stem may begin with another."""
+    """Return the stems (beginnings) of a query's words; longer stems first, as a stem may begin with another stem."""
     return sorted(dict.fromkeys(map(rough_stem, query.words)), key=lambda stem: (-len(stem), stem))
 
 

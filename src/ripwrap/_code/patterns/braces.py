@@ -12,7 +12,7 @@ from ripwrap._code.patterns.languages import Braced, Kind, find_definition
 from ripwrap._code.patterns.scanner import DIRECTIVE
 
 Pieces = list[tuple[str, int]]
-"""Pieces of the text before a brace, each with the index of its line, without what is in parentheses and brackets."""
+"""Pieces of the text before a brace, each with the index of its line; the contents of `()` and `[]` are left out."""
 
 _PIECE = re.compile(r"[{}()\[\];]|[^{}()\[\];]+")
 _GROUP = re.compile(r"\([^(){}\[\];]*\)")
@@ -41,7 +41,7 @@ class _Frame:
         opener: Character that opened the frame: `{`, `(` or `[`; empty for the file.
         header: Text after the last statement in the frame.
         definition: Definition whose body is this block; None if there is none.
-        inside: True if the frame is in the body of a function.
+        inside: True if the contents are in a function, and not in a type or namespace inside of this function.
         indent: Indentation of the line with its header, if indentation ends blocks; -1 otherwise.
         flat: True if the contents may have the same indentation as the opening line, as in a namespace.
         soft: True if a line ended after the text in `header`. The statement then ends there, unless the next line
@@ -62,7 +62,8 @@ class _Frame:
 def braced_definitions(source: ScannedFile, language: Braced) -> list[Definition]:
     """Find the definitions of a file in a language whose blocks are in braces.
 
-    If the braces do not balance, the file is read a second time. In this second reading, indentation also ends blocks.
+    If the braces do not balance, the file is read a second time. In this second reading, a decrease of the indentation
+    also ends blocks.
     """
     reader = _Reader(source, language, strict=True)
     if not reader.read():
@@ -84,7 +85,7 @@ class _Reader:
         self._first = 0
         """Index of the current line; -1 if the line begins in a string, or after a brace in it has closed a block."""
         self._lead = (-1, -1)
-        """First line of the last definition, and the first comment line directly above it."""
+        """First line of the last definition, and the first comment line directly above that line."""
 
     def read(self) -> bool:
         """Read the file and return True if its braces balance."""

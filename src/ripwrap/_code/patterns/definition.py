@@ -11,7 +11,7 @@ class Definition:
     Attributes:
         name: Name, without the names of the definitions around it.
         line: Line with the name.
-        start: First line of the decorators, attributes or comments above the definition; `line` if there are none.
+        start: First line of the definition, or of the decorators, attributes or comments above the definition.
         end: Last line; -1 until it is known.
         indent: Column of the first character of the definition, from 0. Always 0 if the end does not depend on it.
         signature_end: Last line of its signature; 0 if the end does not depend on it.

@@ -60,7 +60,7 @@ def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Definiti
 
 
 def _texts(lines: Sequence[str]) -> list[int]:
-    """Return for each line, and for the end of the file, the index of the last line above that is not blank, or -1."""
+    """Return, for each line and for the end of the file, the index of the last nonblank line above, or -1."""
     texts = [-1]
     for index, line in enumerate(lines):
         texts.append(index if line.strip() else texts[-1])
@@ -143,7 +143,7 @@ _HEADINGS: dict[str, Callable[[ScannedFile], Iterator[Heading]]] = {
 
 
 def _keys(source: ScannedFile) -> list[Definition]:
-    """Find the keys of YAML whose values continue on lines below."""
+    """Find the YAML keys whose values continue on the lines below the keys."""
     definitions: list[Definition] = []
     open_: list[Definition] = []
     last, literal = -1, -1

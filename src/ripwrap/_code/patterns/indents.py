@@ -1,4 +1,4 @@
-"""Find definitions whose block ends by indentation, or by a closing line such as `end`; no I/O."""
+"""Find definitions whose block ends where the indentation decreases, or at a closing line such as `end`; no I/O."""
 
 import re
 
@@ -9,7 +9,7 @@ _BRACKETS = re.compile(r"[()\[\]{}]")
 
 
 def indented_definitions(source: ScannedFile, language: Indented) -> list[Definition]:
-    """Find the definitions of a file in a language whose blocks end by indentation, or by a closing line."""
+    """Find the definitions of a file in an `Indented` language."""
     reader = _Reader(source, language)
     for index, code in enumerate(source.code):
         reader.line(index, code)
@@ -102,8 +102,8 @@ class _Reader:
     def _lead_at(self, index: int, indent: int) -> int:
         """Return the first line of the decorators above a line, or else of the comments above it.
 
-        Comments count only if they are directly above the line and have the same indentation. If there are neither
-        decorators nor comments, return the line itself.
+        Comments count only if they are directly above the line and have the indentation of the line. If there are
+        neither decorators nor comments, return the line itself.
         """
         if self._lead >= 0:
             return self._lead
@@ -114,9 +114,9 @@ class _Reader:
         return index
 
     def _dedent(self, index: int, indent: int, text: str, *, defines: bool) -> bool:
-        """End the blocks that end before or at a line.
+        """End the blocks that end above a line or at the line.
 
-        Return True if the line still belongs to one of these blocks, as `end` and `else` do.
+        Return True if the line belongs to a block: it ends the block, as `end` does, or continues it, as `else` does.
         """
         self.close(indent)
         language = self._language

@@ -33,8 +33,8 @@ class Braced:
         short: Patterns for definitions that are a statement without braces.
         newlines: True if the end of a line may end a statement.
         nested: True if functions with a name may be defined in functions.
-        receiver: Pattern for the beginning of a method, whose group is the type that has the method (Go); None if
-            methods do not name their type.
+        receiver: Pattern for the beginning of a method; its group is the type that has the method (Go). None if methods
+            do not name their type.
         initialisers: True if braces may stand between a signature and its body, as in C++.
     """
 
@@ -49,15 +49,16 @@ class Braced:
 
 @dataclass(frozen=True, slots=True)
 class Indented:
-    """A language whose blocks end by indentation.
+    """A language whose blocks end where the indentation decreases, or at a closing line.
 
     Attributes:
         opener: Pattern for the beginning of comments and literals; see `scan_lines()`.
         definition_start: Pattern for the first line of a definition; the last group is the name.
         decorator: Pattern for a line that belongs to the definition below it.
         brackets: Brackets in which a statement continues on the next line.
-        closer: Pattern for a line that ends a block and has the indentation of its definition.
-        joins: Pattern for a line that continues a block and has the indentation of its definition.
+        closer: Pattern for a line that ends a block, and has the same indentation as the definition with this block.
+        joins: Pattern for a line that continues a block, and has the same indentation as the definition with this
+            block.
         opens: Pattern for a signature whose block ends only at a `closer` line. The indentation of all other lines in
             the block does not count.
         prose: True if `definition_start` may match prose. Then a line counts as a definition only if it has a block or
@@ -105,8 +106,8 @@ def find_definition(definitions: DefinitionPatterns, header: str, *, functions: 
 def language_patterns(path: str, lines: Sequence[str]) -> Language | None:
     """Return the patterns for a file's language.
 
-    Return generic patterns if the language is unknown, and None for formats in which no definitions are searched, such
-    as JSON and plain text.
+    Return generic patterns if the language is unknown, and None for formats without definitions, such as JSON and plain
+    text.
 
     Args:
         path: Path of the file; only its name is used.

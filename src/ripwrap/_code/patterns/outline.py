@@ -1,4 +1,4 @@
-"""Find definitions with regular expressions. `PatternOutline` reads all lines of a file, `NearbyOutline` only some.
+"""Find definitions with regular expressions: in a whole file, or in lines near a requested line (`NearbyOutline`).
 
 No parser is used, so a definition in unusual code may be missed, or get a wrong end. The time to read a file is in
 proportion to its size, whatever its content.
@@ -17,13 +17,13 @@ from ripwrap._code.patterns.scanner import MAX_LINE_CHARS, scan_lines
 
 _BLOCK = re.compile(r"\s*(?:async|case|elif|else|except|finally|for|if|match|try|while|with)\b")
 _LOOKAHEAD_LINES = 40
-"""Number of lines to search below a decorator or comment for its definition, or below a signature for its opening
-brace.
+"""Maximum number of lines that are read below a requested line, because a definition may follow a decorator or comment,
+or an opening brace may follow a signature.
 """
 _MAX_QUOTED_FILE_LINES = 3_000
-"""Maximum number of lines of a file in which all quotes are counted to find out whether a line is in a string."""
+"""Maximum number of lines of a file in which triple quotes are counted to find out whether a line is in a string."""
 _MAX_STRING_LINES = 500
-"""Maximum number of lines, below the lines that are read anyway, in which the end of a string is searched."""
+"""Maximum number of additional lines that are read to find the end of a string with triple quotes."""
 _UNQUALIFIED_FORMATS = frozenset({"html", "ini", "markdown", "rst", "toml", "sql"})
 
 
@@ -98,7 +98,7 @@ class PatternOutline:
 
 
 class NearbyOutline:
-    """`Outline` that reads only a part of the file; use it to ask about a few lines.
+    """`Outline` that reads, in some languages, only a part of the file; use it to ask about a few lines.
 
     Ranking asks for one line of each result. Reading the whole files would take longer than the ranking itself.
 
@@ -123,7 +123,7 @@ class NearbyOutline:
     def enclosing(self, line: int) -> Section | None:
         """Return the innermost section around a line (counted from 1), or None at the top level.
 
-        Only a part of the file is read, so the section may end later in the file than `end_line` says.
+        If only a part of the file was read, the section may end later in the file than `end_line` says.
         """
         language = self._language
         if isinstance(language, Indented) and language.plain and self._nearest_definition(language, line) < 0:
@@ -210,8 +210,8 @@ class NearbyOutline:
     def _definitions_around(self, language: Indented, margin: int, line: int) -> tuple[int, ...]:
         """Return the indexes of the definitions around a line, the outermost first; empty if they are not found.
 
-        If there is no definition above the line, return the beginning of the line's paragraph, because a definition may
-        begin there.
+        If there is no definition above the line, return the first line of the paragraph, because a definition may begin
+        with the paragraph.
         """
         # Walk up from the line. A definition that is less indented than the last definition found is around the line. A
         # less indented line that opens a block (`if`, `for`) is passed over. Any other less indented line ends the
@@ -261,7 +261,7 @@ def _find_definitions(language: Language, lines: Sequence[str]) -> list[Definiti
 
 
 def _in_order(definitions: list[Definition]) -> list[Definition]:
-    """Sort definitions by first line, outer ones first. A line belongs to the first definition that begins on it.
+    """Sort definitions by first line, outer definitions first. A line belongs to the first that begins on the line.
 
     Drop each definition that then has no line of its own.
     """

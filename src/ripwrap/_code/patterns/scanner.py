@@ -36,7 +36,7 @@ def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedF
     Args:
         lines: Lines of a file, with or without their ends.
         opener: Pattern for the beginning of a comment or literal; None if the language has none. The name of the group
-            that matches is the kind:
+            that matches is the kind of the comment or literal:
 
         - `cut`: a comment to the end of the line
         - `block`: a comment that may go over several lines
@@ -168,7 +168,7 @@ class _Scanner:
     def _here(self, index: int, token: str) -> str:
         """Return the word that ends a here document.
 
-        Return an empty string if no later line is this word; then the token is not the start of a here document.
+        Return an empty string if no line below is this word; then the token is not the start of a here document.
         """
         word = _word_of(token.lstrip("<~- \t\\"))
         if self._words is None:
@@ -176,7 +176,7 @@ class _Scanner:
         return word if self._words.get(word, -1) > index else ""
 
     def _closes(self, closer: str, index: int) -> bool:
-        """Return True if a later line has the closer of a comment or string; otherwise its opener is ordinary text."""
+        """Return True if a line below has the closer of a comment or string; otherwise the opener is ordinary text."""
         if closer not in self._last and len(self._last) < _MAX_CLOSERS:
             if self._text is None:
                 self._text = "\n".join(self._lines)

@@ -52,7 +52,8 @@ class Hit(NamedTuple):
     Attributes:
         start: Start of the match.
         end: End of the match.
-        spans: Start and end of the text that each metavariable has captured, by name; (0, 0) if it has captured none.
+        spans: Start and end of the text that each metavariable has captured, by name; (0, 0) if it has captured no
+            text.
         edit: Replacement; `None` if the search has no fix, or if the end of the replaced text is unknown.
     """
 
@@ -66,7 +67,7 @@ class Answer(Model, frozen=True):
     """Matches in a text.
 
     Attributes:
-        hits: Matches, as ast-grep finds them: by their start, outer ones first.
+        hits: Matches in the order of their starts. Of matches with the same start, the outer match comes first.
         error_line: Number of the first line that does not parse, from 1; `None` if all lines parse.
     """
 
@@ -93,7 +94,7 @@ class CodeWorkers:
         Args:
             pattern: Pattern of ast-grep.
             language: Language of the texts.
-            fix: Template of the replacements; `None` searches only.
+            fix: Template of the replacements; `None` to search only.
             seconds: Time limit for each text.
         """
         self._pattern = pattern

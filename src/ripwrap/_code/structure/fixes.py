@@ -86,11 +86,11 @@ def _indent_at(text: str, offset: int) -> int:
 
 
 def _indented(text: str, before: int, after: int) -> str:
-    """Return a text whose lines are indented by `after` instead of `before` spaces; the first line is not indented.
+    """Return a text with its lines indented by `after` instead of `before` spaces; the first line stays as it is.
 
-    If `after` is smaller, spaces at the start of the first line are removed, too. That is not symmetric, but it is what
-    ast-grep does: `remove_indent()` and `indent_lines_impl()` in `crates/core/src/replacer/indent.rs`. The text of a
-    node rarely begins with spaces; a part of a string may.
+    If `after` is smaller than `before`, spaces are also removed from the start of the first line. This exception is the
+    same as in ast-grep: `remove_indent()` and `indent_lines_impl()` in `crates/core/src/replacer/indent.rs`. The text
+    of a node rarely begins with spaces; a part of a string may.
     """
     if before == after or "\n" not in text:
         return text
@@ -156,8 +156,8 @@ def _ends(
 ) -> Iterator[tuple[int, int]]:
     """Yield, for each match of `goal`, the number of nodes that are skipped before the match, and the end of the match.
 
-    Only comments and tokens without a name are skipped. With `skips_all`, which is for a list (`$$$`), any node is
-    skipped.
+    Only comments and tokens without a name are skipped. With `skips_all`, which is set after a list (`$$$`), any node
+    is skipped.
     """
     for number, node in enumerate(nodes):
         end = _end(goal, node, captured)

@@ -13,8 +13,8 @@ class Language(NamedTuple):
     Attributes:
         name: Name of the language in ast-grep.
         extensions: Extensions of its files, without the dot.
-        expando: Character that ast-grep puts in place of the `$` of a metavariable. It is `$` if names in this language
-            may contain `$`.
+        expando: Character that ast-grep puts in place of the `$` of a metavariable. If it is `$`, ast-grep leaves the
+            `$` in place.
     """
 
     name: str
@@ -63,7 +63,7 @@ _ALIASES = {alias: name for name, (aliases, _, _) in _TABLE.items() for alias in
 
 
 def find_language(name: str) -> Language:
-    """Return the language with a name or alias, in upper or lower case.
+    """Return the language that has a name or alias; the case of letters is ignored.
 
     Raises:
         ValueError: No language has this name or alias; the message suggests similar names.

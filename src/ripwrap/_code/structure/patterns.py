@@ -20,7 +20,7 @@ _NAME = r"[A-Z0-9_]*"
 _WORD = re.compile("[A-Za-z]{2,}")
 
 _EXACT_KEYWORDS = frozenset(["c", "cpp", "go", "java", "javascript", "lua", "python", "rust", "tsx", "typescript"])
-"""Languages whose keywords have one spelling. In PHP, in contrast, `IF` and `if` are the same keyword."""
+"""Languages whose keywords have only one spelling. In PHP, in contrast, `IF` and `if` are the same keyword."""
 
 _COMMON = frozenset(("None", "True", "False", "self", "cls", "this", "null", "true", "false", "nil", "super"))
 """Names that nearly all files contain."""
@@ -196,7 +196,7 @@ def _goal(node: SgNode, expando: str) -> Goal:
 
 
 def _variable(text: str, expando: str) -> Variable | None:
-    """Return the metavariable that a text is, or `None`. In the text, `expando` stands for `$`."""
+    """Return the metavariable that a text spells, or `None` for other texts. `expando` stands for `$` in the text."""
     sigil = re.escape(expando)
     if found := re.fullmatch(f"{sigil}{{3}}({_NAME})", text):
         return Variable("" if found[1].startswith("_") else found[1], multiple=True)

@@ -71,7 +71,7 @@ def search(source: str, language: str, fix: str | None, content: bytes) -> dict[
 
 
 def _in_bytes(text: str, hits: Sequence[FoundHit]) -> list[FoundHit]:
-    """Return the matches with offsets in bytes in place of characters."""
+    """Return the matches, with their offsets converted from characters to bytes."""
     known = _byte_offsets(text, chain.from_iterable(_offsets(hit) for hit in hits))
     return [
         (

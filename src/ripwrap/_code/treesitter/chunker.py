@@ -5,7 +5,7 @@ These modules of the package do the work:
 languages   has the node types of each grammar that are definitions
 parser      turns text into a syntax tree, within a time limit
 outline     finds the definitions in a syntax tree, one level at a time
-merge       turns definitions into chunks: joins small ones, splits large ones
+merge       makes the chunks: joins small definitions, splits large definitions
 worker      does all of this in another process
 """
 
@@ -33,9 +33,10 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
     The chunks have all lines of the file, in order. A function, class, method, table, key or section of up to 2,000
     characters is one chunk. The comments, decorators and attributes directly above it belong to this chunk. A larger
     definition, and any namespace, is split into the definitions in it, such as the methods of a class, and the lines
-    between them. A larger definition without others in it is split into parts; each part repeats up to three lines and
-    300 characters of the previous part. Small neighbours are joined into chunks of up to 800 characters. A neighbour is
-    small if it has only lines between definitions, or if it is a definition of up to three lines and 200 characters.
+    between them. A larger definition that contains no definitions is split into parts; each part repeats up to three
+    lines and 300 characters of the previous part. Small neighbours are joined into chunks of up to 800 characters. A
+    neighbour is small if it has only lines between definitions, or if it is a definition of up to three lines and 200
+    characters.
 
     These files are split into windows of lines: files of a language without a grammar, files of over a million
     characters or with a line of over 10,000 characters, files that take the parser longer than `timeout`, and files

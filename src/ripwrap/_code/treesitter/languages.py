@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 NameRule = Callable[["Node"], str | None]
-"""Function that returns the name of a node: empty for a definition without a name, None if it is not a definition."""
+"""Function that returns the name of a node: empty for a definition without a name, None for all other nodes."""
 
 _NO_TYPES: frozenset[str] = frozenset()
 _MAX_DECLARATORS = 20
@@ -28,8 +28,10 @@ class Grammar:
         namespaces: Types of definitions that are always searched for further definitions, because they enclose most of
             a file.
         containers: Types of other nodes that are searched for definitions.
-        large_containers: Types of nodes that are searched for definitions only if they are too large for a chunk.
-        wrappers: Types of nodes around a single definition, such as `export`; the definition then has all their lines.
+        large_containers: Types of nodes that are searched for definitions only if they have more than
+            `max_container_bytes` (see `SyntaxOutline`).
+        wrappers: Types of nodes around a single definition, such as `export`; the definition then has all lines of the
+            wrapper.
         constants: Types of nodes that are definitions if they are at the top level and have four or more lines, with
             the rules for their names.
         attributes: Types of nodes that belong to the definition below them, as comments do.
@@ -59,8 +61,8 @@ def find_grammar(path: str, text: str) -> Grammar | None:
 
     Args:
         path: Path of the file.
-        text: Text of the file. The first line may name the interpreter; in a header (`.h`), the text shows if it is C++
-            or C.
+        text: Text of the file. The first line may name the interpreter; in a header (`.h`), the text shows whether the
+            header is C++ or C.
     """
     name = language_name(path, text)
     if name == "c header":
@@ -91,7 +93,8 @@ def _words(words: str) -> frozenset[str]:
 def _field(*names: str, needs: str = "") -> NameRule:
     """Return a rule that takes a definition's name from a field of its node: the first of `names` that exists.
 
-    If none exists, the name is empty. A node without the field `needs` is not a definition: it only mentions a name.
+    If the node has none of these fields, the name is empty. A node without the field `needs` is not a definition: it
+    only mentions a name.
     """
 
     def name(node: "Node") -> str | None:
@@ -106,7 +109,7 @@ def _field(*names: str, needs: str = "") -> NameRule:
 
 
 def _fixed_name(text: str, *fields: str) -> NameRule:
-    """Return a rule that takes the name from the first of `fields` that exists; without any, the name is `text`."""
+    """Return a rule that takes the name from the first of `fields` that exists; if none exists, the name is `text`."""
 
     def name(node: "Node") -> str | None:
         for one in fields:
@@ -131,7 +134,10 @@ def _named_if_value(key: str, value: str, types: frozenset[str]) -> NameRule:
 
 
 def _first_child(*types: str) -> NameRule:
-    """Return a rule that takes the name from the first child of one of these types; without any, the name is empty."""
+    """Return a rule that takes the name from the first child that has one of these types.
+
+    If no child has one of these types, the name is empty.
+    """
 
     def name(node: "Node") -> str | None:
         return node_text(next((child for child in node.named_children if child.type in types), None))
@@ -224,7 +230,7 @@ def _script(name: str, definitions: Mapping[str, NameRule]) -> Grammar:
 
 
 def _declarator(node: "Node") -> str | None:
-    """Return the name in a declarator, inside its pointers, arrays and parentheses; empty if it has none."""
+    """Return the name in a declarator, inside its pointers, arrays and parentheses; empty if there is no name."""
     found = node.child_by_field_name("declarator")
     for _ in range(_MAX_DECLARATORS):
         if found is None:

@@ -1,4 +1,7 @@
-"""Make chunks of the segments of a file (definitions, and lines between them): join small ones, split large ones."""
+"""Make chunks of the segments of a file: join small segments, and split large segments.
+
+A segment is a definition, or the lines between two definitions.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +11,8 @@ from typing import NamedTuple
 from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks
 
 MAX_DEFINITION_CHARS = 2_000
-"""Maximum number of characters, about 60 lines, of a definition in one chunk, and of each part of a larger definition.
+"""Maximum number of characters (about 60 lines) of a definition that is one chunk, and of a part of a larger
+definition.
 """
 
 OVERLAP_LINES = 3
@@ -30,8 +34,9 @@ class Segment(NamedTuple):
     Attributes:
         first: Index of the first line.
         last: Index of the last line.
-        symbol: Name of the definition that contains the lines; None at the top level.
-        outer: Name of the definition around the lines. Small segments are joined only if their `outer` is equal.
+        symbol: Name of the definition that the segment is, or is in; None at the top level.
+        outer: Name of the definition around the segment; None at the top level. Small segments are joined only if their
+            `outer` is equal.
         definitions: Number of definitions in the lines: 0 for lines between definitions, 1 for a definition, more after
             segments were joined.
         opens_namespace: True if the lines are the beginning of a namespace, above its first definition.
@@ -62,7 +67,7 @@ class Lines:
         self.count: int = len(lines) - (lines[-1] == "")  # no line follows the last "\n"
 
     def size(self, first: int, last: int) -> int:
-        """Return the number of characters of some lines, with their ends."""
+        """Return the number of characters of some lines, including line ends."""
         return self._starts[last + 1] - self._starts[first]
 
     def is_blank(self, line: int) -> bool:
@@ -144,7 +149,7 @@ def _is_small(lines: Lines, segment: Segment) -> bool:
 
 
 def _split(lines: Lines, segment: Segment) -> Iterator[Chunk]:
-    """Return a segment as one chunk; split a large one into overlapping parts, at blank lines where possible."""
+    """Yield a segment as one chunk; split a large segment into overlapping parts, at blank lines where possible."""
     # A part has the lines `first` to `last`. Its first line that is not in the previous part is `fresh`. The repeated
     # lines before `fresh` are reduced until they have at most _MAX_OVERLAP_CHARS and line `fresh` fits into the part.
     first, fresh = segment.first, segment.first

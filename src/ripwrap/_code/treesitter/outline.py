@@ -1,4 +1,4 @@
-"""Find the definitions of a file in its syntax tree, with the lines, name and contents of each."""
+"""Find the definitions of a file in its syntax tree, with the lines, name and contents of each definition."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Definition(NamedTuple):
         first: Index of its first line, including the comments and decorators above it.
         last: Index of its last line.
         name: Name, without the names of the definitions around it; empty for a definition without a name.
-        is_namespace: True if its contents are split into definitions even if it is small.
+        is_namespace: True if its contents are always split into definitions, even in a small namespace.
         node: Node whose children are the contents of the definition; None if it has no contents.
     """
 
@@ -99,7 +99,7 @@ class SyntaxOutline:
         return full if len(full) <= MAX_NAME_CHARS else name
 
     def _definition_row(self, definition: Definition) -> int:
-        """Return the index of the first line of code of a definition that contains its name.
+        """Return the index of the first of a definition's lines of code that contains the definition's name.
 
         If no line contains the name, return the first line of code.
         """

@@ -27,7 +27,7 @@ class SyntaxChunker:
     object is deleted.
 
     Each index has its own splitter. So an index does not wait for the files of another index, and a file of one index
-    cannot end the process of another.
+    cannot end the process of another index.
     """
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
