@@ -20,7 +20,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 
 def main() -> None:
-    """Run the command line. If cyclopts or rich is missing, print how to install them, and exit with 2."""
+    """Run the command line. If cyclopts or rich is missing, print how to install both, and exit with 2."""
     try:
         try:
             from ripwrap.cli import run

@@ -271,7 +271,11 @@ def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
 
 
 def _lines(stderr: bytes) -> Iterator[bytes]:
-    """Yield rg's messages. From rg 14 on, each message begins with `rg: `, so that a path in it may have newlines."""
+    """Yield rg's messages.
+
+    From rg 14 on, each message begins with `rg: `. The messages are split there, because a path in a message may have
+    newlines.
+    """
     if len(stderr) > MAX_STDERR:
         stderr = stderr[: stderr.rfind(b"\n") + 1]
     pieces = _PREFIX.split(stderr) if _PREFIX.match(stderr) else stderr.split(b"\n")
