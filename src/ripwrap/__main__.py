@@ -57,7 +57,7 @@ def _end() -> NoReturn:
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
-    """End the process at once after a further Ctrl-C; first, show the cursor again if stderr is a terminal."""
+    """End the process at once after another Ctrl-C. If stderr is a terminal, show the cursor again before the end."""
     if os.isatty(2):
         os.write(2, SHOW_CURSOR)
     os._exit(EXIT_INTERRUPTED)

@@ -98,7 +98,7 @@ class _Lines(Model, frozen=True):
 
     @property
     def text(self) -> str:
-        """`lines` without the line terminator at its end."""
+        """`lines` without the line terminator at the end."""
         return text_of(self.raw_lines.removesuffix(self.line_terminator.encode()))
 
     def spans(self) -> tuple[Span, ...]:
@@ -360,7 +360,7 @@ class CodeError(Model, frozen=True):
     line_number: int | None = None
 
     def __str__(self) -> str:
-        """Return the path and the message, with characters that cannot be printed replaced."""
+        """Return the path, if there is one, and the message; bytes of the path that are not UTF-8 become U+FFFD."""
         return f"{shown(self.path)}: {self.message}" if self.path else self.message
 
 
@@ -424,7 +424,7 @@ class PathError(Model, frozen=True):
         return OSError(str(self)) if number is None else OSError(number, self.message, self.path)
 
     def __str__(self) -> str:
-        """Return the path and the message, with characters that cannot be printed replaced."""
+        """Return the path, if there is one, and the message; bytes of the path that are not UTF-8 become U+FFFD."""
         return f"{shown(self.path)}: {self.message}" if self.path else self.message
 
 

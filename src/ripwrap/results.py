@@ -52,7 +52,7 @@ _SKIPPED: dict[SkipKind, tuple[str, str]] = {
 
 
 class GrepMatch(Match, frozen=True):
-    """Match with its context; a context line between two matches belongs to one of them only.
+    """Match with its context; a context line between two matches belongs to one of the matches only.
 
     Attributes:
         before: Lines of context before the match.

@@ -151,7 +151,7 @@ class Exit:
         )
 
     def path_errors(self) -> tuple[PathError, ...]:
-        """Return the errors in rg's stderr, such as for paths that rg could not read, in the order of stderr."""
+        """Return the errors in rg's stderr, for example for unreadable paths, in the order in which rg wrote them."""
         return self._path_errors
 
     @functools.cached_property

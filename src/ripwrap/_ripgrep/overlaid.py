@@ -413,7 +413,10 @@ class Overlaid:
 
 
 class OverlaidAsyncChild(AsyncChild):
-    """A running rg process for an async task. An `Overlaid` changes its output as if the overlay were on disk."""
+    """A running rg process for an async task.
+
+    An `Overlaid` changes the output as if the texts of the overlay were on disk.
+    """
 
     def __init__(self, binary: RgBinary, command: Command, overlaid: Overlaid) -> None:
         super().__init__(binary, command)
@@ -432,7 +435,10 @@ class OverlaidAsyncChild(AsyncChild):
 
 
 class OverlaidBlockingChild(BlockingChild):
-    """A running rg process for a blocking caller. An `Overlaid` changes its output as if the overlay were on disk."""
+    """A running rg process for a caller that blocks.
+
+    An `Overlaid` changes the output as if the texts of the overlay were on disk.
+    """
 
     def __init__(
         self, binary: RgBinary, command: Command, timeout: float | None, begun: float, overlaid: Overlaid

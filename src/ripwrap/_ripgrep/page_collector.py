@@ -266,7 +266,7 @@ class MatchCollector(PageCollector):
         self.ended = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg, and in `timed_out` that rg was stopped at its time limit."""
+        """Store the exit of rg, and in `timed_out` whether rg was stopped at its time limit."""
         self.end, self.timed_out = end, timed_out
 
     def path_errors(self) -> tuple[PathError, ...]:

@@ -163,7 +163,7 @@ class Runner(Protocol):
 
 
 class _RgRunner(ABC):
-    """Base class of the runners that start rg. Before a command with an overlay, the overlay's texts are searched."""
+    """Base class of the runners that start rg. They search the texts of an overlay before the files on disk."""
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
@@ -204,7 +204,7 @@ class _RgRunner(ABC):
 
 
 class AsyncRunner(_RgRunner):
-    """Runner for tasks, on asyncio and trio; other tasks run between two chunks of rg's output."""
+    """Runner for async tasks, on asyncio and trio; other tasks run between two chunks of rg's output."""
 
     def __init__(self, rg: Rg, *, meter: "Meter | None" = None) -> None:
         """Set the rg to run, and the meter that reports the progress; `None` reports no progress."""
@@ -253,7 +253,7 @@ class AsyncRunner(_RgRunner):
 
 
 class BlockingRunner(_RgRunner):
-    """Runner for threads: its methods are coroutines that block the thread and never suspend."""
+    """Runner for blocking calls: its methods are coroutines that block the thread and never suspend."""
 
     def __init__(self, rg: Rg, *, timeout: float | None = None, meter: "Meter | None" = None) -> None:
         """Set the rg to run, the seconds for installing it (`None` is two minutes), and the meter for the progress."""
