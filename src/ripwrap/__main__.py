@@ -20,7 +20,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 
 def main() -> None:
-    """Run the command line. If cyclopts or rich is missing, print how to install them, and exit with 2."""
+    """Run the command line. If cyclopts or rich is missing, print how to install both, and exit with 2."""
     try:
         try:
             from ripwrap.cli import run
@@ -57,7 +57,7 @@ def _end() -> NoReturn:
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
-    """End the process at once after a further Ctrl-C; first, show the cursor again if stderr is a terminal."""
+    """End the process at once after another Ctrl-C. If stderr is a terminal, show the cursor again before the end."""
     if os.isatty(2):
         os.write(2, SHOW_CURSOR)
     os._exit(EXIT_INTERRUPTED)

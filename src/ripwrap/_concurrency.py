@@ -1,4 +1,4 @@
-"""Run blocking work in worker threads that can be cancelled; hold locks; replace files; warn of deprecated names."""
+"""Run blocking work in worker threads, with cancellation; hold locks; replace files; warn of deprecated names."""
 
 import inspect
 import itertools
@@ -28,7 +28,7 @@ class Cancellation(threading.Event):
     The event is set when the task that waits for the thread is cancelled, or at the time limit of a blocking call.
 
     Attributes:
-        timeout: Time limit in seconds of a blocking call; `None` if there is none.
+        timeout: Time limit in seconds of a blocking call; `None` without a limit.
         has_child: True while the thread is in a `child()` block.
     """
 
@@ -97,8 +97,8 @@ def warn_deprecated(message: str) -> None:
 async def in_thread(call: Callable[[], T]) -> T:
     """Call a function in a worker thread, and return its result.
 
-    If the task is cancelled, it sets the `CANCELLED` event of the thread. It then waits up to `CHILD_SECONDS` for a
-    child process of the thread (`Cancellation.child()`), but not for the thread.
+    If the task is cancelled, it sets the `CANCELLED` event of the thread. It then waits up to `CHILD_SECONDS` for the
+    end of a child process that the thread runs (`Cancellation.child()`), but not for the end of the thread.
 
     At most `MAX_THREADS` calls run at a time, so that later calls can use what earlier calls have cached.
     """
@@ -126,7 +126,8 @@ async def in_thread(call: Callable[[], T]) -> T:
 async def in_thread_to_end(call: Callable[[], T]) -> T:
     """Call a function in a worker thread, and wait until it has returned or raised, even if the task is cancelled.
 
-    Cancellation sets the `CANCELLED` event of the thread at once. When the function has ended, the task is cancelled.
+    Cancellation sets the `CANCELLED` event of the thread at once. The cancellation error is raised in
+    the task only after the function has ended.
     """
     cancelled = Cancellation()
     outcome: list[T] = []
@@ -186,15 +187,15 @@ class Lock(Protocol):
 
 
 class ProcessLock:
-    """A lock on a file. Of all objects for one file, in all threads and processes, one can hold the lock at a time."""
+    """A lock on a file. Of all locks on one file, in all threads and processes, only one can be held at a time."""
 
     def __init__(self, path: Path, *, if_writable: bool = False) -> None:
         """Set the lock's file, which is created when the lock is first acquired.
 
         Args:
             path: File of the lock.
-            if_writable: True if `acquire()` returns True without a lock if the lock's file cannot be written. In that
-                case, the files that the lock protects cannot be written either.
+            if_writable: True to let `acquire()` return True without a lock when the lock's file cannot be written. Then
+                the files that the lock protects cannot be written either.
         """
         from filelock import FileLock  # not at the top, because `import ripwrap` does not need it
 

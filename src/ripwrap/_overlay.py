@@ -28,7 +28,7 @@ class Overlay:
     def exists(self, path: str) -> bool | None:
         """Return True if the overlay has a text for an absolute path or for a file below it.
 
-        Otherwise, return False if the overlay deletes the file with this path, and `None` if it does not.
+        Otherwise, return False if the overlay deletes the file with this path, or else `None`.
         """
         real = os.path.realpath(path)
         if real in self.texts:
@@ -62,7 +62,7 @@ _ACTIVE: ContextVar[Overlay | None] = ContextVar("ripwrap_overlay", default=None
 
 
 def active_overlay() -> Overlay | None:
-    """Return the overlay of the running task or thread; `None` if there is none."""
+    """Return the overlay of the running task or thread; `None` without an overlay."""
     return _ACTIVE.get()
 
 
@@ -80,7 +80,7 @@ def refuse_overlay(what: str) -> None:
 
 @contextmanager
 def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Generator[None]:
-    r"""Search texts in place of files on disk, such as unsaved editor buffers or proposed edits.
+    r"""Search texts, such as unsaved editor buffers or proposed edits, in place of files on disk.
 
     In the `with` block, results are as if the texts had been written to the disk: new files are found, and globs, file
     types, ignore files and `hidden` apply to them. If a link that the search follows leads to a file with a text, the
@@ -91,8 +91,8 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     functions that raise.
 
     The overlay applies to the current task (or thread) and to tasks that are started in the block. A generator uses the
-    overlay that was active when its function was called. Blocks may be nested; if two blocks mention the same file,
-    the inner block decides.
+    overlay that was active when the function that returned it was called. Blocks may be nested; if two blocks mention
+    the same file, the inner block decides.
 
     ```python
     import ripwrap

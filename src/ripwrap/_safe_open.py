@@ -2,7 +2,7 @@
 
 If rg does not follow links, no link below the searched paths is followed: each directory is opened relative to the
 directory above it (`openat`). On Windows, which has no `openat`, links are followed. If a pipe has replaced the file,
-opening it does not block.
+opening the pipe does not block.
 """
 
 import errno

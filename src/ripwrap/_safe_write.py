@@ -1,8 +1,8 @@
-"""Read and replace files. Other programs see the old or the new content of a replaced file, and never a part of it.
+"""Read and replace files. Other programs see either the old or the new content of a replaced file, never a mixture.
 
-New content is written to a temporary file in the directory of the target, which is then renamed. On POSIX, this
-directory is opened without following links (`openat`). So if another program puts a link in place of a directory,
-nothing is written to the directory that the link leads to. Paths must be real paths, without links.
+New content is written to a temporary file in the directory of the target. Then the temporary file is renamed to the
+target. On POSIX, the directory is opened without following links (`openat`). So if another program puts a link in place
+of a directory, nothing is written to the directory that the link leads to. Paths must be real paths, without links.
 """
 
 import errno
@@ -63,7 +63,10 @@ class FileState:
 
 
 class Disk:
-    """Operations on files by real path. Tests override `step()` to raise an error or to stop before an operation."""
+    """Operations on files by real path.
+
+    Tests override `step()`, so that it raises an error, or ends the process, before an operation.
+    """
 
     def step(self, name: str, path: str) -> None:
         """Do nothing; called before each operation except `read()`. A subclass may stop the process or raise here.
@@ -96,7 +99,7 @@ class Disk:
         On Windows, only the mode is set.
 
         Raises:
-            OSError: The file exists or cannot be written, or its mode, owner or attributes cannot be set.
+            OSError: A file `name` exists or cannot be written, or its mode, owner or attributes cannot be set.
         """
         self.step("write", path)
         with _opened_folder(path) as (_, folder):
@@ -113,11 +116,11 @@ class Disk:
         Args:
             path: Path of the file to replace.
             name: Name of the new file.
-            state: Metadata of the file in `path` when it was read.
+            state: Metadata that the file `path` had when it was read.
             times: Access and modification time to set on the new file, in nanoseconds; `None` sets none.
 
         Raises:
-            InterruptedError: The file in `path` has changed since it was read.
+            InterruptedError: The file `path` has changed since it was read.
             OSError: The file cannot be renamed.
         """
         self.step("replace", path)
@@ -213,7 +216,7 @@ def _copy_metadata(descriptor: int, path: str, state: FileState) -> None:
 
 
 def _attributes(descriptor: int) -> tuple[tuple[str, bytes], ...]:
-    """Return the extended attributes of a file that this process may read; empty except on Linux."""
+    """Return a file's extended attributes, as far as this process may read them; empty except on Linux."""
     found: list[tuple[str, bytes]] = []
     if sys.platform == "linux":
         with suppress(OSError):  # the file system has no extended attributes
@@ -235,8 +238,8 @@ def _set_attribute(descriptor: int, name: str, value: bytes) -> None:
 def _replace_by_path(source: str, target: str, state: FileState) -> None:
     """Rename a file on a system without `openat`.
 
-    Windows does not replace a read-only file. So make a read-only target writable first, and `target` read-only again
-    at the end.
+    Windows does not replace a read-only file. So if `target` is read-only, make it writable, rename the file, and make
+    `target` read-only again.
     """
     mode = stat.S_IMODE(state.status.st_mode)
     read_only = not mode & stat.S_IWRITE

@@ -1,4 +1,4 @@
-"""Represent text and paths that may not be UTF-8 as `str`, and write them to JSON, without losing their exact bytes.
+"""Represent text and paths as `str`, even if they are not UTF-8, and write them to JSON, without losing any byte.
 
 rg writes a text as `{"text": …}`, or as `{"bytes": base64}` if it is not UTF-8 (rg-facts 13). The annotations `Text`
 and `FsPath` accept a string or a `{"bytes": …}` object. In JSON, they write the string, or the object if the string
@@ -38,7 +38,7 @@ class LossyText(str):
 
     @classmethod
     def of(cls, raw: bytes) -> "LossyText":
-        """Decode `raw` as UTF-8, with U+FFFD in place of other bytes, and keep `raw` in the text."""
+        """Decode `raw` as UTF-8, with U+FFFD in place of bytes that are not UTF-8, and keep `raw` in the text."""
         text = cls(raw.decode("utf-8", "replace"))
         text.raw = raw
         return text

@@ -66,7 +66,7 @@ def explain_exit(returncode: int) -> str:
 def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
     r"""Return True if a path names a device, skips the path rules of Windows, or is on another computer.
 
-    Return False for a path on another computer that is below one of `roots`.
+    If a path on another computer is below one of `roots`, return False.
 
     The function reads only the text of the path, and does not touch the file system.
     When any function opens or checks `\\host\share`, Windows sends the user's credentials to that host. So call this

@@ -40,8 +40,8 @@ class Hunk(Model, frozen=True):
 
     Attributes:
         line_number: Number of the first line, from 1.
-        lines: The lines as they are without the edits, with their terminators. Lines of a file in another encoding are
-            converted to UTF-8.
+        lines: The lines as they are without the edits, with their terminators. If `FileEdits.encoding` is not
+            empty, the lines are converted to UTF-8.
         edits: Edits of these lines, from left to right.
     """
 
@@ -137,8 +137,8 @@ class FileEdits(Model, frozen=True):
     def diff(self) -> str:
         """Return the edits as a unified diff, for `git apply -p1` or `patch -p1` in `EditPlan.root`.
 
-        If the file has bytes that are not UTF-8, use `raw_diff()`. For a file in another `encoding`, or with a byte
-        order mark, the diff is in UTF-8 and cannot be applied.
+        If the file has bytes that are not UTF-8, use `raw_diff()`. For a file whose `encoding` is not empty, or that
+        has a byte order mark, the diff is in UTF-8 and cannot be applied.
         """
         return text_of(self.raw_diff())
 
@@ -162,8 +162,8 @@ class EditPlan(Model, frozen=True):
     Attributes:
         root: Directory that paths are relative to, as an absolute path.
         files: Files with edits, in the order of `rg --sort=path`.
-        errors: Paths that could not be searched, and files with matches that the plan leaves out; each with the
-            reason.
+        errors: Paths that could not be searched, and files that the plan leaves out although they have matches; each
+            with the reason.
     """
 
     root: FsPath

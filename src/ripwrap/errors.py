@@ -15,7 +15,7 @@
     │   └── RemoteError              a host cannot be reached, refuses the login, or does not run rg
     ├── DecodeError                  record: rg's output is malformed      (also ValueError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
-    ├── ConflictError                paths, reason, journal: files have changed since; nothing was written
+    ├── ConflictError                paths, reason, journal: files are in an unexpected state; nothing was written
     └── AccessDeniedError            path, roots, denied_by: the agent tools may not use a path (also PermissionError)
 
 The names before a colon are attributes.
@@ -122,7 +122,7 @@ class HintedText(str):
     def spell(self, speller: Speller) -> str:
         """Return the text with its hints in the syntax of a front end.
 
-        If `speller` returns `None` for a hint in a clause, the clause is left out; a hint outside of a clause is then
+        If `speller` returns `None` for a hint, the clause with the hint is left out; a hint outside of a clause is
         written as Python code.
         """
         return "".join(
@@ -332,8 +332,8 @@ class ConflictError(RipwrapError):
 
     Attributes:
         paths: Paths of these files.
-        reason: 'changed': the files have other contents, or do not exist any more. 'hard_links': a file has several
-            names (hard links), and a replacement would change the file under one name only. 'unfinished': an
+        reason: 'changed': the files have changed, or do not exist any more. 'hard_links': a file has
+            several names (hard links), and a replacement would change the file under one name only. 'unfinished': an
             interrupted replacement has changed some of the files; call `ripwrap.undo(journal)` first.
         journal: Path of the journal of the interrupted replacement; empty for other reasons.
     """
@@ -348,12 +348,12 @@ class ConflictError(RipwrapError):
 
 
 class AccessDeniedError(RipwrapError, PermissionError):
-    """A path is outside of the roots of an agent's tools, or denied to them.
+    """The tools of an agent may not use a path: it is outside of `roots`, or a glob denies it.
 
     Attributes:
         path: Path, as it was given.
         roots: Directories that the tools may use.
-        denied_by: Glob that denies the path; empty if it is outside of the roots.
+        denied_by: Glob that denies the path; empty if the path is outside of the roots.
     """
 
     def __init__(self, message: str, *, path: str = "", roots: Sequence[str] = (), denied_by: str = "") -> None:

@@ -48,7 +48,7 @@ class Model(BaseModel, frozen=True, defer_build=_DEFER_BUILD):
 
 
 class Submatch(Model, frozen=True):
-    """Part of a line that the pattern matched.
+    """Matched part of a line, or with `multiline` of several lines.
 
     Attributes:
         match: Text that matched.
@@ -64,7 +64,7 @@ class Submatch(Model, frozen=True):
 
     @property
     def raw_match(self) -> bytes:
-        """Bytes of the file that matched; if rg transcoded the file to UTF-8, bytes of the UTF-8 text (rg-facts 15)."""
+        """Matched bytes, as in the file; if rg transcoded the file to UTF-8, as in the UTF-8 text (rg-facts 15)."""
         return raw_bytes(self.match)
 
 
@@ -76,8 +76,8 @@ class _Lines(Model, frozen=True):
         lines: Line with its line terminator, or with `multiline` several lines. Bytes that are not UTF-8 are U+FFFD.
         line_number: Number of the first line, from 1; `None` if rg does not count lines (`no_line_number`).
         absolute_offset: Offset of `lines` in bytes from the start of the (decoded) file.
-        submatches: Parts that matched, from left to right. A line of context has none; with `invert_match`, only lines
-            of context have them.
+        submatches: Parts that matched, from left to right; empty for a line of context. With `invert_match`, it is the
+            reverse: only lines of context have submatches.
     """
 
     path: FsPath | None = _unwrapped("path")
@@ -98,7 +98,7 @@ class _Lines(Model, frozen=True):
 
     @property
     def text(self) -> str:
-        """`lines` without the line terminator at its end."""
+        """`lines` without the line terminator at the end."""
         return text_of(self.raw_lines.removesuffix(self.line_terminator.encode()))
 
     def spans(self) -> tuple[Span, ...]:
@@ -198,7 +198,7 @@ class Stats(Model, frozen=True):
 
 
 class Begin(Model, frozen=True):
-    """Start of a file with at least one match."""
+    """Message at the start of a file that has a match; with `passthru`, of any file that is not empty."""
 
     type: Literal["begin"] = "begin"
     path: FsPath | None = _unwrapped("path")
@@ -254,7 +254,7 @@ class Match(_Lines, frozen=True):
         return {}
 
     def replaced(self) -> str:
-        """Return `lines` with each submatch replaced by its `replacement`, or unchanged if this is `None`."""
+        """Return `lines` with each submatch replaced by its `replacement`, or unchanged if `replacement` is `None`."""
         return text_of(self.raw_replaced())
 
     def raw_replaced(self) -> bytes:
@@ -325,7 +325,7 @@ class ScanMatch(CapturedMatch, frozen=True):
 
 
 class CodeMatch(Match, frozen=True):
-    """Node of a syntax tree that a pattern of `search_code()` matched: a match with one submatch.
+    """Syntax node that a pattern of `search_code()` matched: a match with one submatch.
 
     `lines` are all lines of the node. In a UTF-16 file, offsets count bytes of the text in UTF-8.
 
@@ -347,8 +347,8 @@ class CodeError(Model, frozen=True):
         path: Path of the file; `None` if rg names no path.
         kind: `syntax` (a part of the file does not parse; the matches in its other parts were found), `timeout`
             (parsing took too long), `crash` (the parser crashed, needed too much memory, or gave an invalid answer),
-            `encoding` (the file is not UTF-8), `binary` (it has a NUL byte in its first 64 KiB), `too_large` or
-            `unreadable`.
+            `encoding` (the file is neither valid UTF-8 nor valid UTF-16 with a byte order mark), `binary` (the file
+            has a NUL byte in its first 64 KiB), `too_large` or `unreadable`.
         message: Description of the error.
         line_number: Number of the first line that does not parse, from 1; `None` for other kinds.
     """
@@ -360,7 +360,7 @@ class CodeError(Model, frozen=True):
     line_number: int | None = None
 
     def __str__(self) -> str:
-        """Return the path and the message, with characters that cannot be printed replaced."""
+        """Return the path, if there is one, and the message; bytes of the path that are not UTF-8 become U+FFFD."""
         return f"{shown(self.path)}: {self.message}" if self.path else self.message
 
 
@@ -380,8 +380,8 @@ class End(Model, frozen=True):
             map (with `mmap`, or if `paths` names a few files), it looks for NUL only at the start of the file and in
             matching lines (rg-facts 20).
         stats: Statistics for this file.
-        encoding: Encoding that ripwrap detected, with the option `encoding="detect"`; `None` if the file is UTF-8, or
-            if rg decodes the file by its byte order mark.
+        encoding: Encoding that ripwrap detected, with the option `encoding="detect"`. `None` without this option, for a
+            file in UTF-8, and for a file that rg decodes by its byte order mark.
     """
 
     type: Literal["end"] = "end"
@@ -424,7 +424,7 @@ class PathError(Model, frozen=True):
         return OSError(str(self)) if number is None else OSError(number, self.message, self.path)
 
     def __str__(self) -> str:
-        """Return the path and the message, with characters that cannot be printed replaced."""
+        """Return the path, if there is one, and the message; bytes of the path that are not UTF-8 become U+FFFD."""
         return f"{shown(self.path)}: {self.message}" if self.path else self.message
 
 
@@ -496,11 +496,11 @@ class FileCount(Model, frozen=True):
 
 
 class TreeEntry(Model, frozen=True):
-    """Entry of a tree: a file, a directory, or a `[N truncated]` line in place of other entries.
+    """Entry of a tree: a file, a directory, or a `[N truncated]` line in place of omitted entries.
 
     Attributes:
-        path: Path of the file or directory, relative to `cwd`; for a `[N truncated]` line, path of its directory (`""`
-            is the root).
+        path: Path of the file or directory, relative to `cwd`; for a `[N truncated]` line, path of the directory
+            that has the omitted entries (`""` is the root).
         name: Last part of the path, or `[N truncated]`.
         depth: Number of directories between the entry and the root.
         is_dir: True for a directory.

@@ -1,4 +1,4 @@
-"""The options of `files()` and `search()`: TypedDicts whose keys are rg's long flags in snake_case, each declared once.
+"""The options of `files()` and `search()`: TypedDicts whose keys are rg's long flags in snake_case.
 
 `max_count=3` is `--max-count=3`, `glob=["*.py", "!test_*"]` is `--glob=*.py --glob=!test_*`, `ignore_case=True` is
 `--ignore-case`. `False` leaves the flag out, but `mmap=False` is `--no-mmap`. Only `include_git` is not a flag of rg.
@@ -49,9 +49,9 @@ that the called function has for the same argument.
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """Return the known argument that an unknown name stands for, or is similar to; empty if there is none.
+    """Return the known argument that an unknown name stands for, or is similar to; empty if no argument fits.
 
-    For a name such as `exclude`, this is `glob="!…"`.
+    For a name such as `exclude`, return `glob="!…"` if `glob` is known.
     """
     for key, others in ALIASES.items():
         row = (key, *others)
@@ -72,7 +72,7 @@ class Flag:
     """Description of an option's flag, in the option's annotation.
 
     Attributes:
-        help: Noun phrase or imperative of at most 60 characters, without a full stop; other options are named as flags.
+        help: Noun phrase or imperative of at most 60 characters, without a full stop. It names other options as flags.
         group: Group of options under which help texts list the option.
         short: Letter of the flag in rg; empty if it has no letter.
         value: Placeholder for the value in help texts, such as `NUM`; empty for `bool` and `Literal` options.

@@ -52,7 +52,7 @@ _SKIPPED: dict[SkipKind, tuple[str, str]] = {
 
 
 class GrepMatch(Match, frozen=True):
-    """Match with its context; a context line between two matches belongs to one of them only.
+    """Match with its context; a context line between two matches belongs to one of the matches only.
 
     Attributes:
         before: Lines of context before the match.
@@ -90,8 +90,8 @@ class FileMatches(Model, frozen=True):
 
         Apply it in `GrepResult.root` with `git apply -p1` or `patch -p1`. Both programs need lines of context, which
         `grep()` has by default. Both refuse paths through symbolic links, so search with `follow=False`. For a file
-        that is not UTF-8, use `raw_diff()`. If rg has transcoded the file, or it has a byte order mark, both programs
-        may refuse the diff.
+        that is not UTF-8, use `raw_diff()`. For a file that rg has transcoded, or that has a byte order mark, both
+        programs may refuse the diff.
 
         Raises:
             ValueError: There are no line numbers, because of `no_line_number`, or lines end with NUL, because of
@@ -214,11 +214,11 @@ class Coverage(Model, frozen=True):
 
     @property
     def skipped_files(self) -> int:
-        """Number of files that were not searched."""
+        """Number of files in `skipped`."""
         return sum(group.files for group in self.skipped)
 
     def files(self, kind: SkipKind) -> int:
-        """Return the number of files that were not searched because of one kind of reason."""
+        """Return the number of files in `skipped` for one kind of reason."""
         return next((group.files for group in self.skipped if group.kind == kind), 0)
 
     def __str__(self) -> str:
@@ -244,7 +244,8 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         files: Files with matches on this page, in the order of `rg --sort=path`.
         total_matches: Number of matches; a lower bound if not `exact`.
         files_matched: Number of files with a match; a lower bound if not `exact`.
-        exact: True if the search was complete and no record was dropped, so that the two numbers are final.
+        exact: True if the search was complete and no record was dropped, so that `total_matches` and `files_matched`
+            are final.
         truncated: True if more matches follow this page, or may follow because the search is not `exact`.
         next_offset: Value of `offset` for the next page; `None` if no further match is known, if the page is empty, or
             if rg was stopped at the time limit.
@@ -256,7 +257,8 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
         candidates: Number of files that rg searched because the index found that they may have a match; `None` without
             an index.
         files_total: Number of files that the index has for this directory and branch; `None` without an index.
-        coverage: Numbers of files that were searched and were not searched; `None` unless `coverage=True` was passed.
+        coverage: Numbers of files that were searched, and of other files below the searched paths; `None`
+            unless `coverage=True` was passed.
     """
 
     root: FsPath
@@ -389,7 +391,7 @@ class Expansion(Model, frozen=True):
         to: Kind of the lines: a `definition`, a `block`, or the `lines` around the match.
         kind: Kind of the definition: `function`, the keyword of the language (`class`, `struct`), or in documents
             `heading`, `table` or `key`; empty if the kind is unknown, or there is no definition.
-        name: Name of the definition, e.g. `Shop.add`; `None` if there is none, or it has no name.
+        name: Name of the definition, e.g. `Shop.add`; `None` if there is no definition, or it has no name.
         start_line: Number of the first line, from 1. Decorators and comments directly above a definition belong to it.
         end_line: Number of the last line.
         match_lines: Numbers of the first and the last line of the match.

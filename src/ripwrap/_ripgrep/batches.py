@@ -1,8 +1,8 @@
 """Search items (pairs of a name and a content) with rg, and yield the results, with an async and a blocking loop.
 
 A `Spool` writes the items to temporary files, in batches. While rg searches a batch, the next batch is written.
-Results are in the order of the items: batches are read one after the other, and rg searches the files of a batch in the
-order of their names (`--sort=path`).
+Results are in the order of the items: rg's output is read batch by batch, and rg searches the files of a batch
+in the order of their names (`--sort=path`).
 """
 
 import threading
@@ -69,7 +69,7 @@ async def stream_items(  # noqa: C901 - no nested generators, which would take t
     Raises:
         BinaryError, CapabilityError, SearchError, DecodeError: See `ripwrap._ripgrep.stream.stream()`.
         Exception: The iterable `items` raised this error, or an item is not a pair of a name and a content
-            (`TypeError`). The error is raised here after the results for all earlier items.
+            (`TypeError`). The error is raised here after the results for all earlier items were yielded.
     """
     if answer.full:
         return
@@ -112,7 +112,7 @@ def stream_items_blocking(  # noqa: C901 - see `stream_items()`
     """Search items and yield the results, blocking; see `stream_items()`.
 
     Raises:
-        TimeoutError: The search took longer than `timeout` seconds; matches found before that were yielded.
+        TimeoutError: The search took longer than `timeout` seconds; the matches that were read in time were yielded.
     """
     if answer.full:
         return

@@ -45,7 +45,7 @@ class ColumnDecoder:
 
     @property
     def pending(self) -> int:
-        """Number of bytes read so far of a record that is not complete; 0 if there is none."""
+        """Number of bytes so far of the last record, if the record is incomplete; otherwise 0."""
         return self._framer.pending
 
     @property

@@ -40,7 +40,7 @@ Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "
 Options = TypeVar("Options", bound=FileOptions)
 
 ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
-"""Arguments that most operations take besides the options. Hints for a misspelled name suggest them, too."""
+"""Arguments that most operations take besides the options. Hints for a misspelled name suggest these names, too."""
 
 NEEDS_CAPTURES = ("captures", (15,))
 """Entry of `Command.needs` for a search that returns the groups of matches: the option, and its first rg version."""
@@ -179,8 +179,8 @@ def search_command(
 
     Raises:
         pydantic.ValidationError: An option is unknown, or its value is not allowed.
-        ValueError: There is no pattern, a path is empty, a pattern, path or option has a NUL or a lone surrogate, the
-            encoding is `detect`, or an overlay does not support the search.
+        ValueError: There is no pattern, a path is empty, a pattern, path or option has a NUL or a character that cannot
+            be encoded, the encoding is `detect`, or an overlay does not support the search.
         TypeError: A pattern is not a string, or a path is not a string or an `os.PathLike` of a string.
     """
     checked = _fill_contexts(_validate(SearchOptions, _SEARCH_FLAGS, options, arguments))

@@ -103,7 +103,7 @@ class Exit:
             raise self.failure()
 
     def check_paths(self) -> None:
-        """Raise `FileNotFoundError` if no path of the command exists; otherwise the answer would look like no match.
+        """Raise `FileNotFoundError` if no path of the command exists; an empty answer would mean that nothing matches.
 
         If at least one path exists, the answer is returned, with an error for each missing path (rg-facts 28). With
         `--max-count=0`, rg reads no path and reports no missing path (rg-facts 25).
@@ -151,7 +151,7 @@ class Exit:
         )
 
     def path_errors(self) -> tuple[PathError, ...]:
-        """Return an error for each path that rg could not read, in the order in which rg wrote them."""
+        """Return the errors in rg's stderr, for example for unreadable paths, in the order in which rg wrote them."""
         return self._path_errors
 
     @functools.cached_property

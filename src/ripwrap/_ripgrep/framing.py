@@ -32,7 +32,7 @@ class Framer:
 
         Args:
             max_record: Maximum size of a line in bytes; longer lines are dropped.
-            name: Function that takes the first bytes of a dropped line and returns a name for it, such as its path.
+            name: Function that takes the first bytes of a dropped line and returns a name, such as a path.
         """
         self.dropped: Counter[str] = Counter()
         self._max = max_record
@@ -43,7 +43,7 @@ class Framer:
 
     @property
     def pending(self) -> int:
-        """Number of bytes read so far of a record that is not complete; 0 if there is none."""
+        """Number of bytes so far of the last record, if the record is incomplete; otherwise 0."""
         return self._size
 
     def feed(self, chunk: bytes) -> list[bytes]:

@@ -55,7 +55,8 @@ class RgHost(Protocol):
 
         Args:
             rg: A path on the host, or a name to look up in the host's PATH. An rg that this method has returned is
-                returned again. `None` finds an rg: the rg that `install()` has installed, or else `rg` in PATH.
+                returned again. `None` finds an rg: the rg that `install()` has installed, or else `rg` in the
+                PATH of the host.
             timeout: Time limit in seconds; `None` is half a minute.
 
         Raises:

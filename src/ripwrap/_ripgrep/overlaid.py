@@ -160,7 +160,8 @@ class _Paths:
 class _Order:
     """Order in which rg writes the results of files; `key()` returns the sort key of a file.
 
-    The key has the number of the root (the path of the command that contains the file), then the path of the file.
+    The key is the number of the root, and the path of the file. The root is the path in the command line under which rg
+    found the file.
 
     Attributes:
         sorted: True if rg sorts files by path.
@@ -333,7 +334,7 @@ class Overlaid:
         return self._paths.overlay.exists(os.path.join(self._original.cwd, path)) is False
 
     def _before(self, path: bytes) -> Iterator[bytes]:
-        """Yield the output for each text of the overlay whose place is before a file on disk."""
+        """Yield the output for each text of the overlay that rg would write before the output for a file on disk."""
         if not self._pending:
             return
         key = self._order.key(os.fsdecode(path), self._root)
@@ -412,7 +413,10 @@ class Overlaid:
 
 
 class OverlaidAsyncChild(AsyncChild):
-    """A running rg process for a task. An `Overlaid` changes its output as if the overlay's texts were on disk."""
+    """A running rg process for an async task.
+
+    An `Overlaid` changes the output as if the texts of the overlay were on disk.
+    """
 
     def __init__(self, binary: RgBinary, command: Command, overlaid: Overlaid) -> None:
         super().__init__(binary, command)
@@ -431,7 +435,10 @@ class OverlaidAsyncChild(AsyncChild):
 
 
 class OverlaidBlockingChild(BlockingChild):
-    """A running rg process for a thread. An `Overlaid` changes its output as if the overlay's texts were on disk."""
+    """A running rg process for a caller that blocks.
+
+    An `Overlaid` changes the output as if the texts of the overlay were on disk.
+    """
 
     def __init__(
         self, binary: RgBinary, command: Command, timeout: float | None, begun: float, overlaid: Overlaid
@@ -452,7 +459,7 @@ class OverlaidBlockingChild(BlockingChild):
 
 
 def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid) -> AsyncChild:
-    """Start rg with the first of the pending commands; `overlaid` filters its output."""
+    """Start rg with the first of the pending commands, for an async caller; `overlaid` filters rg's output."""
     overlaid.last = len(pending) == 1
     return OverlaidAsyncChild(binary, pending[0], overlaid)
 
@@ -460,7 +467,7 @@ def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid
 def blocking_child(
     binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: Overlaid
 ) -> BlockingChild:
-    """Start rg with the first of the pending commands, for a thread; `overlaid` filters its output."""
+    """Start rg with the first of the pending commands, for a caller that blocks; `overlaid` filters rg's output."""
     overlaid.last = len(pending) == 1
     return OverlaidBlockingChild(binary, pending[0], timeout, begun, overlaid)
 

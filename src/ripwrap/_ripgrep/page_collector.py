@@ -83,7 +83,7 @@ class PageCollector:
     Attributes:
         matches: Number of matches so far.
         files: Number of files with a match so far.
-        binary: Number of binary files with a match; rg may not have searched them to the end (rg-facts 20).
+        binary: Number of binary files with a match; rg stops in some of them before the end (rg-facts 20).
         ended: True if rg's summary was read, so that the numbers above are final.
     """
 
@@ -266,11 +266,11 @@ class MatchCollector(PageCollector):
         self.ended = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg, and in `timed_out` that rg was stopped at its time limit."""
+        """Store the exit of rg, and in `timed_out` whether rg was stopped at its time limit."""
         self.end, self.timed_out = end, timed_out
 
     def path_errors(self) -> tuple[PathError, ...]:
-        """Return the paths that rg could not read."""
+        """Return the errors for paths that rg could not read."""
         return self.end.path_errors()
 
     @property

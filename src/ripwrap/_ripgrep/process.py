@@ -6,7 +6,7 @@ Steps of a child, async or blocking:
    1, 2). A file cannot fill up as a pipe does (rg-facts 26), so no task has to drain stderr.
 2. `read()` until it returns no bytes.
 3. `wait()`, which returns the exit.
-4. Leave the context manager, even after an error in steps 2 and 3: the child is killed and reaped within
+4. Leave the context manager, even after an error in step 2 or 3: the child is killed and reaped within
    `Settings.reap_seconds`, and its descriptors are closed.
 
 The async side polls and reads the pipe itself, without a subprocess transport of asyncio, for two reasons. On CPython
@@ -123,7 +123,7 @@ def check_cwd(cwd: str) -> None:
 
 
 def split(command: Command) -> Sequence[Command]:
-    """Return the command; if its paths are too long for one command line, return several commands for parts of them.
+    """Return the command, or several commands for parts of its paths if the paths are too long for one command line.
 
     The order of the paths stays the same.
     """
@@ -234,7 +234,7 @@ def _host_exit(end: Exit, host: RgHost, *, started: bool) -> Exit:
 
 
 async def parse_stderr(end: Exit) -> None:
-    """Parse a large stderr in a worker thread and keep its errors in `end`; a small one is parsed when it is needed."""
+    """Parse a large stderr in a worker thread, and keep its errors in `end`; a small stderr is parsed on first use."""
     if len(end.stderr) > READ_BYTES:  # parsing then takes long, and calls `stat()` for every missing path
         await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
 
@@ -314,7 +314,8 @@ class _Child:
         """Return True if waiting for stdout must stop; called after `stall_seconds` without output.
 
         Waiting must stop if rg has ended, but another process still holds the pipe open. If rg could not start a
-        thread, rg may hang (rg-facts 8). This method then kills rg, and waiting continues until the end of stdout.
+        thread, rg may hang (rg-facts 8). In that case, this method kills rg, and waiting continues
+        until the end of stdout.
 
         Args:
             whole: True if rg has written its last message. If False, waiting stops only if rg has ended with an exit
@@ -411,7 +412,9 @@ def timeout_error(seconds: float | None) -> TimeoutError:
 
 
 class BlockingChild(_Child):
-    """A running rg process for a thread. It is killed `timeout` seconds after `begun`, a time of `time.monotonic()`.
+    """A running rg process for a caller that blocks.
+
+    rg is killed `timeout` seconds after `begun`, a time of `time.monotonic()`; with `None`, there is no time limit.
 
     Attributes:
         timed_out: True if rg was killed at its time limit.

@@ -18,7 +18,7 @@ INTERVAL = 0.1
 _LINE_BYTES = 64 * 1024
 """Maximum number of bytes to keep of an unfinished line.
 
-Only JSON lines of matches are longer, and the first bytes are enough to count them.
+Only JSON lines with text of a file are longer, and their first bytes are enough to count matches.
 """
 
 # rg's summary also has the key `bytes_searched`, but another key follows it there, so the summary does not match.
@@ -32,9 +32,9 @@ class Progress:
     Attributes:
         files: Number of files so far: files with a match, or listed files of `files()`.
         matches: Number of matching lines so far; 0 for `files()`.
-        bytes_searched: Size in bytes of the files with a match that have been searched to their end; 0 for `files()`
-            and `rank()`. If there are very many matches, `grep()` counts only some of these files.
-        elapsed: Seconds since rg was started.
+        bytes_searched: Size in bytes of the files that have a match and were searched to their end; 0 for `files()` and
+            `rank()`. If there are very many matches, `grep()` counts only some of these files.
+        elapsed: Seconds since the call began.
     """
 
     files: int
@@ -63,9 +63,10 @@ def count_paths(paths: bytes) -> Counts:
 
 
 def count_words(words: bytes) -> Counts:
-    """Count the files and matches in the output of `words_command()`: for each file a path, a NUL, and matches by line.
+    """Count the files and matches in the output of `words_command()`, in which each match has a line.
 
-    The number of matches includes the empty lines between files; `Meter` subtracts them.
+    For each file, the output has a path, a NUL, and these lines. An empty line separates files. The number of matches
+    includes the empty lines; `Meter` subtracts them.
     """
     return words.count(b"\0"), words.count(b"\n"), 0
 
@@ -113,7 +114,7 @@ class Meter:
         self._now = (0, 0, 0)
 
     def feed(self, chunk: bytes, collector: object = None) -> None:
-        """Count a chunk of rg's output, and report the progress if `INTERVAL` seconds have passed.
+        """Count a chunk of rg's output, and report the progress if the last report is at least `INTERVAL` seconds old.
 
         Args:
             chunk: Output of rg.
@@ -171,7 +172,7 @@ class MeteredAnswer(Generic[T]):
 
     @property
     def pending(self) -> int:
-        """Number of bytes read so far of a record that is not complete; 0 if there is none."""
+        """Number of bytes so far of the last record, if the record is incomplete; otherwise 0."""
         return self._answer.pending
 
     @property

@@ -47,7 +47,7 @@ def parse_template(replacement: str, *, escapes: bool = False) -> Template:
 
     Args:
         replacement: Replacement, in the syntax of rg.
-        escapes: True to replace the escapes `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` first.
+        escapes: True to replace the escapes `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` before parsing.
 
     Raises:
         TypeError: The replacement is not a string.

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from ripwrap._ripgrep.page_collector import Block, PageCollector, PageRequest, path_order
 
 MAX_NAMED_FILES = 1000
-"""Number of files with a match whose paths are kept, in path order. It is higher if the page ends at a later match, and
-lower if `max_files` is lower. Other files are only counted.
+"""Maximum number of files with a match whose paths are kept, the first in path order; further files are only counted.
+
+If `PageRequest.end` is higher, it is the maximum instead. The maximum is never higher than `max_files`.
 """
 
 

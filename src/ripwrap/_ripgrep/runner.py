@@ -120,7 +120,7 @@ class Runner(Protocol):
         ...
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
-        """Call a function that blocks, such as one that reads files; an async runner calls it in a worker thread.
+        """Call a function that blocks, such as a function that reads files; an async runner calls it in a thread.
 
         Args:
             work: Function to call. It ends early when `CANCELLED` is set.
@@ -163,7 +163,7 @@ class Runner(Protocol):
 
 
 class _RgRunner(ABC):
-    """Base class of the runners that start rg; it searches the texts of an overlay first."""
+    """Base class of the runners that start rg. They search the texts of an overlay before the files on disk."""
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
@@ -204,7 +204,7 @@ class _RgRunner(ABC):
 
 
 class AsyncRunner(_RgRunner):
-    """Runner for tasks, on asyncio and trio; other tasks run between two chunks of rg's output."""
+    """Runner for async tasks, on asyncio and trio; other tasks run between two chunks of rg's output."""
 
     def __init__(self, rg: Rg, *, meter: "Meter | None" = None) -> None:
         """Set the rg to run, and the meter that reports the progress; `None` reports no progress."""
@@ -253,7 +253,7 @@ class AsyncRunner(_RgRunner):
 
 
 class BlockingRunner(_RgRunner):
-    """Runner for threads: its methods are coroutines that block the thread and never suspend."""
+    """Runner for blocking calls: its methods are coroutines that block the thread and never suspend."""
 
     def __init__(self, rg: Rg, *, timeout: float | None = None, meter: "Meter | None" = None) -> None:
         """Set the rg to run, the seconds for installing it (`None` is two minutes), and the meter for the progress."""
@@ -330,7 +330,7 @@ class DeadlineRunner:
         self._lock = lock
 
     async def collect(self, step: Step[C]) -> C:
-        """Run rg; see `Runner`. Raise `TimeoutError` at the time limit, because the output is then incomplete."""
+        """Run rg; see `Runner`. At the time limit of all calls, raise `TimeoutError`: the output is incomplete."""
         timeout = self._sooner(step.timeout)
         with self._named():
             collector = await self._runner.collect(replace(step, timeout=timeout))
@@ -340,7 +340,7 @@ class DeadlineRunner:
     async def collect_items(
         self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
     ) -> bool:
-        """Search items; see `Runner`. Raise `TimeoutError` at the time limit, as `collect()` does."""
+        """Search items; see `Runner`. At the time limit of all calls, raise `TimeoutError`, as `collect()` does."""
         with self._named():
             timed_out = await self._runner.collect_items(wanted, items, answer, self._sooner(seconds))
         self._left()
@@ -399,7 +399,7 @@ class DeadlineRunner:
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that only awaits methods of a `BlockingRunner`.
+    """Return the result of a coroutine that awaits nothing but methods of a `BlockingRunner`.
 
     Raises:
         RuntimeError: The coroutine was suspended, because it awaited something else.

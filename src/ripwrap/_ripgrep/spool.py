@@ -24,7 +24,7 @@ from ripwrap.errors import SearchError
 from ripwrap.sources.base import AnyItems, Item, Source
 
 MAX_BATCH_BYTES = 16 << 20
-"""Number of bytes at which a batch of items is full. The last item of a batch may exceed it."""
+"""Number of bytes at which a batch of items is full. With its last item, a batch may exceed this number."""
 
 MAX_BATCH_ITEMS = 2048
 """Number of items at which a batch is full. The first batches are smaller; see `FIRST_BATCH_ITEMS`."""
@@ -36,7 +36,7 @@ The maximum doubles for each further batch, up to `MAX_BATCH_ITEMS`.
 """
 
 SLOW_SECONDS = 0.1
-"""Seconds to wait for further items. After that, the batch is searched although it is not full."""
+"""Seconds that a batch waits for items. After this time, the batch is searched although it is not full."""
 
 MAX_RUNNING = max(2, min(4, os.cpu_count() or 2))
 """Maximum number of rg processes of one call at a time. Each has one thread, so that items keep their order."""
@@ -78,7 +78,7 @@ class Spool:
     Attributes:
         path: Path of the directory.
         searched: True if rg was run on a batch.
-        last_exit: Exit of the last rg process whose output was read to its end; `None` if there is none.
+        last_exit: Exit of the last rg process whose output was read to the end; `None` at the beginning.
     """
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class Feed:
     Attributes:
         ended: True if there are no more items.
         slow: True if the last batch was ended before it was full, because items arrive slowly.
-        error: Error that the iterable raised, or that an item caused; `None` if there is none. Items before the error
+        error: Error that the iterable raised, or that an item caused; `None` without an error. Items before the error
             are still searched.
     """
 
@@ -178,7 +178,7 @@ class Feed:
         Args:
             items: Iterable of the items.
             spool: Directory for the batches.
-            selects: Function that takes the name of an item and returns True if it is to be searched.
+            selects: Function that takes the name of an item and returns True if the item is to be searched.
             seconds: Time limit for taking items. If it is reached, `error` is a `TimeoutError`. `None` is no limit.
         """
         self.ended: bool = False
@@ -248,9 +248,9 @@ class Feed:
         return drawn
 
     def close(self) -> None:
-        """Close the items if they are a `Source`, which ends its processes, even while a thread reads from it.
+        """Close the items if they are a `Source`; other iterables stay open.
 
-        Other iterables stay open.
+        Closing ends the processes of the source, and may be done while a thread reads from the source.
         """
         if self._source is not None:
             self._source.close()
@@ -283,7 +283,7 @@ class Feed:
 
 
 def check_items(items: object, *, blocking: bool = False) -> None:
-    """Raise `TypeError` if `items` is not an iterable, or if it is an async iterable for a blocking call."""
+    """Raise `TypeError` if `items` is not an iterable of items; a blocking call does not accept an async iterable."""
     if isinstance(items, AsyncIterable) and blocking:
         raise TypeError("a blocking function cannot take an async iterable as items; call the async function")
     if not isinstance(items, (Iterable, AsyncIterable)) or isinstance(items, (str, bytes)):

@@ -266,12 +266,16 @@ def only_path_errors(stderr: bytes) -> bool:
 
 
 def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
-    """Yield rg's messages that are not about paths. A path may have any text, so it could look like another error."""
+    """Yield rg's messages that are not about paths, because a path could contain the text of another error."""
     return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
 
 
 def _lines(stderr: bytes) -> Iterator[bytes]:
-    """Yield rg's messages. From rg 14 on, each message begins with `rg: `, so that a path in it may have newlines."""
+    """Yield rg's messages.
+
+    From rg 14 on, each message begins with `rg: `. The messages are split there, because a path in a message may have
+    newlines.
+    """
     if len(stderr) > MAX_STDERR:
         stderr = stderr[: stderr.rfind(b"\n") + 1]
     pieces = _PREFIX.split(stderr) if _PREFIX.match(stderr) else stderr.split(b"\n")

@@ -42,12 +42,12 @@ class Answer(Protocol[T_co]):
     Attributes:
         full: True if the limit of items is reached.
         ended: True if the last message of rg was read.
-        pending: Number of bytes read so far of a record that is not complete; 0 if there is none.
+        pending: Number of bytes so far of the last record, if the record is incomplete; otherwise 0.
     """
 
     @property
     def pending(self) -> int:
-        """Number of bytes read so far of a record that is not complete; 0 if there is none."""
+        """Number of bytes so far of the last record, if the record is incomplete; otherwise 0."""
         ...
 
     @property
@@ -92,7 +92,7 @@ class Runs:
             ordered: True if the files must come in the order that `sort` asks for.
 
         Raises:
-            SearchError: `ordered` is True, the paths need several runs, and rg can only sort the files within each run.
+            SearchError: `ordered` is True, the paths need several runs, and `sort` applies to the files of all paths.
         """
         self._commands = [part for one in (command, *then) for part in split(one)]
         if ordered and len(self._commands) > 1 and command.sorts_all:
@@ -103,7 +103,7 @@ class Runs:
 
     @property
     def end(self) -> Exit:
-        """Joined exit of all runs that have ended; there must be at least one."""
+        """Joined exit of all runs that have ended; at least one run must have ended."""
         return self._ends[0]
 
     def add(self, end: Exit) -> None:
@@ -118,7 +118,7 @@ class Runs:
 
         Args:
             end: Exit of the last run.
-            everything: True to run all commands again, not only the pending ones.
+            everything: True to run all commands again, False to run only the pending commands.
         """
         if self._single_threaded or not end.out_of_threads:
             return False
@@ -181,8 +181,8 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`.
 
     Raises:
-        TimeoutError: The call took more than `timeout` seconds, with the installation of rg. Items found before that
-            were yielded.
+        TimeoutError: The call took more than `timeout` seconds, including the installation of rg. The items that
+            were found in time were yielded.
     """
     if answer.full:
         return
@@ -229,7 +229,7 @@ def _prepare_blocking(command: Command, binary: RgBinary, timeout: float | None)
 
 
 def start_async(binary: RgBinary, pending: Sequence[Command], overlaid: "Overlaid | None") -> AsyncChild:
-    """Start the first pending command for a task; with an overlay, `overlaid` filters rg's output."""
+    """Start the first pending command for an async task; with an overlay, `overlaid` filters rg's output."""
     if overlaid is None:
         return AsyncChild(binary, pending[0])
     from ripwrap._ripgrep.overlaid import async_child
@@ -240,7 +240,7 @@ def start_async(binary: RgBinary, pending: Sequence[Command], overlaid: "Overlai
 def start_blocking(
     binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: "Overlaid | None"
 ) -> BlockingChild:
-    """Start the first pending command for a thread; see `start_async()`."""
+    """Start the first pending command for a caller that blocks; see `start_async()`."""
     if overlaid is None:
         return BlockingChild(binary, pending[0], timeout, begun)
     from ripwrap._ripgrep.overlaid import blocking_child

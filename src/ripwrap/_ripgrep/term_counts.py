@@ -14,7 +14,7 @@ from ripwrap.errors import DecodeError, Hint, HintedText
 Words = Callable[[str], Collection[str]]
 
 MAX_FILES_PER_WORD = 5_000
-"""Number of files for each word whose counts are kept; see `TermCounts`."""
+"""Maximum number of files whose counts are kept for each word; see `TermCounts`."""
 
 _DOT = b"." + os.fsencode(os.sep)
 # rg writes this line to stdout for a binary file whose path is on the command line, and for a file in which it stopped
@@ -34,7 +34,7 @@ class TermCounts:
     Attributes:
         files: Number of matches of each word, for each kept file.
         having: Number of files that contain each word, including files that are not kept.
-        total: Number of files that contain any of the words.
+        total: Number of files that contain at least one of the words.
         end: Exit of rg; `None` while it runs.
         ended: Always False. In other collectors, it is True after rg's last message, but this output has no messages.
     """
@@ -45,7 +45,7 @@ class TermCounts:
         Args:
             words: Function that takes a matched text and returns the words to count for this text.
             timeout: Time limit of rg in seconds; used only in the text of an error.
-            max_files: Number of files for each word whose counts are kept.
+            max_files: Maximum number of files whose counts are kept for each word.
         """
         self.files: dict[str, Mapping[str, int]] = {}
         self.having: Counter[str] = Counter()
@@ -141,7 +141,7 @@ class TermCounts:
         Args:
             files: Number of matches of each word in each file.
             having: Number of files that contain each word.
-            total: Number of files that contain any of the words.
+            total: Number of files that contain at least one of the words.
         """
         self.total += total
         self.having.update(having)

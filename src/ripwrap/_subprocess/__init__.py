@@ -116,9 +116,9 @@ def open_temporary_file() -> IO[bytes]:
 def reap(popen: Popen) -> int | None:
     """Reap a child that has ended and return its exit code; return `None` if the child still runs.
 
-    On POSIX, reaping frees the id of the process group, so the processes that the child started are killed before. On
-    systems without `os.waitid()`, `peek()` itself reaps the child, and the processes that the child started keep
-    running.
+    On POSIX, reaping frees the id of the process group, so this function first kills the processes that the child
+    started. On POSIX systems without `os.waitid()`, `peek()` itself reaps the child, and the processes that the child
+    started keep running.
     """
     if peek(popen) is None:
         return None

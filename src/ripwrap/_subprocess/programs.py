@@ -6,10 +6,11 @@ from ripwrap._windows import IS_WINDOWS, path_entries
 
 
 def find_program(name: str, *, windows: bool = IS_WINDOWS) -> str | None:
-    """Return the path of a program in an absolute directory of PATH; `None` if there is none.
+    """Return the path of a program in an absolute directory of PATH; `None` if no such directory has it.
 
     If `subprocess` gets only a name, it may start a program in the current directory, which may be an untrusted
-    checkout. CreateProcess looks there before PATH (https://learn.microsoft.com/windows/win32/api/processthreadsapi).
+    checkout. CreateProcess looks there first, and then in PATH
+    (https://learn.microsoft.com/windows/win32/api/processthreadsapi).
     On POSIX, a relative entry of PATH such as `.` has the same effect.
 
     Args:

@@ -171,7 +171,7 @@ def start(
     cwd: str | None = None,
     make_job: Callable[[int], Job] = make_job,
 ) -> Popen:
-    """Start a program without a window, in a job of its own, with a pipe of `PIPE_BYTES` for its output.
+    """Start a program without a window, in a job of its own; a pipe for its output has `PIPE_BYTES`.
 
     Windows refuses to make a job for a process in a job that restricts the user interface. The program then runs
     without a job: `kill()` ends the program, but not the processes that the program started. A warning is logged.
@@ -256,7 +256,7 @@ def peek(popen: Popen) -> int | None:
 
 
 def kill(popen: Popen) -> None:
-    """Kill a child and all processes that it started, even if it has ended. Without a job, kill only the child."""
+    """Kill all processes in the job of a child, even if the child has ended. Without a job, kill only the child."""
     if popen.job is not None:
         popen.job.terminate()
     elif popen.poll() is None:

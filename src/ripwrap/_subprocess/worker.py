@@ -73,7 +73,7 @@ class WorkerProcess:
         """Set the limits; the process is started for the first request.
 
         Args:
-            code: Python code of the process, which calls `serve_requests()`.
+            code: Python code that the process runs; it calls `serve_requests()`.
             seconds: Time limit for an answer.
             idle: Seconds without a request after which the process is ended.
         """
@@ -225,7 +225,8 @@ def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: fl
         seconds: Time limit of the parent for an answer. If the parent was killed, it cannot end a hanging `answer`. So
             this process ends itself after twice that time, on systems with alarms.
         idle: Seconds without a request after which the parent ends this process. If the parent was killed, but a forked
-            child of the parent holds the pipe open, this process ends itself a minute later, on systems with alarms.
+            child of the parent holds the pipe open, this process ends itself a minute after these `idle`
+            seconds, on systems with alarms.
     """
     if sys.platform != "win32":
         import resource
@@ -280,7 +281,7 @@ def _write(stream: IO[bytes], parts: Sequence[bytes]) -> None:
 
 
 def _read(stream: IO[bytes]) -> list[bytes] | None:
-    """Return the parts of a message; `None` if the stream ends before the message does, or if it has too many parts."""
+    """Return the parts of a message; `None` if the stream ends too early, or if the message has too many parts."""
     header = _read_bytes(stream, _COUNT.size)
     if header is None or (count := _COUNT.unpack(header)[0]) > _MAX_PARTS:
         return None
