@@ -18,7 +18,7 @@ from ripwrap.workspace.dispatch import TOOL_ERRORS
 from ripwrap.workspace.results import ListResult
 
 TEMPLATE = "file:///{+path}{?start_line,end_line,ranges}"
-"""Template for the URIs of files (RFC 6570); the query has the arguments of `read_file`."""
+"""Template for the URIs of files (RFC 6570); the query of a URI may have `start_line`, `end_line` and `ranges`."""
 
 RANGES = ("start_line", "end_line", "ranges")
 MAX_COMPLETIONS = 100

@@ -233,7 +233,7 @@ class Deadline:
             raise TimeoutError(f"{self._message} within {seconds}; {self._instead}")
 
     def shorten(self, seconds: float) -> None:
-        """Set the deadline to a number of seconds from now; do nothing if it is already earlier."""
+        """Set the deadline to a number of seconds from now; do nothing if the deadline is already earlier."""
         end = time.monotonic() + seconds
         self._end = end if self._end is None else min(self._end, end)
 

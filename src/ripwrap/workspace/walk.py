@@ -22,7 +22,7 @@ class ScopeWalk:
     """Walk through the files that a tool call may list, without rg.
 
     Attributes:
-        errors: Paths that could not be read, with rg's messages.
+        errors: Errors about paths that could not be read, with messages as in rg.
         denied: Paths that would be listed if they were not denied; the path of a directory ends in a separator.
         timed_out: True if the walk was stopped at the time limit of the scope.
     """
@@ -72,7 +72,7 @@ class ScopeWalk:
                 yield os.path.join(start, name)
 
     def _is_denied(self, start: str, name: str) -> bool:
-        """Return True if a path is denied, and add it to `denied`."""
+        """Return True for a denied path, and add the path to `denied`."""
         path = os.path.join(start, name)
         if self._denied is None or self._denied.glob_of(path) is None:
             return False
@@ -139,7 +139,8 @@ def walk(
 
     Args:
         root: Real path of a directory.
-        sub: Real path relative to `root`; `.` is the root. A file is listed even if it is ignored.
+        sub: Real path of a directory or file, relative to `root`; `.` is the root. An ignored file is listed, too, if
+            its path is `sub`.
         hidden: List hidden files, too. A hidden file that a rule with `!` includes is always listed.
         no_ignore: Read no ignore files.
         exclude: Globs of files and directories to leave out, as in rg's `--glob=!GLOB`. `EXCLUDED` is always left out.
@@ -210,7 +211,7 @@ class _Walker:
                 waiting.extend(reversed(list(self._list(entry, entry.ignores, stop))))
 
     def _list(self, folder: _Entry, ignores: IgnoreStack, stop: Callable[[], bool]) -> Iterator[_Entry]:
-        """Yield the entries of a directory that no rule excludes, sorted by name."""
+        """In a directory, yield the entries that no rule excludes, sorted by name."""
         entries: list[os.DirEntry[str]] = []
         try:
             with os.scandir(os.path.join(self.root, folder.path)) as scanned:
