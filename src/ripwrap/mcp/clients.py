@@ -113,7 +113,7 @@ class Client:
                 await workspace.aclose()
 
     def forget(self) -> None:
-        """Forget the roots; the next request that needs them asks the client again."""
+        """Forget the roots, so that the next request that needs roots asks the client for them again."""
         self._read = None
         self._changes += 1
 

@@ -1,4 +1,4 @@
-"""Resources: the files in the directories of the server, as `read_file` shows them, and completion of their paths.
+"""Resources: the files that the server may read, as `read_file` shows them, and completion of their paths.
 
 A client that attaches a file sends the URI of the file. There are too many files to list, so there is a template for
 their URIs, and completion proposes paths. Files are read with the tool `read_file`, and paths come from the tool `ls`.

@@ -86,7 +86,7 @@ def content_matches(
 
 
 def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:
-    """Return the hash of each line, before long lines are cut.
+    """Return the hash of each line; long lines are not cut before they are hashed.
 
     Secrets are masked first, so that a hash reveals nothing about them.
     """

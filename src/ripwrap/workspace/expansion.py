@@ -16,7 +16,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
 
 REACHES = (400, 100, 40, 15, 5)
-"""Numbers of lines of a definition to show on each side of a match, tried in this order until the answer fits."""
+"""Numbers of lines of a definition to show before and after a match. They are tried in order until the answer fits."""
 
 MAX_DEFINITION_LINES = 100
 """Maximum number of lines of a definition that `codebase_search` shows as a whole."""

@@ -580,14 +580,14 @@ async def _explained(run: Runner, query: Query) -> str:
 
 
 async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> str:
-    """Return a sentence about further matches in hidden files; empty if there are none, or if they cannot be counted.
+    """Return a sentence about further matches in hidden files; empty if there are none, or if they are not counted.
 
     rg reads only hidden files here, so the search takes about as long as a listing of all files. The time limit is
     `HIDDEN_SECONDS`.
 
     Args:
         run: Runner of the search.
-        query: The complete search.
+        query: The search, which has ended.
         seen: Paths of all files with a match, also of hidden files that an ignore file includes with `!`.
     """
     scope, unwanted = query.scope, frozenset(seen)

@@ -39,7 +39,7 @@ class _Lines:
     """Lines that were read from a file.
 
     Attributes:
-        lines: Lines of the ranges, with long lines cut; no more than fit into an answer.
+        lines: First lines of the ranges, about as many as fit into an answer; long lines are cut.
         total: Number of all lines; `None` if counting them took too long.
         encoding: Encoding of the file.
     """

@@ -71,7 +71,7 @@ async def run_replace_content(
 
 
 def _diff(settings: Settings, scope: Scope, plan: EditPlan) -> list[str]:
-    """Return the lines of the diff that may fit into an answer, with secrets masked."""
+    """Return the first lines of the diff, as many as may fit into an answer, with secrets masked."""
     deadline = Deadline(scope.timeout, "the secrets in the lines were not masked", "replace in fewer files")
     lines: list[str] = []
     room = settings.max_chars

@@ -172,7 +172,7 @@ def walk(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """File, or directory with the ignore files that apply to its content."""
+    """File or directory; a directory has the ignore files that apply to its content."""
 
     path: str
     depth: int = 0
@@ -253,7 +253,7 @@ class _Walker:
 
 
 def _parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
-    """Parse globs as rules; an error quotes a glob with `mark` before it, as in rg's flag."""
+    """Parse globs as rules. An error message quotes the wrong glob after `mark`, as in rg's flag."""
     return Rules(rule for glob in globs if (rule := _parse_glob(glob, mark)))
 
 
