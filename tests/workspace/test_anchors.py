@@ -262,11 +262,17 @@ def test_resolve_result_raises(plant: Plant) -> None:
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({"start_line": "5·k7q"}, "start_line must be a number (resolve gives the line number of an anchor), got"),
-        ({"end_line": "5·k7q:"}, "end_line must be a number (resolve gives the line number of an anchor), got"),
+        (
+            {"start_line": "5·k7q"},
+            "start_line must be a number (the tool `resolve` returns the line number of an anchor), got",
+        ),
+        (
+            {"end_line": "5·k7q:"},
+            "end_line must be a number (the tool `resolve` returns the line number of an anchor), got",
+        ),
         (
             {"ranges": "4·abc-5·k7q"},
-            'ranges must be like "10-40,80-95" (resolve gives the line number of an anchor), got',
+            'ranges must be like "10-40,80-95" (the tool `resolve` returns the line number of an anchor), got',
         ),
     ],
 )

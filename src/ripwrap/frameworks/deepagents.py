@@ -58,7 +58,8 @@ MAX_BINARY_BYTES = 500 * 1024
 _PLAIN_GLOB = re.compile(r"(?:[^!,\\{}\[]|\{[^!\\{}\[]*\})+")
 """Regular expression for globs that have the same meaning in rg and in deepagents.
 
-Such a glob has no nested `{}`, no `!`, no backslash and no `[]`, which in rg is a class of bytes.
+Such a glob has no nested `{}`, no comma outside of `{}`, no `!`, no backslash and no `[]`, which in rg is a class of
+bytes.
 """
 
 
@@ -106,7 +107,7 @@ class RipwrapBackend(BackendProtocol):
         self.hidden = hidden
 
     def ls(self, path: str) -> LsResult:
-        """List the entries of one directory, including hidden and ignored ones."""
+        """List the entries of one directory, including hidden and ignored entries."""
         try:
             entries = self.workspace.list_directory(self._inside(path))
         except TOOL_ERRORS as error:
@@ -118,7 +119,7 @@ class RipwrapBackend(BackendProtocol):
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Return lines of a text file, or a binary file in base64.
 
-        If a text file is larger than `MAX_TEXT_BYTES`, or a binary file than `MAX_BINARY_BYTES`, return an error.
+        For a text file larger than `MAX_TEXT_BYTES`, or a binary file larger than `MAX_BINARY_BYTES`, return an error.
         Lines are split as in ripgrep, so lines have the same numbers as in `grep()`.
         """
         try:
@@ -215,7 +216,7 @@ class RipwrapBackend(BackendProtocol):
             return FileDownloadResponse(path=path, error=_code(error) or self.workspace.error_text(error))
 
     def _find(self, pattern: str, inside: str) -> tuple[list[str], bool]:
-        """Return the files that a glob matches, and True if none is missing."""
+        """Return the files that a glob matches, and True if the list is complete."""
         names: list[str] = []
         for _ in range(MAX_PAGES):
             page = self.workspace.find_files_result(
@@ -256,7 +257,7 @@ class RipwrapBackend(BackendProtocol):
         return info
 
     def _error(self, noun: str, path: str, error: Exception) -> str:
-        """Return the text of an error, without the real path of the root if paths are virtual."""
+        """Return deepagents' text for an error about a path, and the text of the workspace for any other error."""
         code = _code(error)
         return f"{noun} '{path}': {code}" if code else self.workspace.error_text(error)
 

@@ -89,8 +89,8 @@ class StrictTools(_Offers):
     async def messages(self, calls: Iterable[Any] | None) -> list[ChatCompletionToolMessageParam]:
         """Call the tools that `message.tool_calls` of Chat Completions asks for, and return their answers as messages.
 
-        Add these messages to the conversation, after the message of the model. Other calls are ignored as in
-        `outputs()`.
+        Add these messages to the conversation, after the message of the model. Calls of functions that are not tools of
+        the workspace are ignored, as in `outputs()`.
         """
         asked = [(call, call.function) for call in self._chat_calls(calls)]
         return [_message(call, await self.workspace.call(each.name, each.arguments)) for call, each in asked]

@@ -56,7 +56,7 @@ class WorkspaceToolset(FunctionToolset[AgentDepsT]):
         """Make a tool for each of `workspace.tools`.
 
         Args:
-            workspace: Workspace of the tools; with a `sync.Workspace` they run in threads.
+            workspace: Workspace of the tools. The tools of a `sync.Workspace` run in threads.
             id: Name of the toolset; durable execution of pydantic-ai needs it.
         """
         tools: list[Tool[AgentDepsT]] = [
@@ -163,7 +163,7 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
             raise OSError(f"{error}") from error
 
     async def list_dir(self, path: str) -> Sequence[FileEntry]:
-        """Return the entries of a directory, without those that `Workspace.list_directory()` leaves out."""
+        """Return the entries of a directory, without the entries that `Workspace.list_directory()` leaves out."""
         return [_entry(os.path.join(path, entry.name), entry) for entry in await self.workspace.list_directory(path)]
 
     async def exists(self, path: str) -> bool:

@@ -2,8 +2,8 @@
 
 The server searches the directories that it was started with. If there are none, it searches the roots of the client:
 directories that the client names. It asks the client for them when they are first needed, and again when the client
-says that they have changed; in protocol 2026-07-28, it asks at every call. Over HTTP, it never asks, because any
-program that connects could name any directory, so it must be started with directories.
+says that they have changed; in protocol 2026-07-28, it asks at every call. Over HTTP, the server never asks, because
+any program that connects could name any directory. So it must be started with directories.
 
 Besides tools, the server has prompts, and a resource template for the files in the directories.
 """

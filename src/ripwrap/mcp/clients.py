@@ -85,13 +85,13 @@ class Params(types.RequestParams):
 
 
 class Client:
-    """Connection to one client. It makes the client's `Workspace` when a call first needs it.
+    """Connection to one client. The first call that needs the client's `Workspace` creates this workspace.
 
     Attributes:
         has_index: True if the workspace has an index.
         has_anchors: True if the tools show anchors (hashes of lines).
         may_write: True if the workspace has the tool that changes files.
-        sends_texts: True if the index sends texts to another machine, or if ripwrap does not know.
+        sends_texts: True unless it is certain that the index sends no texts to another machine.
     """
 
     def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
@@ -113,7 +113,7 @@ class Client:
                 await workspace.aclose()
 
     def forget(self) -> None:
-        """Forget the roots; the next request that needs them asks the client again."""
+        """Forget the roots, so that the next request that needs roots asks the client for them again."""
         self._read = None
         self._changes += 1
 
@@ -167,7 +167,7 @@ Context: TypeAlias = ServerRequestContext[Client, Any]
 
 
 def file_path(uri: str) -> tuple[str, str]:
-    """Return the absolute path of a file:// address, and its query.
+    """Return the absolute path and the query of a file:// address.
 
     Raises:
         ValueError: The address is not a file:// address of this machine.

@@ -1,4 +1,4 @@
-"""Prompts: texts that tell a model which tools to use. A person chooses one in a client, usually as `/search`."""
+"""Prompts, which tell a model what tools to use. A person chooses a prompt in a client, e.g. by typing `/search`."""
 
 import json
 from collections.abc import Mapping

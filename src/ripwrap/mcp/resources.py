@@ -1,4 +1,4 @@
-"""Resources: the files in the directories of the server, as `read_file` shows them, and completion of their paths.
+"""Resources: the files that the server may read, as `read_file` shows them, and completion of their paths.
 
 A client that attaches a file sends the URI of the file. There are too many files to list, so there is a template for
 their URIs, and completion proposes paths. Files are read with the tool `read_file`, and paths come from the tool `ls`.
@@ -18,7 +18,7 @@ from ripwrap.workspace.dispatch import TOOL_ERRORS
 from ripwrap.workspace.results import ListResult
 
 TEMPLATE = "file:///{+path}{?start_line,end_line,ranges}"
-"""Template for the URIs of files (RFC 6570); the query has the arguments of `read_file`."""
+"""Template for the URIs of files (RFC 6570); the query of a URI may have `start_line`, `end_line` and `ranges`."""
 
 RANGES = ("start_line", "end_line", "ranges")
 MAX_COMPLETIONS = 100

@@ -194,7 +194,7 @@ class _RunningCall:
             self.result = _error_result(workspace.error_text(error))
 
     async def report(self, session: ServerSession) -> None:
-        """Report progress until cancelled; in the protocol, each number must be larger than the previous number."""
+        """Report progress until cancelled. In the protocol, each number must be larger than the number before it."""
         reported = -1
         while True:
             await anyio.sleep(PROGRESS_INTERVAL)

@@ -1,4 +1,4 @@
-"""Serve clients over stdio or streamable HTTP until a signal arrives, or over stdio until the client disconnects."""
+"""Serve clients over stdio or streamable HTTP until a signal arrives; over stdio, also end when the client leaves."""
 
 import ipaddress
 import logging
@@ -41,7 +41,7 @@ def serve(
     allowed_hosts: Sequence[str] = (),
     **options: Unpack[WorkspaceOptions],
 ) -> None:
-    """Serve until a signal arrives, or over stdio until the client disconnects; log to stderr.
+    """Serve until a signal arrives; over stdio, also end when the client disconnects. Log to stderr.
 
     Args:
         roots: Directories that may be searched. If there are none, the server uses the roots that the client names,
@@ -49,8 +49,8 @@ def serve(
         transport: `"stdio"`, or `"http"` for streamable HTTP at `http://HOST:PORT/mcp`.
         host: Address to listen on.
         port: Port to listen on; 0 takes any free port.
-        allowed_hosts: Further host names of the server, e.g. behind a proxy. Requests for other hosts are refused,
-            because the host name of a hostile web page could lead to this address (DNS rebinding).
+        allowed_hosts: Host names of the server besides `host`, e.g. behind a proxy. Requests that name an unknown host
+            are refused, because the host name of a hostile web page could lead to this address (DNS rebinding).
         options: Options of the `Workspace`.
 
     Raises:
@@ -77,7 +77,7 @@ def serve(
 
 @contextmanager
 def _logging_once() -> Generator[None]:
-    """Log ripwrap's messages of level INFO and above, the same text only once; restore the logger after the block."""
+    """In the block, log ripwrap's messages of level INFO and above, each text only once; then restore the logger."""
     level, once = _LOGGER.level, _OnceFilter()
     _LOGGER.setLevel(logging.INFO)
     _LOGGER.addFilter(once)
@@ -89,7 +89,7 @@ def _logging_once() -> Generator[None]:
 
 
 class _OnceFilter(logging.Filter):
-    """Filter that drops repeated messages, such as the warning of each new workspace that rg is missing."""
+    """Filter that drops repeated messages, such as the warning that rg is missing, which each new workspace logs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[
 
 
 async def _serve_http(app: Starlette, listening: socket.socket) -> list[signal.Signals]:
-    """Serve until a signal arrives, and return the signal."""
+    """Serve until a signal arrives, and return the signals that arrived."""
     import uvicorn
 
     # Without the timeout, an open stream would delay the shutdown for ever.
@@ -182,14 +182,14 @@ async def _note_signals(received: list[signal.Signals], act: Callable[[], None])
 
 
 def _raise_first(received: Sequence[signal.Signals]) -> None:
-    """Raise the first signal, if there is one, again, with the default action; called after every rg has ended."""
+    """Raise the first received signal again, with the default action; must be called after every rg has ended."""
     for number in received[:1]:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
 
 def _security_settings(host: str, address: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
-    """Return the hosts and origins that requests may name, with any port, because a port may be forwarded."""
+    """Return the hosts and origins that requests may name. Any port is allowed, because a port may be forwarded."""
     bound = ipaddress.ip_address(address)
     names = {_bracket_ipv6(name) for name in (host, *allowed_hosts)}
     if bound.is_loopback or bound.is_unspecified:

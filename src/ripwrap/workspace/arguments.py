@@ -216,7 +216,7 @@ def _refuse_anchor(value: Any) -> Any:
     """Return a value; raise an error if it is an anchor such as `42·k7q`, because that line may have moved."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
     if anchor is not None:
-        raise PydanticCustomError("anchor", "a number (resolve gives the line number of an anchor)", {})
+        raise PydanticCustomError("anchor", "a number (the tool `resolve` returns the line number of an anchor)", {})
     return value
 
 
@@ -357,7 +357,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Replace `limit`, which is the number of lines to read in other programs, by `end_line`.
+        """Replace `limit`, which in other programs is the number of lines to read, by `end_line`.
 
         Drop `limit` if it is 0, or if `end_line` is given.
         """
@@ -398,7 +398,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
 def _parse_range(text: str) -> LineRange:
     found = re.fullmatch(r"\s*(\d{1,18})\s*(?:(-)\s*(\d{1,18})?\s*)?", text)
     if found is None:
-        way = " (resolve gives the line number of an anchor)" if SEPARATOR in text else ""
+        way = " (the tool `resolve` returns the line number of an anchor)" if SEPARATOR in text else ""
         raise ValueError(f'ranges must be like "10-40,80-95"{way}, got {_quoted(repr(text.strip()))}')
     start = max(int(found[1]), 1)
     end = start if not found[2] else int(found[3]) if found[3] else None
@@ -622,12 +622,12 @@ _ARGUMENTS = {
     "paths": "path",
     "cwd": "path",
 }
-"""Map from the options that error messages of the library name to arguments of the tools."""
+"""Map from options of the library to arguments of the tools, for error messages that mention options."""
 
 _TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
 """Map from functions of the library to the tools that do the same.
 
-Errors of the library name functions, but a language model can only call tools.
+Error messages mention functions of the library, but a language model can only call tools.
 """
 
 
@@ -635,7 +635,7 @@ def spell_as_argument(hint: Hint) -> str | None:
     """Return a hint (an option or a call in a message) as an argument of a tool, or as the name of a tool.
 
     A hint to install a package stays a command, and `location=` becomes `index=`, an argument of `Workspace`. Return
-    `None` if no tool has such an argument, and no tool does what the call does.
+    `None` for an option that no tool has as an argument, and for a call whose work no tool does.
     """
     if hint.kind == "install":
         return str(hint)

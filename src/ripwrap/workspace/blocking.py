@@ -68,17 +68,17 @@ class Workspace:
 
     With `index` there are three more tools: `index_codebase`, `index_status` and `index_health_check`. After
     `index_codebase` has made the index, `codebase_search` refreshes the index and searches in it. `grep_content` then
-    searches only the files that may have a match (see `Index.grep()`). It searches without the index if its arguments
-    choose files by name or type, include hidden or ignored files, or set `rev` or `inside`; if `path` is a file or
-    stands for several roots; and if a match need not contain any fixed text of three or more bytes. Both tools also
-    search without the index if the index cannot be used, or does not contain the path (for example a hidden file). On
-    Linux, the workspace watches the roots, so that a search does not list all files again while nothing changes (see
-    `Index.watch()`). Roots such as the home directory, which `guard` limits, are not watched. The watch ends when
-    `close()` is called or the workspace is deleted.
+    searches only the files that may have a match (see `Index.grep()`). It does not use the index in these cases: its
+    arguments choose files by name or type, include hidden or ignored files, or set `rev` or `inside`; `path` is a file
+    or stands for several roots; a match may contain no fixed text of three or more bytes. `codebase_search` and
+    `grep_content` search without the index if the index cannot be used, or does not contain the path (for example a
+    hidden file). On Linux, the workspace watches the roots, so that a search does not list all files again while
+    nothing changes (see `Index.watch()`). Roots such as the home directory, which `guard` limits, are not watched. The
+    watch ends when `close()` is called or the workspace is deleted.
 
     With an `embedder`, `index_codebase` also embeds the texts of the index, and `codebase_search` ranks by words and
-    embeddings. If the provider fails, `codebase_search` ranks by words only, and says so. `index_status` names the
-    model, the address to which texts are sent, and the number of texts sent so far.
+    embeddings. If the provider fails, `codebase_search` ranks by words only, and a note gives the reason.
+    `index_status` names the model, the address to which texts are sent, and the number of texts sent so far.
 
     With `anchors` there is also the tool `resolve`. With `write` there is `replace_content`, the only tool that changes
     files.
@@ -121,7 +121,7 @@ class Workspace:
             *roots: One or more directories. With one root, paths in answers are relative to that root; with several
                 roots, paths are absolute.
             follow: Follow symbolic links. rg may then read files outside of the roots, but no answer shows them.
-            outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
+            outer_ignore: Also apply ignore files above the roots, and git's global ignore file, as rg does.
             guard: Limit the search to one file system, a few levels and 5 or 10 seconds in `/`, in the home directory
                 and the directories above it, in `/proc` and similar directories, and on network file systems of Linux.
                 The answer then names these limits.
@@ -134,11 +134,11 @@ class Workspace:
                 `index_codebase` has no time limit.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
-            rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+            rg: The rg to run: a path, or a bare name to find in PATH; with `None`, ripwrap finds an rg.
             index: Location of an index: True for the user's cache, `"project"` for a directory in each root, or the
                 path of a directory. False is no index. The first call of `index_codebase` makes the index.
             anchors: Show a short hash of each line after its number, as in `42·k7q`, and offer the tool `resolve`,
-                which finds the line after the file has changed.
+                which finds the line of such an anchor after the file has changed.
             embedder: The embedding model of the index, as for `ripwrap.index.Index`: `"wordllama"` on this machine,
                 `"provider:model"`, or an `Embedder`. Tools send texts and queries only to this provider. `"auto"` is
                 refused, because it lets the environment choose a provider. With `None`, only words are searched, and
@@ -505,9 +505,9 @@ class Workspace:
     def resolve_result(self, anchor: str) -> ResolveResult:
         """Return the answer of `resolve()` as a `ResolveResult`.
 
-        If the line with that number has a different hash now, the nearest line with the anchor's hash is returned as
-        the moved line. If no line has that hash, the `state` of the result is `gone`. Two different lines have the
-        same hash with a probability of 1 in 32,768.
+        If the line with the anchor's number has a different hash now, the nearest line with the anchor's hash is
+        returned as the moved line. If no line has that hash, the `state` of the result is `gone`. Two different lines
+        have the same hash with a probability of 1 in 32,768.
 
         Raises:
             AccessDeniedError: The path is outside of the roots, or denied.
@@ -584,9 +584,10 @@ class Workspace:
         Raises:
             ValueError: The workspace was made without `write`, the pattern is empty, or the replacement refers to a
                 group that does not exist.
-            ConflictError: A file has changed meanwhile, or has several hard links; nothing was written.
+            ConflictError: A file changed during the call, or has several hard links; nothing was written.
             OSError: A file cannot be written; all files have their old contents.
-            TimeoutError: The files were not listed, or the replacement was not prepared, in time; nothing was written.
+            TimeoutError: Listing the files, preparing the changes or masking secrets took too long; nothing was
+                written.
             CapabilityError: The replacement refers to a group, and rg is older than 15.
         """
         from ripwrap.workspace.replace_content import run_replace_content  # late: it imports the journal
@@ -596,7 +597,7 @@ class Workspace:
         return run_blocking(run_replace_content(self._tools.runner, self._tools.settings, arguments))
 
     def read_bytes(self, path: str, *, max_bytes: int | None = None) -> bytes:
-        """Return the bytes of a file. This is not a tool: it is for backends of frameworks, and needs no rg.
+        """Return the bytes of a file. This method is not a tool, but for backends of frameworks; it needs no rg.
 
         With `redact`, keys, tokens and passwords are masked, as in answers.
 
@@ -703,8 +704,8 @@ class Workspace:
 
         Args:
             name: Name of a tool, or another name that language models use for it (`Grep`, `Glob`, `LS`, …).
-            arguments: JSON object, or its text. Other names of arguments (`glob`, `head_limit`, `-i`, `-A`, …), numbers
-                and booleans as strings, and `null` for an omitted argument are accepted.
+            arguments: Mapping, or text of a JSON object. Other names of arguments (`glob`, `head_limit`, `-i`, `-A`,
+                …), numbers and booleans as strings, and `null` for an omitted argument are accepted.
         """
         try:
             return self.text(self.call_result(name, arguments))
@@ -722,16 +723,16 @@ class Workspace:
             name: See `call()`.
             arguments: See `call()`.
             progress: Function that is called with the number of matches or files that were found so far; for
-                `index_codebase`, with the number of files and texts that are done.
+                `index_codebase`, with one number: the files indexed so far plus the texts embedded so far.
         """
         return run_blocking(self._tools.run(self._tools.parse(name, arguments), progress))
 
     def text(self, result: ToolResult) -> str:
-        """Return the text of a result of a `…_result` method, as the tool itself returns it."""
+        """Return the text that the tool itself would return for a result of its `…_result` method."""
         return self._tools.text(result)
 
     def error_text(self, error: Exception) -> str:
-        """Return the text `Error: …` for an error that a `…_result` method raised, as the tool returns it."""
+        """Return the text `Error: …` that the tool itself would return for an error of its `…_result` method."""
         return self._tools.error_text(error)
 
     def close(self) -> None:

@@ -86,7 +86,7 @@ def content_matches(
 
 
 def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:
-    """Return the hash of each line, before long lines are cut.
+    """Return the hash of each line; long lines are not cut before they are hashed.
 
     Secrets are masked first, so that a hash reveals nothing about them.
     """
@@ -207,9 +207,9 @@ def _path_error_text(error: PathError) -> str:
 
 
 def snippet(text: str, lines: int, max_line: int) -> str:
-    """Return the first `lines` lines of a text, or all lines if only blank lines follow; no line if `lines` is 0.
+    """Return the first `lines` lines of a text, with long lines cut and control characters escaped.
 
-    Long lines are cut, and control characters are escaped.
+    Blank lines after these lines are included, unless further text follows. If `lines` is 0, return no line.
     """
     parts = text.removesuffix("\n").split("\n")
     if lines and not has_text(parts[lines:]):
@@ -335,7 +335,7 @@ def _harmless(text: str) -> str:
 def _around(text: str, hit: Span | None, max_line: int) -> str:
     """Return at most `max_line` characters of a line, and `…` in place of the rest.
 
-    They are the text around the match, or the beginning of the line if it has no match.
+    These characters are the text around the match, or the beginning of a line without a match.
     """
     if len(text) <= max_line:
         return text.rstrip("\r")

@@ -39,7 +39,7 @@ RANKED: Mapping[Ranking, str] = {
 async def run_codebase_search(
     run: Runner, settings: Settings, arguments: CodebaseSearchArguments, indexes: "Indexes | None"
 ) -> CodebaseSearchResult:
-    """Return the chunks (parts of files) that answer a question best; use the index if there is one that can be used.
+    """Return the chunks (parts of files) that answer a question best; use the indexes if possible.
 
     Raises:
         ValueError: The query has no word.

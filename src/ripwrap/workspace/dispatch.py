@@ -84,10 +84,10 @@ TOOL_ERRORS = (RipwrapError, ValueError, OSError)
 
 
 class MissingRgRunner:
-    """Runner that caches the error for a missing rg between the calls of a workspace.
+    """Runner that keeps the error of a failed download of rg for the next calls of a workspace.
 
     For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches raise the same error at once, without another
-    download. The error is logged once; it is logged again only if rg was found in between.
+    download. The reason why there is no rg is logged once, and again only after a search has found rg.
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -136,7 +136,7 @@ class MissingRgRunner:
         await self._runner.checkpoint()
 
     def log(self, text: str) -> None:
-        """Log the reason why there is no rg; do nothing if it was logged before and rg was not found since then."""
+        """Log the reason why there is no rg. Do nothing if a reason was logged since a search last found rg."""
         if not self._logged:
             _LOGGER.warning("%s", text)
         self._logged = True
@@ -148,7 +148,7 @@ class MissingRgRunner:
 
 
 def describe_tools(workspace: type[W]) -> type[W]:
-    """Copy the descriptions in the docstrings of the tools into their annotations, and return the class.
+    """Copy the descriptions of arguments from the docstrings of the tools into annotations, and return the class.
 
     Many frameworks read only annotations. autogen, haystack and semantic-kernel read the first item of `Annotated`,
     which must be a string; google-adk, crewai and Pydantic read a `Field`. The methods have no decorator, because

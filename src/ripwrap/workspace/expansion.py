@@ -16,7 +16,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
 
 REACHES = (400, 100, 40, 15, 5)
-"""Numbers of lines of a definition to show on each side of a match, tried in this order until the answer fits."""
+"""Numbers of lines of a definition to show before and after a match. They are tried in order until the answer fits."""
 
 MAX_DEFINITION_LINES = 100
 """Maximum number of lines of a definition that `codebase_search` shows as a whole."""
@@ -83,7 +83,7 @@ def read_source_file(settings: Settings, location: Location, path: str, redactor
 def expand_matches(
     file: SourceFile, found: FileMatches, matches: Sequence[ContentMatch], reach: int, max_line: int
 ) -> list[ContentMatch]:
-    """Return the first matches of a file, each with the lines of the definition around it; no line is in two matches.
+    """Return the first matches of a file, each with lines of the definition around the match; no line is shown twice.
 
     A match outside of definitions keeps its context. If the file has changed since the search, all matches keep their
     context.
@@ -131,10 +131,10 @@ def expand_chunks(
     read: Callable[[str], SourceFile | None],
     fits: Callable[[Sequence[RankedChunk], int], bool],
 ) -> list[RankedChunk]:
-    """Expand search results to whole definitions, the best result first, as long as the answer has room for them.
+    """Expand search results to whole definitions, the best result first, as long as the answer has room.
 
-    If the definition overlaps worse results, these results are merged into it. If it overlaps a better result, or has
-    more than `MAX_DEFINITION_LINES` lines, the result stays as it is.
+    If the definition of a result overlaps worse results, they are merged into the definition. If the definition
+    overlaps a better result, or has more than `MAX_DEFINITION_LINES` lines, the result is not expanded.
 
     Args:
         chunks: Results, the best first, with secrets masked.
@@ -178,7 +178,7 @@ def _lines_of(chunk: RankedChunk) -> LineSpan:
 
 
 def _definition_lines(file: SourceFile, chunk: RankedChunk) -> LineSpan | None:
-    """Return the range of lines that has a result and its whole definition.
+    """Return the range of lines that contains a result and the whole definition around the result.
 
     Return `None` if the definition adds no line or is not found, or if the file has changed since the search.
     """

@@ -71,7 +71,7 @@ class _Found:
 async def run_find_files(
     run: Runner, settings: Settings, arguments: FindFilesArguments, progress: Progress | None = None
 ) -> FindFilesResult:
-    """Find the files or directories below a path that a glob matches."""
+    """Below a path, find the files or directories that a glob matches."""
     with open_scope(
         settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
@@ -126,7 +126,7 @@ async def run_find_files(
 async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
 ) -> _Found:
-    """Return at least the first `most` paths that the glob matches, and the number of all these paths."""
+    """Return the first paths that the glob matches (`most` or more), and the number of all paths that it matches."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
     found = await run.call(partial(_find_entries, scope, arguments.pattern, arguments.entry_type))
@@ -164,7 +164,7 @@ def _wider(scope: Scope, names: Iterable[str], seconds: float) -> Scope:
 
 
 async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progress: Progress | None = None) -> _Found:
-    """List the files that the glob `pattern` matches with rg, and return the first `most` of them in path order."""
+    """With rg, list the files that the glob `pattern` matches; return the first `most` of them in path order."""
     files = file_filter(scope.location, pattern)
     allowed, cut = await visible_paths(run, scope, files)
     command = files_command(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})
@@ -179,7 +179,7 @@ async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progre
 
 
 def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
-    """Return the files, directories or both that the glob `pattern` matches, listed by Python code; blocking.
+    """With Python code, list the files, directories or both that the glob `pattern` matches; blocking.
 
     rg cannot be used here: it does not list directories, and it lists a file on its command line even if the glob does
     not match the file.
@@ -247,7 +247,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
 
 
 async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | None:
-    """Return the directory whose name is the pattern, or else the first directory that the pattern matches."""
+    """Return the directory named like the pattern, else the first directory that the pattern matches, else `None`."""
     if not entry_globs(scope.location, pattern)[0]:
         return None
     path = await run.call(partial(_top_directory, scope.location, pattern.rstrip("/")))

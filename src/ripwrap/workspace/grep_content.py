@@ -1,6 +1,6 @@
 """Tool `grep_content`: search with rg, and return an answer with at most `max_chars` characters.
 
-The answer has the first match of every file, then the second match of every file, and so on.
+Matches are taken in rotation: the first match of every file, then the second match of every file, and so on.
 """
 
 import math
@@ -92,14 +92,14 @@ class Query:
     Attributes:
         settings: Settings of the workspace.
         arguments: Arguments of the tool.
-        scope: Location of the call, and options of rg there.
+        scope: Location of the call, and the options of rg that are the same for all tools.
         files: Files that the caller asks for.
         allowed: Filter for the paths that rg prints; `None` allows all paths.
         incomplete: True if the time limit was reached before all paths for `allowed` were listed.
         progress: Function that is called with the number of matches so far.
         pcre2: True if the pattern needs PCRE2.
         candidates: Files of an index that may have a match; `None` if all files are searched.
-        notes: Sentences about the index for the answer, for example that it could not be used.
+        notes: Sentences to add to the answer, for example that the index could not be used.
     """
 
     settings: Settings
@@ -139,7 +139,8 @@ class Query:
     def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
         """Return the command that searches for the pattern in the files and directories of the call.
 
-        The command has the options of `scope`, e.g. those about links and ignore files; `options` override them.
+        The command has the options of `scope`, e.g. about links and ignore files, and the given `options`, which take
+        precedence.
         """
         merged: dict[str, object] = {**self.scope.options}
         if options.get("no_ignore"):
@@ -156,7 +157,7 @@ class Query:
         return tuple(self.candidates.commands(command, cast("SearchOptions", options), mode))
 
     def path_filter(self) -> PathFilter | None:
-        """Return a filter for the paths that rg prints, or `None` if all are allowed; use it for one search only."""
+        """Return a filter for the paths that rg prints, for one search only; `None` if all paths are allowed."""
         expected = None if self.candidates is None else self.candidates.path_filter()
         if expected is None:
             return self.allowed
@@ -235,9 +236,9 @@ async def run_grep_content(
 async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Query:
     """Return the query with candidates: the files of an index that may have a match.
 
-    Return the query without candidates if the caller chooses files by name or type, or includes hidden or ignored
-    files; if a match need not contain a fixed text; or if no index can be used. An error or a time limit of the index
-    adds a note.
+    The query gets no candidates in these cases: the caller chooses files by name or type, or includes hidden or ignored
+    files; a match may contain no fixed text; texts in memory replace files; no index can be used. If the index fails,
+    or is not refreshed in time, a note says this.
     """
     if active_overlay() is not None:  # the index knows only the files on disk
         return query
@@ -304,8 +305,8 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
 def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> GrepContentResult:
     """Return the answer with as many matches as fit into `max_chars`.
 
-    If the caller asks for it, each match comes with the name of its definition (`sections`), or with the lines of its
-    definition (`expand`).
+    With `sections` or `expand`, each match names the definition around it. With `expand`, lines of the definition are
+    added.
     """
     location, settings = query.scope.location, query.settings
     files = {location.shown(file.path): file for file in page.files if file.matches}
@@ -352,7 +353,7 @@ def _fit_expanded(
     files: Mapping[str, FileMatches],
     sources: "Mapping[str, SourceFile]",
 ) -> GrepContentResult:
-    """Return the answer with the same matches and as many lines of their definitions as fit."""
+    """Return the answer with the matches of `fitted`, and with as many lines of their definitions as fit."""
     from ripwrap.workspace.expansion import REACHES, expand_matches
 
     settings = query.settings
@@ -455,7 +456,7 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
 
 
 async def _merged(run: Runner, query: Query) -> GrepContentResult:
-    """Return the answer for `rev` or `inside` in mode `content`: the lines that match."""
+    """Return the answer for a search with `rev` or `inside`, in every mode."""
     from ripwrap.workspace.grep_items import collect_merged, named_files
 
     arguments = query.arguments
@@ -579,14 +580,14 @@ async def _explained(run: Runner, query: Query) -> str:
 
 
 async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> str:
-    """Return a sentence about further matches in hidden files; empty if there are none, or if they cannot be counted.
+    """Return a sentence about further matches in hidden files; empty if there are none, or if they are not counted.
 
     rg reads only hidden files here, so the search takes about as long as a listing of all files. The time limit is
     `HIDDEN_SECONDS`.
 
     Args:
         run: Runner of the search.
-        query: The complete search.
+        query: The search, which has ended.
         seen: Paths of all files with a match, also of hidden files that an ignore file includes with `!`.
     """
     scope, unwanted = query.scope, frozenset(seen)
@@ -617,7 +618,7 @@ async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> s
 
 
 async def _add_literal(run: Runner, query: Query, error: PatternError) -> None:
-    """Add notes to an error: its position in the pattern, and the number of matches of the pattern as plain text."""
+    """Add notes to an error: its position in the pattern, and the number of lines that contain the pattern as text."""
     if error.offset is not None:
         error.add_note(f"The error is at character {error.offset}, counted from 0.")
     try:

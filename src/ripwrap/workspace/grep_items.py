@@ -1,9 +1,8 @@
-"""Search revisions of git, and the inside of archives and documents, for `grep_content`.
+"""Searches of `grep_content` in revisions of git, and inside archives and documents.
 
-An item is a file in a revision, or a part of an archive or document. The same rules apply as for files on disk: `deny`
-also excludes paths in a revision and in an archive, and hidden items are left out. A revision must be a commit, because
-the rules are written for paths from the top of the repository. In the tree object of a subdirectory, paths would be
-shorter.
+An item is a file in a revision, or a part of an archive or document. The globs of `deny` exclude items, too, and hidden
+items are left out without `include_hidden`. A revision must be a commit. In the tree object of a subdirectory, paths
+lack the name of the subdirectory, so the globs might not match them.
 """
 
 import io
@@ -37,14 +36,14 @@ if TYPE_CHECKING:
     from ripwrap.workspace.grep_content import Query
 
 _ITEM = "\0"
-"""Character before the path of an item, to tell items from files; no path of a file begins with it."""
+"""Character before the path of an item, to distinguish items from files on disk, whose paths never begin with it."""
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:
     """Check the arguments of a search with `rev` or `inside`.
 
     Raises:
-        ValueError: Arguments cannot be combined, or the format or revision is invalid.
+        ValueError: Two arguments cannot be combined, or a format or the revision is invalid.
     """
     what = "rev" if arguments.rev else "inside"
     if arguments.rev and arguments.inside:
@@ -59,13 +58,13 @@ def check_arguments(arguments: GrepContentArguments) -> None:
 
 
 class MergedCollector(RoundRobinMatchCollector):
-    """Collector of the matches in files and in items, which are shown as the result of one search.
+    """Collector that combines the matches in files and the matches in items, as if one search had found all of them.
 
     An item is a file in a git revision, or a part of an archive or document.
 
     Attributes:
-        errors: Errors about parts of a revision, an archive or a document that could not be read.
-        keys: Lines of private keys in each item, by the name of the item in answers.
+        errors: Errors about unreadable parts of a revision, an archive or a document.
+        keys: Map from the name of an item, as answers show it, to the lines of private keys in the item.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class MergedCollector(RoundRobinMatchCollector):
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records (lines of rg's output) of each file or item that were dropped because they are too long."""
+        """Map from a file or item to the number of its dropped records (lines of rg's output that are too long)."""
         files: Mapping[str, int] = {} if self._files is None else self._files.dropped
         return {**files, **{str(self._items.names[path]): n for path, n in self._items.collector.dropped.items()}}
 
@@ -102,7 +101,7 @@ class MergedCollector(RoundRobinMatchCollector):
         return sum(part.dropped_records for part in self._parts)
 
     def blocks(self) -> Sequence[Block]:
-        """Return the blocks of files and items (the matches and context of one file or item, as rg wrote them).
+        """Return the blocks; a block has the matches and the context of one file or item, as rg wrote them.
 
         `name_of()` converts the path of a block to a name.
         """
@@ -116,12 +115,12 @@ class MergedCollector(RoundRobinMatchCollector):
         return (*files, *((os.fsencode(_ITEM) + path, count) for path, count in self._items.collector.named()))
 
     def name_of(self, path: str) -> str:
-        """Return the path of a file, or the name of an item."""
+        """Return the name for the path of a block: the path of a file, or the name of an item."""
         return str(self._items.names[path[1:]]) if path.startswith(_ITEM) else path
 
 
 class _Answer(CollectingAnswer[RoundRobinMatchCollector]):
-    """Collect the matches in items: the first match of every item, then the second match of every item, and so on."""
+    """Answer that takes the first match of every item, then the second match of every item, and so on."""
 
     def keep_names(self) -> None:
         """Keep the names of the items with a match or a dropped line, and forget all other names."""
@@ -136,7 +135,7 @@ class _NotesKeys(Source):
     Answers mask these lines.
 
     Attributes:
-        keys: Lines of private keys in each item, by the name of the item in answers.
+        keys: Map from the name of an item, as answers show it, to the lines of private keys in the item.
     """
 
     def __init__(self, source: Source, location: Location) -> None:
@@ -167,9 +166,10 @@ class _NotesKeys(Source):
 
 
 async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> MergedCollector:
-    """Search a git revision if `rev` is given; otherwise search files, and then inside archives and documents.
+    """Search a git revision if `rev` is given; otherwise search files, then the inside of archives and documents.
 
-    The errors of `stream_items()` are raised, and `ValueError` if the revision does not exist.
+    The errors of `stream_items()` are raised. `ValueError` is raised for a revision that does not exist, and for `rev`
+    with several roots.
     """
     scope = query.scope
     until = None if scope.timeout is None else time.monotonic() + scope.timeout
@@ -232,11 +232,11 @@ def _filtered(command: ItemCommand, allowed: Callable[[str], bool]) -> ItemComma
 
 @dataclass(frozen=True, slots=True)
 class ItemFilter:
-    """Filter for names of items: paths in a revision, or the path of a file followed by the path of a member.
+    """Filter for items by name: the path in a revision, or the path of an archive followed by the path of its member.
 
     Attributes:
         scope: Scope of the call, with the denied paths.
-        hidden: True to allow hidden files.
+        hidden: True to allow hidden items.
     """
 
     scope: Scope
@@ -262,7 +262,7 @@ class ItemFilter:
         )
 
     def _below(self, file: str) -> list[str]:
-        """Return the parts of a path below the location. The path of the location itself may be hidden."""
+        """Return the parts of a path below the location. The location itself may be hidden, so it is not checked."""
         for root in self.scope.location.paths:
             start = root.replace(os.sep, "/")
             if file == start:
@@ -279,13 +279,13 @@ def _plain(member: str) -> str:
 
 
 def name_in_answer(location: Location, name: str) -> str:
-    """Return the name of a file or item in answers."""
+    """Return the name with which answers show a file or item."""
     file, separator, member = name.partition(SEPARATOR)
     return location.shown(file) + shown(f"{separator}{member}")
 
 
 def named_files(files: Iterable[FileMatches], found: MergedCollector, location: Location) -> tuple[FileMatches, ...]:
-    """Return files and items with their names in answers; members with the same name are joined."""
+    """Return files and items with the names that answers show; join items that have the same name."""
     by_name: dict[str, FileMatches] = {}
     for file in files:
         name = name_in_answer(location, found.name_of(file.path))
@@ -304,7 +304,7 @@ def named_files(files: Iterable[FileMatches], found: MergedCollector, location: 
 def redactor_of(
     settings: Settings, location: Location, path: str, check: Callable[[], object], found: MergedCollector
 ) -> Redactor | None:
-    """Return the function that masks secrets in the lines of a file or item; `None` to show them.
+    """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown.
 
     Args:
         settings: Settings of the workspace.

@@ -34,7 +34,7 @@ class GuardLimits:
 
     @property
     def note(self) -> str:
-        """Sentence about the limits for the answer."""
+        """Sentence that names the limits, to add to an answer."""
         return (
             f"This is {self.place}, so the search is limited to {self.max_depth} levels, one file system and "
             f"{self.timeout:g} seconds; pass a directory in it as path to search deeper."

@@ -170,7 +170,7 @@ class Indexes:
         self._made: dict[str, _RootIndex] = {}
 
     async def search(self, run: Runner, found: Scope, query: str, limit: int) -> IndexAnswer | None:
-        """Return the best results of the indexes, or `None` if the files must be searched without them.
+        """Return the best results of the indexes, or `None` if the files must be searched without indexes.
 
         The result is `None` if an index is not built. For a path below a root, it is also `None` if the index has no
         deep files (see `is_guarded`), or if too few results are below the path: the path may be hidden or ignored, so
@@ -224,7 +224,8 @@ class Indexes:
     async def candidates(self, run: Runner, found: Scope, required: Required) -> Candidates | None:
         """Return the files that may have a match of a pattern, or `None` if all files must be searched.
 
-        The result is `None` for a single file, for several roots, and if the index is not built or has no deep files.
+        The result is `None` for a single file and for several roots. It is also `None` if the index is not built, has
+        no deep files, or has no such file below the path.
 
         Args:
             run: Runner of the calls.

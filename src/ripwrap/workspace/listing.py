@@ -99,7 +99,8 @@ def _tree_result(
 ) -> ListResult:
     """Return the tree with as many entries as `limit` and `max_chars` allow.
 
-    Unless `limit` is 0, the tree has all first-level directories if their names fit into `max_chars`.
+    With `limit=0`, the tree has no entries. Otherwise, it has as many first-level directories as fit into `max_chars`,
+    even more than `limit`.
     """
     location, exact = scope.location, not tree.timed_out
     ended_after = None if exact else scope.timeout
@@ -159,7 +160,7 @@ def _is_current(folder: str) -> bool:
 
 
 def _first_level(root: Directory, count: int, order: Order) -> Iterator[TreeEntry]:
-    """Yield first-level directories without their entries, then, if any are left out, an entry with their number."""
+    """Yield first-level directories, without their content; at the end, an entry counts the entries left out."""
     yield from (entry for entry in arrange(root, count, order) if entry.is_dir and not entry.depth)
     if left := len(root) - count:
         yield TreeEntry(path="", name=f"[{left} truncated]", depth=0, truncated=left)
@@ -202,7 +203,7 @@ def _message(
 
 
 def _without_ignore_file(location: Location) -> frozenset[str]:
-    """Return the searched paths that have no ignore file: neither in them, nor in a directory above, up to the root."""
+    """Return the searched paths that have no ignore file in them or in a directory above them, up to the root."""
     return frozenset(
         path
         for path in location.paths

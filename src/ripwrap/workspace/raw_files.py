@@ -53,7 +53,7 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
 
 
 def _masked(content: bytes, timeout: float | None) -> bytes:
-    """Mask the secrets in a file. All other bytes stay the same, except in invalid UTF-16."""
+    """Mask the secrets in the content of a file. All other bytes stay the same, but U+FFFD replaces invalid UTF-16."""
     mark, encoding = byte_order_mark(content)
     errors = "surrogateescape" if encoding == "utf-8" else "replace"
     deadline = Deadline(timeout, "the secrets in the file were not masked", "read a part with read_file")
@@ -96,7 +96,7 @@ def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
 
 
 def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
-    """Return an entry of a directory; `None` if tools may not use it, for example a link out of the roots.
+    """Return an entry of a directory; `None` for an entry that tools may not use, such as a link out of the roots.
 
     An entry that cannot be read, such as a broken link, has no size and no time.
     """
@@ -112,7 +112,7 @@ def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | 
 
 
 def _is_link_loop(path: str) -> bool:
-    """Return True for a link that leads to itself; the sandbox refuses it, because it leads to no file."""
+    """Return True for a link that leads back to itself. The sandbox refuses it, because it leads to no file."""
     try:
         os.stat(path)
     except OSError as error:

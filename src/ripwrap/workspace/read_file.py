@@ -39,7 +39,7 @@ class _Lines:
     """Lines that were read from a file.
 
     Attributes:
-        lines: Lines of the ranges, with long lines cut; no more than fit into an answer.
+        lines: First lines of the ranges, about as many as fit into an answer; long lines are cut.
         total: Number of all lines; `None` if counting them took too long.
         encoding: Encoding of the file.
     """
@@ -234,7 +234,7 @@ class Deadline:
             raise TimeoutError(f"{self._message} within {seconds}; {self._instead}")
 
     def shorten(self, seconds: float) -> None:
-        """Set the deadline to a number of seconds from now; do nothing if it is already earlier."""
+        """Set the deadline to a number of seconds from now; do nothing if the deadline is already earlier."""
         end = time.monotonic() + seconds
         self._end = end if self._end is None else min(self._end, end)
 

@@ -33,9 +33,9 @@ async def run_replace_content(
     Raises:
         ValueError: The workspace may not write, the pattern is empty, or the replacement refers to a group that does
             not exist.
-        ConflictError: A file has changed meanwhile, or has several hard links; nothing was written.
+        ConflictError: A file changed during the call, or has several hard links; nothing was written.
         OSError: A file cannot be written; all files have their old contents.
-        TimeoutError: The files were not listed, or the replacement was not prepared, in time; nothing was written.
+        TimeoutError: Listing the files, preparing the changes or masking secrets took too long; nothing was written.
     """
     if not settings.write:
         raise ValueError("replace_content needs a workspace that may write; make the workspace with write=True")
@@ -71,7 +71,7 @@ async def run_replace_content(
 
 
 def _diff(settings: Settings, scope: Scope, plan: EditPlan) -> list[str]:
-    """Return the lines of the diff that may fit into an answer, with secrets masked."""
+    """Return the first lines of the diff, as many as may fit into an answer, with secrets masked."""
     deadline = Deadline(scope.timeout, "the secrets in the lines were not masked", "replace in fewer files")
     lines: list[str] = []
     room = settings.max_chars

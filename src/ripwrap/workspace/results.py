@@ -110,7 +110,8 @@ class FileHits(Model, frozen=True):
 
     Attributes:
         path: Path of the file.
-        count: Number of matching lines, or with `multiline`, number of matches. `None` if they were not counted.
+        count: Number of matching lines, or with `multiline`, number of matches; in `replace_content()`, number of
+            replacements. `None` if nothing was counted.
     """
 
     path: str
@@ -127,8 +128,8 @@ class GrepContentResult(ToolResult, frozen=True):
         matches: Matches of this page, sorted by file and line. The page has the first match of each file, then the
             second match of each file, and so on, so that no file fills the page. Empty in other modes than `content`.
         files: Files with a match on this page. In mode `content`, the first page also names files whose matches are not
-            shown, sorted by path: up to `max_matches` files in all (up to 10 if `max_matches` is smaller, up to 100 if
-            it is larger), as far as `max_chars` allows.
+            shown, sorted by path, as far as `max_chars` allows. The limit is `max_matches` files in all, raised to 10
+            or lowered to 100 if necessary.
         total_matches: Number of all matches; `None` if they were not counted.
         files_matched: Number of all files with a match.
         exact: True if the search ran to its end, so that `total_matches` and `files_matched` are final.
@@ -230,8 +231,8 @@ def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
 def _first_line(match: ContentMatch, before: Section | None) -> int:
     """Return the number of the first line that belongs below the heading of a match.
 
-    Context above the definition stays above the heading. Context at the end of the definition `before` stays below the
-    heading of `before`.
+    Context above the definition stays above the heading. `before` is the definition of the previous match; context at
+    the end of `before` stays below the heading of `before`.
     """
     begin = match.section.line if match.section else 0
     if before and before.end_line < match.line:
@@ -245,7 +246,7 @@ class FindFilesResult(ToolResult, frozen=True):
     Attributes:
         pattern: Glob that was searched.
         files: Files and directories of this page; a directory ends in a slash.
-        denied: Files in `files` that the tools may name but not open.
+        denied: Paths in `files` that the tools may name but not open.
         total_files: Number of all files and directories that were found.
         exact: True if the search ran to its end, so that `total_files` is final.
     """
@@ -295,7 +296,8 @@ class ListResult(ToolResult, frozen=True):
     Attributes:
         layout: Format of `str()`: `ls` starts with the listed directory and puts a dash before each line.
         entries: Files and directories, in the order of the lines.
-        total_files: Number of all files, without the files in closed directories (named but not listed).
+        total_files: Number of all files, without files of common kinds (such as `*.pyc`) that are not shown, and
+            without the files in closed directories (named but not listed).
         exact: True if the listing ran to its end, so that `total_files` is final.
     """
 
@@ -666,7 +668,8 @@ class FileInfo(Model, frozen=True):
         path: Path as in answers of tools: relative to the root, or absolute if there are several roots.
         name: Last part of the path.
         is_dir: True for a directory, or a link to a directory.
-        size: Size of the file in bytes; `None` for a directory, and if it cannot be read, e.g. for a broken link.
+        size: Size of the file in bytes; `None` for a directory, and for a path that cannot be read, such as a broken
+            link.
         modified_at: Time of the last change; `None` if it cannot be read, or if Python does not support the year.
     """
 

@@ -40,7 +40,7 @@ class Location:
     sep: str = os.sep
 
     def has(self, path: str | None) -> bool:
-        """Return True if a path that rg prints is in this location; no I/O. `None`, which is no path, is not in it."""
+        """Return True if a path that rg prints is in this location, and False for `None`; no I/O."""
         named = PurePath(os.path.normpath(os.path.join(self.cwd, path or os.pardir)))
         return any(named.is_relative_to(os.path.normpath(os.path.join(self.cwd, one))) for one in self.paths)
 
@@ -57,12 +57,12 @@ class Location:
         return not self.several and (os.path.isfile(target) or (texts is not None and texts.is_file(target)))
 
     def shown(self, path: str) -> str:
-        """Return the name of a path in answers. Tools accept it as an argument if it is UTF-8."""
+        """Return a path as answers show it. Tools accept this text as an argument if the path is valid UTF-8."""
         return shown(os.path.normpath(os.path.join(self.prefix, path)) if self.prefix else path)
 
     @property
     def name(self) -> str:
-        """Name of the location itself in answers."""
+        """Name with which answers show the location itself."""
         return os.curdir if self.several else self.shown(self.paths[0])
 
 
@@ -86,7 +86,7 @@ class Sandbox:
         self._windows = windows
 
     def locate(self, path: str) -> Location:
-        """Return the location of a path: absolute, relative to a root, or below `~`; `.` stands for all roots.
+        """Return the location of a path (absolute, relative to a root, or below `~`); `.` stands for all roots.
 
         Raises:
             AccessDeniedError: The path leads out of the roots, or is denied. For a denied path, the error does not tell
@@ -253,9 +253,9 @@ def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_resu
 
 
 def _visited(path: str) -> Iterator[tuple[str, bool]]:
-    """Yield each path that the system looks up to resolve an absolute path, and True if it may be a directory.
+    """Yield each path that the system visits to resolve an absolute path, and True if it may be a directory.
 
-    The directories above a yielded path have no links in them, as in path_resolution(7).
+    Links in the directories above a yielded path are already resolved, as in path_resolution(7).
     """
     anchor = PurePath(path).anchor
     here, links = anchor, 0

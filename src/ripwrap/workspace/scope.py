@@ -32,7 +32,7 @@ NO_LIMIT = 2**62
 
 FOLLOW_NOTE = "Links were followed; files outside of the roots are left out."
 HIDDEN_RULES = "*\n!*/\n!.*\n!**/.*/**\n"
-"""Rules of an ignore file that exclude all files except hidden ones.
+"""Ignore rules that exclude all files except hidden files and files in hidden directories.
 
 rg gives `--ignore-file` the lowest precedence, so files that other ignore files exclude stay excluded.
 """
@@ -80,8 +80,8 @@ class Scope:
         location: Files or directories that are searched.
         options: Options of rg about hidden, ignored and denied files, links, and limits for `/`, `$HOME` and the like.
         timeout: Time limit in seconds for a run of rg; `None` is no limit.
-        notes: Sentences for the answer about followed links and limits.
-        allowed: Function that returns True if an answer may show a path that rg prints; `None` allows all.
+        notes: Sentences about followed links and limits, to add to the answer.
+        allowed: Function that returns True if an answer may show a path that rg prints; `None` allows all paths.
         denied: Denied paths of the location; `None` if the workspace has no globs in `deny`.
     """
 
@@ -125,9 +125,9 @@ def pattern_options(arguments: GrepContentArguments | ReplaceContentArguments) -
 
 @contextmanager
 def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Generator[Scope]:
-    """Yield the scope of a call: the location of `path`, and the options of rg for a search there.
+    """Yield the scope of a call: the location of `path`, and the options of rg for a search in this location.
 
-    Without `outer_ignore`, ignore files apply only inside of the roots. So an option tells rg to disregard all ignore
+    Without `outer_ignore`, ignore files above a root must have no effect. So an option tells rg to disregard all ignore
     files above `path`. The rules of the ignore files between a root and `path` are passed to rg in a temporary file.
 
     Raises:
@@ -206,7 +206,7 @@ def _apply_guard_limits(scope: Scope) -> Scope:
 async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[PathFilter | None, bool]:
     """Return the filter for the paths that rg prints (`None` allows all paths), and True if the filter is incomplete.
 
-    It is incomplete if the time limit was reached before all allowed paths were listed.
+    The filter is incomplete if the time limit was reached before all allowed paths were listed.
     """
     if not files.overrides or (scope.options.get("hidden") and scope.options.get("no_ignore")):
         return scope.allowed, False
@@ -223,10 +223,10 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
 def file_filter(location: Location, file_pattern: str, file_type: str = "") -> FileFilter:
     """Return the filter for a file type and for one or more globs, separated by commas.
 
-    A glob without a slash matches names at any depth. A glob with a slash starts from `location`. rg's `--glob` would
-    also include ignored and hidden files (ripgrep#865); these globs do not. Globs without a slash become a file type,
-    because rg applies file types after ignore files. This is not possible if `file_type` is given, or if a glob has a
-    slash or a colon; the globs are then passed as `--glob`, and `overrides` is set.
+    A glob without a slash matches names at any depth. A glob with a slash starts from `location`. rg's `--glob` also
+    includes ignored and hidden files (ripgrep#865), but this filter must not. So globs without a slash become a file
+    type, because rg applies file types after ignore files. This is not possible if `file_type` is given, or if a glob
+    has a slash or a colon. The globs are then passed as `--glob`, and `overrides` is set.
     """
     globs = [_plain(one) for one in _slashed(comma_separated(file_pattern), location)]
     without = [one for one in globs if one.startswith("!")]
@@ -249,7 +249,7 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 
 
 def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
-    """Split a pattern at its commas. Return the globs to match, and rg's options that exclude matches of `!` globs.
+    """Split a pattern at its commas. Return the globs without `!`, and options of rg that apply the globs with `!`.
 
     The globs are relative to the directory that rg runs in. A glob without a slash matches names at any depth, and a
     glob that ends in a slash matches only directories. An empty list matches everything.

@@ -16,13 +16,13 @@ COMMON_DIRECTORIES = frozenset(
         *("__pycache__", "venv", ".venv", ".git", ".hg", ".svn", ".idea", ".vscode", ".tox", ".nox", ".cache"),
     }
 )
-"""Directories that `ls` and `tree` name without their content.
+"""Names of directories that `ls` and `tree` show without their content.
 
-If an ignore file says which files to leave out, or with `include_ignored`, their content is listed.
+Their content is listed with `include_ignored`, or with an ignore file in the searched directory or above it.
 """
 
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
-"""Files that `ls` and `tree` count but do not name; the same exceptions apply as for `COMMON_DIRECTORIES`."""
+"""Globs of files that `ls` and `tree` count but do not name; the exceptions are those of `COMMON_DIRECTORIES`."""
 
 
 class TreeCollector(BaseListingCollector[str]):
@@ -32,8 +32,8 @@ class TreeCollector(BaseListingCollector[str]):
         root: Entries of the location.
         total: Number of files, without the files in closed directories and the skipped files.
         skipped: Number of files of common kinds that are not shown.
-        closed: Directories that are named but not listed, by their paths in the tree.
-        denied: Denied files and directories that are named, by their paths in the tree.
+        closed: Paths, in the tree, of directories that are named but not listed.
+        denied: Paths, in the tree, of denied files and directories that are named.
         is_file: True if the location is a single file.
         folded: True if directories at `max_depth` have entries that are not shown.
     """
@@ -53,8 +53,8 @@ class TreeCollector(BaseListingCollector[str]):
             scope: Location to list.
             max_depth: Maximum number of levels; 0 is no limit.
             exclude: Names of files and directories to leave out.
-            progress: Function that is called with `total` after every chunk.
-            common: Paths of the location in which `COMMON_DIRECTORIES` and `COMMON_FILES` are not listed.
+            progress: Function that is called with `total` after every chunk of rg's output.
+            common: Searched paths in which the rules for `COMMON_DIRECTORIES` and `COMMON_FILES` apply.
         """
         super().__init__(PathDecoder())
         self.root: Directory = {}
@@ -72,7 +72,7 @@ class TreeCollector(BaseListingCollector[str]):
 
     @property
     def is_empty(self) -> bool:
-        """True if the listing is complete and has no entry."""
+        """True if the listing is complete, and has neither entries nor skipped files."""
         return not (self.root or self.skipped or self.timed_out)
 
     def feed(self, chunk: bytes) -> None:
@@ -154,7 +154,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
 
 
 def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
-    """Add the directories in which rg lists no file; blocking, at most until the scope's time limit."""
+    """Add directories to an empty tree, as rg lists only files; blocking, at most until the scope's time limit."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)

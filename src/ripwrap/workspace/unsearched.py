@@ -26,8 +26,8 @@ _KINDS: dict[SkipKind, tuple[str, str]] = {
 }
 """Texts (singular, plural) for the kinds of files that no other part of an answer mentions.
 
-Other parts of an answer mention hidden, ignored and binary files and globs (`explanation()` and `_why_none()`), and
-unreadable paths.
+Other parts of an answer mention unreadable paths. `explanation()` and `_why_none()` mention globs, and hidden, ignored
+and binary files.
 """
 
 

@@ -22,7 +22,7 @@ class ScopeWalk:
     """Walk through the files that a tool call may list, without rg.
 
     Attributes:
-        errors: Paths that could not be read, with rg's messages.
+        errors: Errors about paths that could not be read, with messages as in rg.
         denied: Paths that would be listed if they were not denied; the path of a directory ends in a separator.
         timed_out: True if the walk was stopped at the time limit of the scope.
     """
@@ -72,7 +72,7 @@ class ScopeWalk:
                 yield os.path.join(start, name)
 
     def _is_denied(self, start: str, name: str) -> bool:
-        """Return True if a path is denied, and add it to `denied`."""
+        """Return True for a denied path, and add the path to `denied`."""
         path = os.path.join(start, name)
         if self._denied is None or self._denied.glob_of(path) is None:
             return False
@@ -139,7 +139,8 @@ def walk(
 
     Args:
         root: Real path of a directory.
-        sub: Real path relative to `root`; `.` is the root. A file is listed even if it is ignored.
+        sub: Real path of a directory or file, relative to `root`; `.` is the root. An ignored file is listed, too, if
+            its path is `sub`.
         hidden: List hidden files, too. A hidden file that a rule with `!` includes is always listed.
         no_ignore: Read no ignore files.
         exclude: Globs of files and directories to leave out, as in rg's `--glob=!GLOB`. `EXCLUDED` is always left out.
@@ -171,7 +172,7 @@ def walk(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """File, or directory with the ignore files that apply to its content."""
+    """File or directory; a directory has the ignore files that apply to its content."""
 
     path: str
     depth: int = 0
@@ -210,7 +211,7 @@ class _Walker:
                 waiting.extend(reversed(list(self._list(entry, entry.ignores, stop))))
 
     def _list(self, folder: _Entry, ignores: IgnoreStack, stop: Callable[[], bool]) -> Iterator[_Entry]:
-        """Yield the entries of a directory that no rule excludes, sorted by name."""
+        """In a directory, yield the entries that no rule excludes, sorted by name."""
         entries: list[os.DirEntry[str]] = []
         try:
             with os.scandir(os.path.join(self.root, folder.path)) as scanned:
@@ -252,7 +253,7 @@ class _Walker:
 
 
 def _parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
-    """Parse globs as rules; an error quotes a glob with `mark` before it, as in rg's flag."""
+    """Parse globs as rules. An error message quotes the wrong glob after `mark`, as in rg's flag."""
     return Rules(rule for glob in globs if (rule := _parse_glob(glob, mark)))
 
 
