@@ -37,7 +37,7 @@ def folder() -> Path:
 def why_untrusted(path: Path) -> str:
     """Return the reason not to trust a directory, e.g. that other users can write to it; empty if it can be trusted.
 
-    A directory that does not exist is trusted. On Windows, every absolute path is trusted.
+    An absolute path is trusted if it does not exist, and always on Windows. A relative path is never trusted.
     """
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"

@@ -209,7 +209,7 @@ def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 @cache
 def _names() -> dict[str, tuple[str, bool]]:
-    """Map flags, long and short, to the name of the option and to True if the flag takes a value.
+    """Map each flag, long or short, to a pair: the name of its option, and True if the flag takes a value.
 
     These are the flags of all options in `SearchOptions` and in `_OWN`, but no negations such as `--no-ignore-case`.
     """

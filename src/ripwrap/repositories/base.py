@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
 
 ARGUMENTS = ("pattern", "per_root", "limit", "order", "timeout", "on_progress")
-"""Arguments that the operations take besides the options. An error about a misspelled option may suggest one of them.
+"""Arguments that the operations take besides the options. An error about a misspelled option may suggest one of these.
 """
 
 T = TypeVar("T")
@@ -266,7 +266,7 @@ class Question(Generic[T, Out]):
         return Progress((task.root.name for task in self.tasks), self.on_progress)
 
     def result(self, arrival: Arrival[T]) -> Out | RootError | None:
-        """Convert a message about a task to the result or failure for the caller; `None` if the task has ended."""
+        """Convert a message about a task to the result or failure for the caller; return `None` for an end message."""
         item = arrival.item
         if item is None or isinstance(item, RootError):
             return item
@@ -283,7 +283,7 @@ class PageQuestion:
         tasks: Task of each root or shard.
         request: Request for a root that is not split into shards.
         collector: Collector of the page.
-        shards: Number of shards of each root.
+        shards: Maximum number of shards of each root.
     """
 
     tasks: list[Task[GrepResult]]
@@ -315,7 +315,7 @@ class TermsQuestion:
     options: FileOptions
 
     def read_tasks(self, chosen: Sequence[str]) -> list[Task[tuple[str, bytes]]]:
-        """Return a task for each root with a chosen file, which reads these files.
+        """Return a task for each root that has chosen files; the task reads these files.
 
         Args:
             chosen: Keys of the files; see `TermsCollector.place()`.
