@@ -68,7 +68,7 @@ def parse_release(rg: Path) -> tuple[str, str]:
 
 
 def installed(path: Path) -> Iterator[Path]:
-    """Return an iterator over the paths of all rgs in a cache, also of damaged ones; the newest release comes first."""
+    """Return an iterator over the paths of all rgs in a cache, also of damaged rgs; the newest release comes first."""
     found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if parse_release(rg)[0]]
     return iter(
         sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)

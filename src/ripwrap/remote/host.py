@@ -38,8 +38,8 @@ class Host(ABC):
     Hosts are immutable: they can be compared, pickled, and used by many searches at the same time.
 
     Attributes:
-        cwd: Directory on the host; the argument `cwd` of a search is relative to it. If it is a relative path, it
-            starts at the login directory, or at the working directory of the container.
+        cwd: Directory on the host; the argument `cwd` of a search is relative to it. A relative directory starts at the
+            login directory, or at the working directory of the container.
     """
 
     cwd: str = "."

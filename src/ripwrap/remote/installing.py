@@ -1,4 +1,4 @@
-"""Install an rg on a host: the shell script that stores it there, and the program file that is sent to the script."""
+"""Install an rg on a host: the shell script that stores the rg on the host, and the program file that it receives."""
 
 import hashlib
 import os

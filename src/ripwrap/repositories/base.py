@@ -82,7 +82,7 @@ class BaseRepositories:
             rg: The rg to run: a path, or a bare name to find in PATH. `None` finds an rg; with an executor, each worker
                 finds one.
             lease_folder: Directory for a small file that exists as long as an operation with an executor runs. When the
-                file is removed, workers that can see its directory end their rg. `None` is the directory for temporary
+                file is removed, workers that can see the directory end their rg. `None` is the directory for temporary
                 files, which only workers on this machine can see.
 
         Raises:

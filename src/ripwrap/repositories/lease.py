@@ -73,7 +73,7 @@ async def _touch(path: str) -> None:
 
 
 async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
-    """Return when the call has ended. On another machine that cannot see the file of the call, wait for ever.
+    """Wait until the call has ended. On another machine that cannot see the file of the call, wait for ever.
 
     Args:
         lease: File of the call.

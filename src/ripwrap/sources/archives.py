@@ -45,7 +45,7 @@ _DOCUMENTS = ("ipynb", "ipynb-outputs", "pdf", "docx", "xlsx")
 
 _CHUNK_BYTES = 1 << 20
 _HEADER_BYTES = 1 << 20
-"""Maximum size of the headers of a member of a tar, which `tarfile` reads into memory."""
+"""Maximum size in bytes of the headers of one member of a tar; `tarfile` reads these headers into memory."""
 
 _RATIO_FROM_BYTES = 16 << 20
 _DEFLATE64 = 9
@@ -72,7 +72,7 @@ class Bounds:
         member_bytes: Maximum size of a member in bytes.
         total_bytes: Maximum size of all members together in bytes.
         members: Maximum number of members.
-        ratio: Maximum ratio of the unpacked size to the size of the file; checked after the first 16 MiB.
+        ratio: Maximum ratio of the size of all members to the size of the file; checked after the first 16 MiB.
         depth: Maximum depth of nested archives; 1 means that archives in archives are not opened.
     """
 

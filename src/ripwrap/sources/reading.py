@@ -126,7 +126,7 @@ def serve(seconds: float, idle: float) -> None:
 
     Args:
         seconds: Maximum number of seconds for a document.
-        idle: Seconds without a request after which the process ends.
+        idle: Seconds without a request after which the parent ends this process; see `serve_requests()`.
     """
 
     def answer(request: list[bytes]) -> list[bytes]:
