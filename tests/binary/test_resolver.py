@@ -289,7 +289,8 @@ def test_too_old_rg_and_other_programs_are_rejected_with_the_reason(
         sync.resolve(old)
     monkeypatch.setenv("RIPWRAP_RG", "/bin/true")
     with pytest.raises(
-        BinaryError, match=r"is not ripgrep: `--version` gave exit code 0 ''\nSet RIPWRAP_RG to the path of another"
+        BinaryError,
+        match=r"cannot be used as ripgrep: `--version` gave exit code 0 ''\nSet RIPWRAP_RG to the path of another",
     ):
         sync.resolve()
 

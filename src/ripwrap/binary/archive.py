@@ -3,7 +3,7 @@
 Sizes are limited, links are refused, and no file is created under a name from the archive.
 
 Only the expected member is copied, as a stream, into a file that the caller opened; `extractall` is never called. An
-archive that contains anything unusual for a release of rg is refused.
+archive with an encrypted member, or with too many members, is refused, too.
 """
 
 import errno
@@ -57,8 +57,8 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
     Raises:
         ExtractionFailedError: The archive is broken, too large, has too many members, or is in another format than its
             name says; the member is missing or occurs twice; any member is a link, is encrypted or has a name that
-            leads out of the archive's directory; the archive has another release of rg; its compression is unknown; or
-            the extra `deflate64` is needed and not installed.
+            leads out of the archive's directory; the archive has another release of rg; the compression of the archive
+            is unknown; or the extra `deflate64` is needed and not installed.
         OSError: The archive cannot be read, or the member cannot be written.
     """
     kind = "zip" if name.endswith(".zip") else "tar.gz"
@@ -84,9 +84,9 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
 
 
 def _copy(chunks: Iterator[bytes], name: str, into: IO[bytes]) -> None:
-    """Write chunks to a file; raise an error if they have more than `MAX_BINARY_BYTES`.
+    """Write chunks to a file; raise an error if the chunks together have more than `MAX_BINARY_BYTES`.
 
-    The chunks are counted, because the size that the archive states may be wrong.
+    The bytes are counted, because the size that the archive states may be wrong.
     """
     size = 0
     for chunk in chunks:
@@ -132,7 +132,7 @@ class _Gunzip(gzip.GzipFile):
     left = MAX_HEADER_BYTES
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to `size` bytes; raise `ReadError` if that is more than `left`, or if `size` is no limit."""
+        """Read up to `size` bytes; raise `ReadError` if `size` is more than `left`, negative or None."""
         if size is None or not 0 <= size <= self.left:
             raise tarfile.ReadError(f"a header has more than {MAX_HEADER_BYTES} bytes")
         self.left -= size

@@ -37,7 +37,7 @@ def folder() -> Path:
 def why_untrusted(path: Path) -> str:
     """Return the reason not to trust a directory, e.g. that other users can write to it; empty if it can be trusted.
 
-    A directory that does not exist is trusted. On Windows, every absolute path is trusted.
+    An absolute path is trusted if it does not exist, and always on Windows. A relative path is never trusted.
     """
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
@@ -68,7 +68,7 @@ def parse_release(rg: Path) -> tuple[str, str]:
 
 
 def installed(path: Path) -> Iterator[Path]:
-    """Return an iterator over the paths of all rgs in a cache, also of damaged ones; the newest release comes first."""
+    """Return an iterator over the paths of all rgs in a cache, also of damaged rgs; the newest release comes first."""
     found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if parse_release(rg)[0]]
     return iter(
         sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)

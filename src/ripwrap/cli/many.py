@@ -38,7 +38,7 @@ def search_repositories(
 ) -> int:
     """Print the matches of many roots, one root after another, and return the exit code.
 
-    With `count`, print the number of matching lines of each root that has any.
+    With `count`, print the number of matching lines of each root that has such lines.
 
     Raises:
         ValueError: There are no roots, or an option for context was given.
@@ -100,7 +100,7 @@ def _printer(
 
 
 def _place(path: str, here: str) -> str:
-    """Return the path of a root relative to `here`; unchanged if it is not below `here`."""
+    """Return the path of a root relative to `here`; return a path that is not below `here` unchanged."""
     try:
         relative = os.path.relpath(path, here)
     except ValueError:  # on another drive of Windows

@@ -45,8 +45,8 @@ def print_all(
         items: Items to print.
         show: Function that prints an item.
         wanted: Type or types of the items that are results. If there is no result and no error, the exit code is 1.
-        lenient: If False, the exit code is 2 after a warning of the library, unless it says that an index was rebuilt.
-            If True, warnings do not change the exit code.
+        lenient: If False, the exit code is 2 after a warning of the library, unless the warning says that an index was
+            rebuilt. If True, warnings do not change the exit code.
     """
     found = failed = False
     with printed_warnings() as warned:
@@ -68,7 +68,7 @@ def print_results(operation: Operation, show: Callable[[Any], None], wanted: typ
 
 
 def _print_errors(summary: Summary) -> bool:
-    """Print the errors in a summary, except those about broken links; return True if an error was printed."""
+    """Print the errors in a summary, except errors about broken links; return True if an error was printed."""
     errors = [error for error in summary.errors if not error.harmless]
     for error in errors:
         complain(str(error))
@@ -90,7 +90,7 @@ class _WarningPrinter(logging.Handler):
 
 @contextmanager
 def printed_warnings() -> Generator[_WarningPrinter]:
-    """Print the warnings that the library logs inside of the `with` block to stderr; yield the handler."""
+    """Print to stderr the warnings that the library logs inside of the `with` block; yield the handler."""
     logger, printer = logging.getLogger("ripwrap"), _WarningPrinter(logging.WARNING)
     logger.addHandler(printer)
     try:
@@ -164,7 +164,7 @@ def _path_painter(color: When) -> Callable[[str], bytes]:
 
 
 def _shows_color() -> bool:
-    """Return True if stdout is a terminal with colors, or if rich takes it for one (FORCE_COLOR, TTY_COMPATIBLE)."""
+    """Return True if stdout is a terminal with colors, or if FORCE_COLOR or TTY_COMPATIBLE lets rich print colors."""
     if not sys.stdout.isatty() and not os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
         return False
     from ripwrap.cli.terminal import styled_console  # late: rich takes 40 ms
@@ -178,7 +178,7 @@ def print_entry(entry: TreeEntry) -> None:
 
 
 def print_chunk(chunk: "RankedChunk") -> None:
-    """Print path, symbol, score and reasons of a chunk, then its first lines; in a pipe with their original bytes."""
+    """Print path, symbol, score and reasons of a chunk, then its first lines (in a pipe, with the original bytes)."""
     if not sys.stdout.isatty():
         _print_plain(chunk)
         return
@@ -202,7 +202,7 @@ def _print_plain(chunk: "RankedChunk") -> None:
 
 
 def left_out(lines: Sequence[AnyStr]) -> str:
-    """Return a text that says how many lines of a chunk are not shown; empty if only blank lines are not shown."""
+    """Return a text that says how many lines of a chunk are not shown; empty if all lines with text are shown."""
     rest = lines[MAX_SNIPPET_LINES:]
     return f"  … {plural(len(rest), 'more line')}" if has_text(rest) else ""
 
@@ -226,7 +226,7 @@ def print_refreshed(done: "RefreshResult") -> None:
 
 
 def print_fields(model: BaseModel) -> None:
-    """Print a line for each field of a model that has a value; for a tuple of models, a line for each model in it."""
+    """Print a line for each field that has a value. For a field with a tuple of models, print a line for each model."""
     for name, value in model:
         for one in _split_models(value):
             if one not in (None, (), ""):

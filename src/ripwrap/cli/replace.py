@@ -57,7 +57,7 @@ class WriteOptions:
         """Raise `ValueError` if the options contradict each other or the positional arguments.
 
         Args:
-            texts: Pattern and replacement; `None` if one was not given.
+            texts: Pattern and replacement; `None` stands for a text that was not given.
         """
         given = [f"--{name}" for name in ("apply", "interactive", "undo") if getattr(self, name)]
         if len(given) > 1:
@@ -102,7 +102,7 @@ def run_replace(
 ) -> int:
     r"""Show a diff of replacements, or write them with --apply.
 
-    If one file cannot be written, none is changed.
+    If one file cannot be written, no file is changed.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def run_replace(
 
 
 def _undo_last(journal: str | None, cwd: str, *, as_json: bool) -> int:
-    """Undo the replacement that `journal` records or, if it is None, the last one in `cwd`; return the exit code."""
+    """Undo the replacement in `journal`; if this is None, undo the last replacement in `cwd`. Return the exit code."""
     return _print_applied(sync.undo(journal, cwd=cwd), as_json=as_json)
 
 
@@ -174,7 +174,7 @@ def _print_file(file: FileEdits, color: When) -> None:
 
 
 def _ask_for_all(plan: EditPlan, color: When) -> set[tuple[str, int]]:
-    """Ask for each edit, and return the path and offset of each edit to apply; nothing after the answer `q`."""
+    """Ask for each edit, and return the path and offset of each edit to apply; an empty set after the answer `q`."""
     chosen: set[tuple[str, int]] = set()
     everything = [*_single_edits(plan)]
     for number, (file, edit) in enumerate(everything):

@@ -1,4 +1,4 @@
-"""Command `ripwrap scan`: search for texts that match the rules in a file, such as secrets."""
+"""Command `ripwrap scan`: search for texts, such as secrets, that match the rules in a file."""
 
 import json
 import sys

@@ -57,7 +57,7 @@ def search_source(
 
 
 def _read_stdin() -> bytes:
-    """Return standard input.
+    """Return the content of standard input.
 
     Raises:
         ValueError: Standard input has more than `MAX_STDIN_BYTES` bytes.

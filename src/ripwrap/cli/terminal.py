@@ -19,7 +19,7 @@ _COLOR_SYSTEMS: dict[When, Literal["auto", "standard"] | None] = {"auto": "auto"
 
 
 def styled_console(color: When = "auto", *, stderr: bool = False) -> Console:
-    """Return a console for a terminal. If `color` is 'auto' and NO_COLOR is set, it prints no styles, not even bold."""
+    """Return a console for a terminal. If `color` is 'auto' and NO_COLOR is set, the console prints no styles."""
     if color == "auto" and os.environ.get("NO_COLOR"):
         color = "never"
     return Console(

@@ -1,4 +1,4 @@
-"""Find an rg on a host: the script that prints the host's platform and rgs, its parser, and the choice of an rg."""
+"""Find an rg on a host: a script prints the host's platform and rgs, and functions parse this text and choose an rg."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,8 +12,8 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText
 from ripwrap.remote.watchdog import ENDED, SAY_STARTED
 
 SLOT = "remote-$(uname -s)-$(uname -m)"
-"""Directory of an installed rg in the cache. It has the platform in its name, because machines of different platforms
-may share a home directory.
+"""Name of the directory of an installed rg, in the user's cache on the host. The name has the platform, because
+machines of different platforms may share a home directory.
 """
 
 CACHE = f"""
@@ -21,7 +21,7 @@ cache=
 [ -n "$XDG_CACHE_HOME$HOME" ] && cache=${{XDG_CACHE_HOME:-$HOME/.cache}}/ripwrap/{SLOT}
 case $cache in /*) ;; *) cache= ;; esac
 """
-"""Lines of a script that set `cache` to the directory `SLOT` in the user's cache; empty without a home directory."""
+"""Lines of a script that set `cache` to the directory `SLOT` in the user's cache, or to '' without a home directory."""
 
 # For a relative entry of PATH, `command -v` prints a relative path. Such an rg is not used.
 FIND = f"""
@@ -77,10 +77,10 @@ class RemoteRg(RgBinary):
 
 @dataclass(frozen=True, slots=True)
 class RemoteCandidate:
-    """A program on a host that may be a usable rg; it may be too old, or another program.
+    """A program that was found on a host: a usable rg, an rg that is too old, or another program.
 
     Attributes:
-        source: Place where it was found: `cache`, `PATH` or `argument`.
+        source: Place where the program was found: `cache`, `PATH` or `argument`.
         path: Absolute path on the host.
         about: Output of the program for `--version`.
     """
@@ -92,7 +92,7 @@ class RemoteCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Platform of a host, and the programs on it that may be an rg.
+    """Platform of a host, and the programs on the host that may be an rg.
 
     Attributes:
         platform: Platform of the host.

@@ -1,4 +1,4 @@
-"""Base class of hosts: find, run and install rg on a host, and distinguish failures of rg and of the connection."""
+"""Base class of hosts: find, run and install rg on a host, and tell failures of rg from failures of the connection."""
 
 import functools
 import os
@@ -38,8 +38,8 @@ class Host(ABC):
     Hosts are immutable: they can be compared, pickled, and used by many searches at the same time.
 
     Attributes:
-        cwd: Directory on the host; `cwd` and `paths` of a search are relative to it. A relative path
-            starts at the login directory, or at the working directory of the container.
+        cwd: Directory on the host; the argument `cwd` of a search is relative to it. A relative directory starts at the
+            login directory, or at the working directory of the container.
     """
 
     cwd: str = "."
@@ -66,7 +66,7 @@ class Host(ABC):
         """Return advice about a local program that failed; empty if the program's message says enough."""
 
     def path(self, cwd: str) -> str:
-        """Return the directory of a search on the host: the argument `cwd`, which may be relative to the host's `cwd`.
+        """Return the directory of a search on the host. A relative argument `cwd` starts at the host's `cwd`.
 
         Raises:
             ValueError: The argument begins with `~`, which the host does not expand, or has a NUL.
@@ -105,7 +105,7 @@ class Host(ABC):
         return failure(self.name, argv, cwd, code, said, self.advice(code, said))
 
     def find(self, rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
-        """Return the rg to run on the host; blocking. The result of the first call is cached.
+        """Return the rg to run on the host; blocking. The result is cached for each value of `rg`.
 
         Without `rg`, this is the rg that `install()` has installed, or else the rg in PATH. The PATH of ssh commands
         is often shorter than the PATH of a terminal.
@@ -150,9 +150,9 @@ class Host(ABC):
         If `XDG_CACHE_HOME` is set on the host, rg is installed in `$XDG_CACHE_HOME/ripwrap` instead.
 
         A release for the platform of the host is taken from the cache of this machine, or downloaded and verified. It
-        is sent over the connection. Then the new rg is run once with `--version`, and renamed to its final name. If the
-        host has a program for SHA-256 (`sha256sum` or `shasum`), it also compares the hash, and keeps an rg with this
-        hash that it already has.
+        is sent over the connection. Then the new rg is run once with `--version`, and renamed to its final name. A host
+        with `sha256sum` or `shasum` also checks the hash of the new rg; an installed rg that already has this hash is
+        not replaced.
 
         Args:
             version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
@@ -168,7 +168,8 @@ class Host(ABC):
             BinaryError: `source` cannot be read, or rg cannot be stored in the cache of this machine.
             UnsupportedPlatformError: This version of rg has no release for the platform of the host.
             DownloadFailedError: See `ripwrap.binary.install()`.
-            TimeoutError: The call took more than `timeout` seconds.
+            TimeoutError: The host did not answer within `timeout` seconds. A download that takes longer raises
+                `DownloadFailedError`.
         """
         call = functools.partial(
             self.install_blocking,
@@ -257,5 +258,5 @@ class Host(ABC):
 
 
 def shell_line(script: str, arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that runs a script of the POSIX shell with arguments; it must run on the host."""
+    """Return the command that runs a script of the POSIX shell with arguments; the command must run on the host."""
     return (*SHELL, script, NAME, *arguments)

@@ -1,4 +1,4 @@
-"""Install an rg on a host: the shell script that stores it there, and the program file that is sent to the script."""
+"""Install an rg on a host: the shell script that stores the rg on the host, and the program file that it receives."""
 
 import hashlib
 import os
@@ -38,7 +38,7 @@ INSTALL_ERRORS: Mapping[int, tuple[str, str]] = {
         HintedText(("Pass the path of an rg as ", Hint("source"), ".")),
     ),
 }
-"""Exit codes of the script, each with its meaning, in which `{}` is the host, and the next step."""
+"""Meaning of each exit code of the script, and the next step; in the meaning, `{}` stands for the host."""
 
 # The script reads the program from stdin into a temporary file, checks its size and hash, runs it, and renames it.
 INSTALL = f"""

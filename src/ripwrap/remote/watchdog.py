@@ -4,8 +4,9 @@ Each command of ssh and docker starts `sh` with one of the scripts of this packa
 arguments. So no script contains a string that a caller passed.
 
 The exit code of rg is mapped to a range that no other program uses: not a shell, not ssh (255), not docker (1, 125,
-126, 127), and not a killed process (129 to 159). So an exit code in this range proves that rg ran and ended by itself.
-For example, docker exits with 1 if a container is not running; this cannot be confused with 'no matches'.
+126, 127), and not a killed process (129 to 159). So an exit code in this range comes from this script, and says how rg
+ended, or that the shell could not run it. For example, docker exits with 1 if a container is not running; this cannot
+be confused with 'no matches'.
 """
 
 from ripwrap._ripgrep.host import STARTED

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
 
 ARGUMENTS = ("pattern", "per_root", "limit", "order", "timeout", "on_progress")
-"""Arguments that the operations take besides the options. An error about a misspelled option may suggest one of them.
+"""Arguments that the operations take besides the options. An error about a misspelled option may suggest one of these.
 """
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class BaseRepositories:
             rg: The rg to run: a path, or a bare name to find in PATH. `None` finds an rg; with an executor, each worker
                 finds one.
             lease_folder: Directory for a small file that exists as long as an operation with an executor runs. When the
-                file is removed, workers that can see its directory end their rg. `None` is the directory for temporary
+                file is removed, workers that can see the directory end their rg. `None` is the directory for temporary
                 files, which only workers on this machine can see.
 
         Raises:
@@ -266,7 +266,7 @@ class Question(Generic[T, Out]):
         return Progress((task.root.name for task in self.tasks), self.on_progress)
 
     def result(self, arrival: Arrival[T]) -> Out | RootError | None:
-        """Convert a message about a task to the result or failure for the caller; `None` if the task has ended."""
+        """Convert a message about a task to the result or failure for the caller; return `None` for an end message."""
         item = arrival.item
         if item is None or isinstance(item, RootError):
             return item
@@ -283,7 +283,7 @@ class PageQuestion:
         tasks: Task of each root or shard.
         request: Request for a root that is not split into shards.
         collector: Collector of the page.
-        shards: Number of shards of each root.
+        shards: Maximum number of shards of each root.
     """
 
     tasks: list[Task[GrepResult]]
@@ -315,7 +315,7 @@ class TermsQuestion:
     options: FileOptions
 
     def read_tasks(self, chosen: Sequence[str]) -> list[Task[tuple[str, bytes]]]:
-        """Return a task for each root with a chosen file, which reads these files.
+        """Return a task for each root that has chosen files; the task reads these files.
 
         Args:
             chosen: Keys of the files; see `TermsCollector.place()`.

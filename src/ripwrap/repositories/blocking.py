@@ -38,7 +38,7 @@ class Repositories(BaseRepositories):
 
     A root is a directory with a name. Each result has the name of its root. If a root fails, the results have a
     `RootError` for it, and the search of the other roots continues. An error that concerns all roots, such as a pattern
-    that does not compile, is raised. Without an executor, a missing rg is also raised.
+    that does not compile, is raised. Without an executor, an error about a missing rg is also raised.
 
     ```python
     from ripwrap import sync
@@ -53,9 +53,9 @@ class Repositories(BaseRepositories):
     1 of 2 matches in 2 files of 1 root (1 root searched).
     ```
 
-    Memory is bounded: the search of a root starts only when that of another root has ended, and searches pause until
-    the caller takes their results. The number of processes is bounded, too: at most `concurrency` rg processes run at a
-    time. With an executor, each worker runs one rg at a time.
+    Memory is bounded: at most `concurrency` roots are searched at a time, the search of the next root starts when one
+    of these has ended, and searches pause until the caller takes their results. With an executor, each worker runs one
+    rg at a time.
     """
 
     def search(
@@ -81,7 +81,7 @@ class Repositories(BaseRepositories):
             order: `arrival` yields matches of all roots as they are found. `root` yields all matches of the first root,
                 then all matches of the second root, and so on.
             timeout: Seconds for each root, or with an executor for each page of a root; `None` is no limit. Matches
-                that were found before the limit are yielded, but with an executor only those of earlier pages.
+                that were found before the limit are yielded, but with an executor only the matches of earlier pages.
             on_progress: Function that is called with the number of roots that have ended, and the number of all roots.
             **options: rg's flags; see `SearchOptions`. Globs and paths are relative to each root.
 
@@ -124,7 +124,7 @@ class Repositories(BaseRepositories):
         on_progress: OnProgress | None = None,
         **options: Unpack[SearchOptions],
     ) -> Generator[RootCount | RootError]:
-        """Count the matching lines of all roots, and yield a `RootCount` for each root, even if its number is 0.
+        """Count the matching lines of all roots, and yield a `RootCount` for each root, even if no line matches.
 
         The arguments and errors have the same meaning as for `search()`.
         """
@@ -149,12 +149,12 @@ class Repositories(BaseRepositories):
         Args:
             pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
             per_root: Maximum number of matches of a root on the page; `None` is no limit.
-            limit: Maximum number of matches on the page; `None` returns all and holds them in memory.
+            limit: Maximum number of matches on the page; `None` returns all matches, and holds them in memory.
             timeout: Seconds for each root, or for each shard; `None` is no limit. Matches that were found before the
                 limit are returned.
-            shards: Number of parts (shards) of each root. The parts are searched separately, so that a large root can
-                be searched by several workers. Roots are split by the sizes of the files, and the files of a directory
-                stay together. The number of shards does not change the result.
+            shards: Maximum number of parts (shards) of each root. The parts are searched separately, so that a large
+                root can be searched by several workers. Roots are split by the sizes of the files, and the files of a
+                directory stay together. The number of shards does not change the result.
             on_progress: Function that is called with the number of roots that have ended, and the number of all roots.
             **options: rg's flags; see `SearchOptions`. The default context is 2 lines.
 
@@ -196,7 +196,8 @@ class Repositories(BaseRepositories):
             **options: rg's flags; see `FileOptions`. Hidden files are searched only with `hidden=True`, and links are
                 followed only with `follow=True`.
 
-        Raises the same errors as `ripwrap.rank()`. Errors of a single root are not raised; they are in `errors`.
+        Raises the same errors as `ripwrap.rank()`. Errors of a single root are not raised; they are in `errors` of the
+        result.
         """
         question = self._terms_question(query, limit, timeout, options)
         errors: dict[str, list[RootError]] = {}
@@ -233,9 +234,9 @@ class Repositories(BaseRepositories):
     def indexes(self, **settings: Unpack[IndexSettings]) -> "dict[str, Index]":
         """Return a dict from the name of each root to its index; nothing is read or built yet.
 
-        Each index is stored in the user's cache on this machine, and its first search builds it. It runs the rg that
-        was given to `Repositories`. The executor is not used; to make indexes on its workers, submit your own functions
-        to it.
+        Each index is stored in the user's cache on this machine, and its first search builds it. The indexes run the rg
+        that was given to `Repositories`. The executor is not used; to make indexes on its workers, submit your own
+        functions to it.
 
         Args:
             **settings: Settings of all indexes: `chunker`, `embedder`, `hybrid_weight`, `workers`; see `Index`.
@@ -261,7 +262,7 @@ class Repositories(BaseRepositories):
                     return
 
     def _split(self, question: PageQuestion, tasks: Sequence[Task[tuple[str, int]]]) -> None:
-        """List the files of each root, and replace its task by the tasks of its shards."""
+        """List the files of each root, and replace the task of the root by the tasks of its shards."""
         planners = question.planners()
         with closing(arrivals_blocking(tasks, self._plan, "arrival")) as listed:
             for arrival in listed:

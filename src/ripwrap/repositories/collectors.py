@@ -85,7 +85,7 @@ class MatchesCollector:
         self.errors: dict[int, list[RootError]] = {}
 
     def take(self, root: Root, arrival: Arrival[GrepResult]) -> None:
-        """Add the page of a root or of a shard (a part of the files of a root), or its failure."""
+        """Add the page, or the failure, of a root or of a shard (a part of the files of a root)."""
         place = self._places[root.name]
         if isinstance(arrival.item, RootError):
             self._exact = False
@@ -94,7 +94,7 @@ class MatchesCollector:
             self._shards.setdefault(place, []).append((arrival.item, arrival.worker))
 
     def end(self, root: Root) -> None:
-        """Add the matches of a root to the page, after all of its shards have arrived; nothing if all have failed."""
+        """Add the matches of a root to the page, after all its shards have ended. If all shards failed, add nothing."""
         place = self._places[root.name]
         shards = self._shards.pop(place, [])
         if not shards:
@@ -277,7 +277,7 @@ class TermsCollector:
         self._places = {key: place for key, place in self._places.items() if key in held}
 
     def choose(self) -> list[str]:
-        """Return the keys of the files to read, the best first, with at most about `MAX_TOTAL_BYTES` to read.
+        """Return the keys of the files to read, best first; together, about `MAX_TOTAL_BYTES` at most are read.
 
         `place()` explains the keys.
         """
@@ -297,7 +297,7 @@ class TermsCollector:
     def place(self, key: str) -> tuple[Root, str]:
         """Return the root of the file with this key, and the path of the file in the root.
 
-        A key is a path that begins with the name of the root, or with its absolute path if two keys would be equal.
+        A key is a path that begins with the name of the root or, if two keys would be equal, with the path of the root.
         """
         return self._places[key]
 

@@ -19,7 +19,7 @@ def find_roots(places: Iterable[StrPath | Root], only: Sequence[str] = (), exclu
 
     A path that exists is not read as a glob. A directory that does not exist is returned, too; its search then reports
     that it is missing. A `Root` keeps its name. The name of any other root is the last part of its path. If several
-    names are equal, further parts of the paths are added until they differ.
+    names are equal, further parts of the paths are added until the names differ.
 
     Args:
         places: Paths of directories, globs, or roots.
@@ -145,7 +145,7 @@ def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
 
 
 def _end(path: str, parts: int) -> str:
-    """Return the last `parts` parts of a path; the whole path if it has no further parts, or ends with a separator."""
+    """Return the last `parts` parts of a path; the whole path if it has no more parts, or ends with a separator."""
     split = path.split(os.sep)
     return os.sep.join(split[-parts:]) if parts < len(split) and split[-1] else path
 

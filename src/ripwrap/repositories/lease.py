@@ -6,7 +6,7 @@ if the file is removed, because the call has then ended. They also end if the fi
 because the calling process has then ended or hangs.
 
 A worker on another machine sees the file only if the directory is shared. A worker of Dask also checks whether Dask has
-cancelled the task. Any other worker that does not see the file ends a task at its time limit.
+cancelled the task. Any other worker that does not see the file ends a task only at the time limit of the task.
 """
 
 import os
@@ -73,7 +73,7 @@ async def _touch(path: str) -> None:
 
 
 async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
-    """Return when the call has ended. On another machine that cannot see the file of the call, wait for ever.
+    """Wait until the call has ended. On another machine that cannot see the file of the call, wait for ever.
 
     Args:
         lease: File of the call.

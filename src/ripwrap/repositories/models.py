@@ -26,7 +26,7 @@ class Root(Model, frozen=True):
 
 
 class Worker(Model, frozen=True):
-    """Process of an executor that has searched a root.
+    """Process that has searched a root for an executor.
 
     Attributes:
         host: Name of the machine on which the process runs.
@@ -139,8 +139,8 @@ class RootMatches(Model, frozen=True):
 class RepositoriesResult(Model, frozen=True):
     """Page of matches in many roots, as `Repositories.grep()` returns it, with the number of all matches.
 
-    `len()` is the number of matches on the page, and iteration goes over `roots`. The result is true if there is any
-    match, on this page or not. `str()` has lines `root/path:line:text`, followed by `message`.
+    `len()` is the number of matches on the page, and iteration goes over `roots`. The result is true if any root has a
+    match, even if no match is on the page. `str()` has lines `root/path:line:text`, followed by `message`.
 
     Attributes:
         query: Pattern, or patterns.
@@ -150,7 +150,7 @@ class RepositoriesResult(Model, frozen=True):
         roots_matched: Number of roots with a match.
         roots_searched: Number of roots that were searched; roots that failed completely are not counted.
         exact: True if the numbers are final: all roots were searched to their end.
-        truncated: True if there are matches that are not on the page, or may be, because the result is not `exact`.
+        truncated: True if matches are missing on the page, or may be missing, because the result is not `exact`.
         errors: Failures of roots, in the order of `Repositories.roots`.
         message: Summary of the result in one or two sentences.
     """
@@ -171,7 +171,7 @@ class RepositoriesResult(Model, frozen=True):
         return sum(map(len, self.roots))
 
     def __bool__(self) -> bool:
-        """Return True if there is a match on any page."""
+        """Return True if any root has a match."""
         return self.total_matches > 0
 
     # See `GrepResult.__iter__()`.
@@ -244,7 +244,7 @@ def root_error(root: str, error: BaseException, *, attempts: int = 1, worker: Wo
 
 
 def incomplete_error(root: str, errors: tuple[PathError, ...], worker: Worker | None = None) -> RootError | None:
-    """Return the `RootError` for paths that could not be read; `None` if there are none, or if all are broken links."""
+    """Return the `RootError` for paths that could not be read; `None` if `errors` is empty or has only broken links."""
     failed = tuple(error for error in errors if not error.harmless)
     if not failed:
         return None

@@ -73,7 +73,7 @@ class Request(Protocol[T_co]):
 
 
 class _Whole(Generic[T]):
-    """Base class of requests whose results come in one part. They ignore `offset`."""
+    """Base class of requests that return all results in one part, and ignore `offset`."""
 
     __slots__ = ()
 
@@ -103,7 +103,7 @@ class SearchRequest:
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[Match]:
         """Search the whole root, and return a page of its matches in path order.
 
-        Each page needs a new search. rg's own order may differ between searches, so that pages would overlap.
+        Each page needs a new search. Pages in rg's own order could overlap, because it may differ between searches.
         """
         left = self.page_matches if self.limit is None else min(self.page_matches, self.limit - offset)
         options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
@@ -217,7 +217,7 @@ class MatchesRequest(_Whole[GrepResult]):
 def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tuple[PathError, ...]) -> Candidates:
     """Return a `Candidates` object, with which rg searches only the files of a shard.
 
-    rg is given their directories and not their paths, so it detects binary files as in a search of the whole root.
+    rg is given the directories of these files, not their paths, so it detects binary files as in a search of a root.
 
     Args:
         files: Paths, relative to the root.
@@ -303,7 +303,7 @@ class Task(Generic[T]):
         timeout: Maximum number of seconds for a page of results; `None` is no limit.
         lease: File of the call; if the file is removed, the task ends. `None` if the task is not run by an executor.
         offset: Number of results to skip.
-        attempt: Number of times that the task was sent. Without it, a second attempt would be an equal call, and Dask
+        attempt: Number of the attempt, from 1. Without this number, a second attempt would be an equal call, and Dask
             runs equal calls only once.
     """
 
@@ -336,8 +336,8 @@ class Page(Generic[T_co]):
 def run_task(task: Task[Any]) -> Page[Any]:
     """Run a task in a worker, and return a page of its results.
 
-    If the call that sent the task ends first, the task and its rg are ended, too, unless this worker cannot notice it
-    (see `ripwrap.repositories.lease`).
+    If the call that sent the task ends first, the task and its rg are ended, too, unless this worker cannot notice the
+    end (see `ripwrap.repositories.lease`).
 
     Raises:
         PatternError, GlobError, UnknownTypeError: The pattern or an option is wrong.

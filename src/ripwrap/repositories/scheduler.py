@@ -1,9 +1,9 @@
 """Search many roots at once, in this process or on the workers of an executor, and pass the results to one consumer.
 
-The consumer is the caller that reads the results. An event loop in a separate thread runs the requests. It starts the
-search of a further root when that of another root has ended, and pauses while `BUFFER` results wait for the consumer.
-So memory and processes are bounded, and the consumer may be a task or a thread. While the generator that the consumer
-iterates over is suspended, this generator has no open task group.
+The consumer is the caller that reads the results. An event loop in a separate thread runs the requests. It searches a
+limited number of roots at a time, and pauses while `BUFFER` results wait for the consumer. So memory and processes are
+bounded, and the consumer may be a task or a thread. While the generator that the consumer iterates over is suspended,
+this generator has no open task group.
 """
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
@@ -58,10 +58,10 @@ class Plan:
 
     Attributes:
         executor: Executor, or function that makes one; `None` runs rg in this process.
-        concurrency: Number of roots at a time. `None` is the limit of `limit_processes()`, or with an executor
+        concurrency: Maximum number of roots at a time. `None` is the limit of `limit_processes()`, or with an executor
             `EXECUTOR_TASKS`.
         retries: Number of times that a root is sent again after its worker was lost.
-        rg: The rg to run. A path or name is also used by the workers.
+        rg: The rg to run; the workers of an executor get its path or name.
         lease_folder: Directory for the file that ends tasks of an executor; `None` is the directory for temporary
             files.
     """
@@ -100,7 +100,7 @@ class _Executors:
             return self._executor
 
     def discard(self, broken: Executor) -> None:
-        """Drop a broken executor, so that the next task makes another one.
+        """Drop a broken executor, so that the next task makes another executor.
 
         Do nothing if the caller gave no function that makes executors.
         """
@@ -169,7 +169,7 @@ class _Run(Generic[T]):
     ) -> None:
         """Run a task, and send its results and its end.
 
-        If results are in the order of roots, first wait until the results of the task before it were sent.
+        With `order="root"`, the results wait until all results of the task before this one were sent.
 
         Args:
             number: Number of the task.
@@ -332,7 +332,7 @@ class _Inbox(Generic[T]):
         return items
 
     def close(self) -> None:
-        """End the call and every rg of this process. Each rg of an executor ends because its lease is removed."""
+        """End the call and each rg that it runs in this process. Workers end their rg because the lease is removed."""
         self._run.cancel()
         with suppress(RuntimeError):
             self._portal.call(self._received.close)

@@ -1,4 +1,4 @@
-"""Formats of notebooks and documents: the built-in ones, and those that other packages add.
+"""Formats of notebooks and documents: built-in formats, and formats that other packages add.
 
 Each format has an adapter, a function that reads files of this format. A package adds a format with an entry point in
 the group `ripwrap.inside`. The name of the entry point is both the name of the format and the file extension, without
@@ -30,8 +30,8 @@ class Format:
         name: Name of the format.
         suffix: File extension with the dot, in lower case.
         target: Module and function of the adapter, as in an entry point: `package.module:function`.
-        package: Package that the adapter imports; empty if the standard library is enough.
-        distribution: Distribution to install for the package or the adapter; empty if the standard library is enough.
+        package: Package that a built-in adapter imports; empty if it needs none, and for adapters of other packages.
+        distribution: Distribution that has `package`, or the adapter of another package; empty if none is known.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Format:
 
     @property
     def version(self) -> str:
-        """Target of the adapter, and version of its distribution. Texts in the cache are used only for this version."""
+        """Target of the adapter, and version of its distribution. Cached texts from another version are not used."""
         from importlib.metadata import PackageNotFoundError, version
 
         try:

@@ -1,11 +1,11 @@
-"""Read the members of archives and compressed files: zip, tar, gzip, bzip2, xz and zstd, also nested ones.
+"""Read the members of archives and compressed files: zip, tar, gzip, bzip2, xz and zstd, also archives in archives.
 
 Notebooks and documents, on the disk and in archives, are read by a `DocumentReader`.
 
 Nothing is extracted to the disk, so no name of a member becomes a path on the disk. Each member is read into memory, up
 to a maximum size; the sizes in headers are not trusted. If a member is encrypted, broken, too large or compressed in an
 unknown way, an error is recorded, and the next member is read. The rest of a file is not read after an error that
-concerns the whole file, such as an exceeded limit of `Bounds`.
+concerns the whole file, such as too many members.
 """
 
 import bz2
@@ -45,7 +45,7 @@ _DOCUMENTS = ("ipynb", "ipynb-outputs", "pdf", "docx", "xlsx")
 
 _CHUNK_BYTES = 1 << 20
 _HEADER_BYTES = 1 << 20
-"""Maximum size of the headers of a member of a tar, which `tarfile` reads into memory."""
+"""Maximum size in bytes of the headers of one member of a tar; `tarfile` reads these headers into memory."""
 
 _RATIO_FROM_BYTES = 16 << 20
 _DEFLATE64 = 9
@@ -61,7 +61,7 @@ _BROKEN = (
     RuntimeError,
     ValueError,
 )
-"""Errors that the standard library raises for archives that are broken, encrypted or unknown."""
+"""Errors that the standard library raises for archives that are broken, encrypted or in an unknown format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Bounds:
         member_bytes: Maximum size of a member in bytes.
         total_bytes: Maximum size of all members together in bytes.
         members: Maximum number of members.
-        ratio: Maximum ratio of the unpacked size to the size of the file; checked after the first 16 MiB.
+        ratio: Maximum ratio of the size of all members to the size of the file; checked after the first 16 MiB.
         depth: Maximum depth of nested archives; 1 means that archives in archives are not opened.
     """
 
@@ -92,7 +92,7 @@ class _LimitError(Exception):
 
 
 class ArchiveSource(Source):
-    """Source of the members of archives, the contents of compressed files, and the parts of documents on the disk."""
+    """Source of items in files on the disk: members of archives, contents of compressed files, parts of documents."""
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class ArchiveSource(Source):
             inside: Formats to read.
             bounds: Limits for each file.
             follow: True to follow links.
-            named: Paths that the caller names. Links in these paths are followed. A document among them is read even if
-                `selects()` returns False for it.
+            named: Paths that the caller names. Links in these paths are followed. A document with such a path is read
+                even if `selects()` returns False for it.
             reader: Reader of documents, which this source closes; `None` is a new reader without a cache.
         """
         super().__init__()
@@ -150,7 +150,7 @@ class ArchiveSource(Source):
             self.errors.append(PathError(path=path, kind="other", message=error.strerror or str(error)))
 
     def members(self, name: str, content: bytes) -> Iterator[Item]:
-        """Yield the members of an archive, compressed file or document in memory.
+        """Yield the members of an archive, compressed file or document that is held in memory.
 
         An error is recorded for each member that cannot be read.
         """
@@ -172,7 +172,7 @@ class ArchiveSource(Source):
 
 
 class _Reader:
-    """Reader of one file on the disk and of all archives in it."""
+    """Reader of one file, and of all archives in this file."""
 
     def __init__(self, source: ArchiveSource, file: IO[bytes], inside: Sequence[str], bounds: Bounds) -> None:
         self._source = source
@@ -423,7 +423,7 @@ def _inner(name: str) -> str:
 def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:
     """Return a file object that decompresses `file`; the extension of `name` selects the format.
 
-    For another extension, such as `.tar`, return `file` itself.
+    If the extension, such as `.tar`, stands for no compression, return `file` itself.
     """
     lower = name.lower()
     if lower.endswith((".gz", ".tgz", ".crate")):

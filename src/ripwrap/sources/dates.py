@@ -17,7 +17,7 @@ def check_date(since: str | None) -> str | None:
 
     Raises:
         ValueError: The date is empty, has a NUL, or is a day that does not exist, such as `2024-02-31`.
-        TypeError: The date is not a string or `None`.
+        TypeError: The date is neither a string nor `None`.
     """
     if since is None:
         return None
@@ -43,7 +43,7 @@ def date_error(since: str) -> ValueError:
 def read_date(text: str) -> datetime:
     """Parse a date that git wrote. If its time zone is invalid, read the date as UTC.
 
-    git also allows invalid dates, and dates after the year 9999. Such a date becomes the beginning of 1970.
+    An invalid date, or a date after the year 9999, becomes the beginning of 1970; git allows both.
     """
     for known in (text, f"{text[:19]}Z"):
         with suppress(ValueError):

@@ -1,7 +1,8 @@
-"""Read PDFs (pypdf), text documents (python-docx) and spreadsheets (python-calamine): the extra `documents`.
+"""Read PDFs (pypdf), text documents (python-docx) and spreadsheets (python-calamine).
 
-Documents are read in a separate process (`ripwrap.sources.reading`), which imports the packages when it needs them.
-pypdf is written in Python and calamine in Rust, two memory-safe languages. python-docx uses lxml, written in C.
+The extra `documents` installs these packages. Documents are read in a separate process (`ripwrap.sources.reading`),
+which imports the packages when it needs them. pypdf is written in Python and calamine in Rust, two memory-safe
+languages. python-docx uses lxml, written in C.
 """
 
 import datetime as dt
@@ -54,7 +55,7 @@ def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
 
 
 def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the text of each paragraph of the body that is not empty, also in tables and text boxes.
+    """Yield the text of each paragraph of the body, also in tables and text boxes; skip empty paragraphs.
 
     Raises:
         ValueError: The document is encrypted, older than Office 2007, or unpacks to far more than its size.

@@ -1,8 +1,8 @@
 """Read objects in object stores and files on other file systems through fsspec, several at a time.
 
-Each object is fetched in a daemon thread. So a server that hangs does not keep the program from exiting, and delays the
-search only for the time `stall_seconds`. Objects are yielded in the order of the URLs, and of the names for each URL.
-If the objects that wait to be searched have `MAX_HELD_BYTES` or more, no further fetch is started.
+Each object is fetched in a daemon thread. So the program can exit while a server hangs, and the search waits for the
+next byte for `stall_seconds` at most. Objects are yielded URL by URL, and within a URL in the order of their names. If
+the objects that are being fetched, or wait to be searched, have `MAX_HELD_BYTES` or more, no further fetch is started.
 """
 
 import errno
@@ -28,7 +28,7 @@ MAX_WORKERS = 256
 MAX_HELD_BYTES = 64 << 20
 """Limit in bytes for objects that are being fetched, or are fetched and not yet searched.
 
-No further fetch is started while these objects have this size or more.
+No further fetch is started while these objects together have this size or more.
 """
 
 MAX_OBJECT_BYTES = 256 << 20
@@ -46,7 +46,7 @@ class _LeftOutError(Exception):
 
 
 class _SearchTimeoutError(TimeoutError):
-    """Error at the time limit of the search. Any other `TimeoutError` comes from a file system, for one object."""
+    """Error for the time limit of the whole search. Any other `TimeoutError` concerns one object or one listing."""
 
 
 class _OverError(Exception):
@@ -89,10 +89,10 @@ def fs(
         urls: One or more URLs in the syntax of fsspec. The wildcards `*`, `?`, `[…]` and `**` match several objects.
             URLs may be chained, as in `zip://*.py::s3://bucket/a.zip`.
         workers: Number of objects to fetch at the same time, 1 to 256.
-        inside: Formats of archives and compressed files. Their members are searched instead of their bytes, as in
-            `search(inside=…)`: `inside="gz"` searches `a.gz` as `a.gz!/a`.
-        max_bytes: Maximum number of bytes to fetch. The first object that would exceed this number is not searched, and
-            no later object is searched. `errors` of the source then names the first object. `None` is no limit.
+        inside: Formats of archives, compressed files, notebooks and documents, as in `search(inside=…)`. The contents
+            of such files are searched instead of their bytes: `inside="gz"` searches `a.gz` as `a.gz!/a`.
+        max_bytes: Maximum number of bytes to fetch. If an object would exceed this number, the object is not searched,
+            no further fetch is started, and `errors` of the source names the object. `None` is no limit.
         stall_seconds: Seconds to wait for the next byte of an object. After that, the object counts as unreadable.
             `None` is no limit.
         storage_options: Arguments for the file system, such as `{"anon": True}` for public buckets of S3.
@@ -234,7 +234,7 @@ class FileSystemSource(Source):
         return sum(max(one.size or 0, task.done_bytes) for one, task in fetching)
 
     def _objects(self) -> "Iterator[_Object]":
-        """Yield the selected objects of all URLs.
+        """Yield the selected objects of all URLs. Objects with a format of `inside` are always selected.
 
         Raises:
             FileNotFoundError: No object matches.
@@ -326,7 +326,7 @@ class FileSystemSource(Source):
         return b"".join(chunks)
 
     def _reserve(self, found: "_Object") -> bool:
-        """Count the bytes of an object toward `max_bytes` before it is fetched; return False if they exceed the limit.
+        """Count the bytes of an object toward `max_bytes` before it is fetched; return False if too few bytes are left.
 
         The bytes of an object of unknown size are counted piece by piece while it is fetched.
         """
@@ -475,7 +475,7 @@ def _list(url: str, storage_options: Mapping[str, Any], _: "_Task[list[_Object]]
 
 
 def _text(error: BaseException) -> str:
-    """Return the message of an error that a file system raised; the name of its type if it has no message."""
+    """Return the message of an error that a file system raised; if the error has no message, return its type's name."""
     if isinstance(error, FileNotFoundError) and error.strerror is None:  # some file systems only name the path
         return os.strerror(errno.ENOENT)
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -37,13 +37,13 @@ _SETTINGS = {
     "LC_ALL": "C",
 }
 _GLOBAL_OPTIONS = ("--no-pager", "-c", "log.diffMerges=separate")
-"""Options before the command. The user's `log.diffMerges` could hide the changes of merges from `git log -m`."""
+"""Options before the command. They override the user's `log.diffMerges`, with which `git log -m` could hide changes."""
 
 _REGULAR, _SUBMODULE = "100", "160000"
 """Beginning of the modes of regular files, and mode of a submodule; the mode of a link begins with 120."""
 
 _OTHER_TYPE = "but the object dereferences to"
-"""Part of the error that `git rev-parse` prints if an object has a wrong type: for example, a tree is not a commit."""
+"""Part of the error that `git rev-parse` prints if an object has a wrong type, such as a tree in place of a commit."""
 
 _EXIT_SECONDS = 5.0
 _MAX_ERROR = 4000
@@ -166,7 +166,7 @@ def check_revision(rev: str) -> str:
     """Check a revision and return it.
 
     Raises:
-        ValueError: The revision is empty, begins with a dash or `^`, has white space at an end, or has a NUL.
+        ValueError: The revision is empty, begins with a dash or `^`, begins or ends with white space, or has a NUL.
         TypeError: The revision is not a string.
     """
     if not isinstance(rev, str):
@@ -181,7 +181,7 @@ def check_revision(rev: str) -> str:
 
 
 class RevisionSource(NamedSource):
-    """Source of the regular files of a revision below a directory, in path order.
+    """Source of the regular files that a revision has below a directory, in path order.
 
     Links are left out. Submodules and missing objects become errors.
     """
@@ -190,11 +190,11 @@ class RevisionSource(NamedSource):
         """Choose the files; git runs when they are read.
 
         Args:
-            cwd: Directory of a repository; paths are relative to it.
+            cwd: Directory in a repository; paths are relative to this directory.
             rev: Revision, such as a commit, branch or tag.
             paths: Files and directories; empty is all.
-            commits_only: True to accept only a commit as `rev`. A `rev` may also name the tree of a subdirectory, whose
-                paths do not begin at the top directory of the repository.
+            commits_only: True if `rev` must be a commit. If False, `rev` may also be the tree of a subdirectory, such
+                as `main:src`, whose paths do not begin at the top directory of the repository.
         """
         super().__init__()
         self._kind = "commit" if commits_only else "tree"
@@ -290,7 +290,7 @@ class HistorySource(Source):
         """Choose the commits; git runs when they are read.
 
         Args:
-            cwd: Directory of a repository; paths are relative to it, and files outside of it are not read.
+            cwd: Directory in a repository; paths are relative to this directory, and no other files are read.
             rev: Newest commit.
             since: Date that git can read; older commits are not read. `None` reads all commits.
             paths: Files and directories; empty is all.
@@ -441,7 +441,7 @@ def _no_path(rev: str, paths: Sequence[str]) -> FileNotFoundError:
 
 
 def _missing(git: _Git, rev: str, *, history: bool = False) -> frozenset[str]:
-    """Return the ids of objects that are missing in a partial clone; empty for other repositories."""
+    """Return the ids of objects that are missing in a partial clone; empty if the repository is not a partial clone."""
     try:
         git.read("config", "--get-regexp", r"^remote\..*\.promisor$")
     except SearchError:  # git exits with 1 if no remote has this setting
@@ -485,7 +485,7 @@ def _contents(git: _Git, oids: Sequence[str]) -> Iterator[bytes | None]:
 
 
 def _relative(cwd: str, path: StrPath) -> str:
-    """Return a path relative to `cwd`, with `/`.
+    """Return a path relative to `cwd`, with `/` as separator.
 
     Raises:
         ValueError: The path is empty, or outside of `cwd`.

@@ -7,7 +7,7 @@ from typing import Any, cast
 from ripwrap.models import Location
 
 _TEXT_TYPES = ("text/plain", "text/markdown", "text/html", "text/latex")
-"""Text types of an output, best first. Only the first type that an output has is read; images are never read."""
+"""Text types of an output, best first. Only the best type that an output has is read; images are never read."""
 
 
 def read_cells(content: bytes) -> Iterator[tuple[Location, str]]:
@@ -21,7 +21,7 @@ def read_cells(content: bytes) -> Iterator[tuple[Location, str]]:
 
 
 def read_cells_and_outputs(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the location and the source of each cell; then, if the cell has outputs with text, their joined text.
+    """Yield the location and the source of each cell; after a cell with text outputs, yield a location and their text.
 
     Raises:
         ValueError: The content is not a notebook.

@@ -1,4 +1,4 @@
-"""Read documents in a separate process, with limits of memory and time, because a document may be hostile.
+"""Read documents in a separate process, with limits on memory and time, because a document may be hostile.
 
 The process is started for the first document that is not in the cache, and ends with the search. If a document takes
 too long, needs too much memory or makes the process crash, an error is recorded for the document, and a new process
@@ -126,7 +126,7 @@ def serve(seconds: float, idle: float) -> None:
 
     Args:
         seconds: Maximum number of seconds for a document.
-        idle: Seconds without a request after which the process ends.
+        idle: Seconds without a request after which the parent ends this process; see `serve_requests()`.
     """
 
     def answer(request: list[bytes]) -> list[bytes]:
@@ -138,7 +138,7 @@ def serve(seconds: float, idle: float) -> None:
 
 
 def extract(wanted: Format, content: bytes) -> list[bytes]:
-    """Return two byte strings: JSON with the errors and the location and size of each part, and the joined texts."""
+    """Return two byte strings: JSON (the errors, and the location and size of each part), and the joined texts."""
     head: list[tuple[dict[str, Any], int]] = []
     errors: list[tuple[dict[str, Any] | None, str]] = []
     texts = bytearray()
@@ -158,7 +158,7 @@ def extract(wanted: Format, content: bytes) -> list[bytes]:
 
 
 def _parts(wanted: Format, content: bytes) -> Iterator[tuple[Location, str | Exception]]:
-    """Yield the parts of a document that the adapter of its format yields.
+    """Yield the parts of a document, as the adapter of its format yields them.
 
     Raises:
         TypeError: The adapter yields a value that is not a pair of a location and a text or an error.

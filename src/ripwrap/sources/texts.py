@@ -1,4 +1,4 @@
-"""Cache of the texts of documents: files in a directory of the user, named by a hash of the document."""
+"""Cache of the texts of documents. Each text is a file in a directory of the user; its name depends on the document."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ _VERSION = "1"
 """Version of the file format. The names of the files depend on it, so files of other versions are never read."""
 
 MAX_BYTES = 256 << 20
-"""Maximum size of the cache in bytes. At the end of a search, the least recently used texts above it are deleted."""
+"""Maximum size of the cache in bytes. After a search, the least recently used texts are deleted down to this size."""
 
 MAX_TEXT_BYTES = MAX_BYTES // 8
 """Maximum size in bytes of a text that is stored."""
@@ -76,7 +76,7 @@ class TextCache:
             self._has_grown = True
 
     def trim(self) -> None:
-        """Delete the least recently used texts if the cache is too large, and old temporary files of killed processes.
+        """Delete old temporary files of killed processes and, if the cache is too large, the least recently used texts.
 
         If no text was stored since the last call, do nothing.
         """

@@ -41,7 +41,7 @@ def install(
 ) -> RgBinary:
     """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
-    A release that is complete in the cache is not downloaded again. `progress` is called in this thread.
+    If `dest` is None, a complete release in the cache is not downloaded again. `progress` is called in this thread.
 
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
