@@ -683,7 +683,7 @@ async def test_progress_counts_indexed_files(plant: Plant, tmp_path: Path, mode:
     middle = threading.Event()
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
-        assert message == f"{progress:.0f} files done"
+        assert message == f"{progress:.0f} files and embedded texts done"
         told.append(progress)
         if progress:
             middle.set()

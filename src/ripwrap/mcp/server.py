@@ -160,7 +160,7 @@ async def _call(context: Context, call: _Call) -> types.CallToolResult | types.I
         return _error_result(f"Error: {error}")
     if isinstance(workspace, types.InputRequiredResult):
         return workspace
-    under_way = _RunningCall("files done" if name == "index_codebase" else "found so far")
+    under_way = _RunningCall("files and embedded texts done" if name == "index_codebase" else "found so far")
     async with anyio.create_task_group() as group:
         group.start_soon(under_way.report, context.session)
         await under_way.run(workspace, name, call.arguments or {})
