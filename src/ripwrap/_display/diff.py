@@ -61,7 +61,7 @@ def _runs(lines: Iterable[Match | Context], *, nul_ends: bool) -> Iterator[tuple
 
 
 def _joined(changes: list[Change]) -> list[Change]:
-    """Merge each change that removes the end of its line with the next line."""
+    """If a change removes the end of its line, merge the change with the next line."""
     joined: list[Change] = []
     for old, new in changes:
         if joined and joined[-1][1] and not joined[-1][1].endswith(b"\n"):

@@ -1,6 +1,6 @@
 """Wait for changes of the files in a directory; needs the extra `watch` (watchfiles).
 
-A worker thread waits for changes, but only during `ChangeWaiter.wait_async()`. Between two calls, watchfiles keeps a
+A worker thread waits for changes, but only during `ChangeWaiter.wait_async()`. Between these calls, watchfiles keeps a
 handle of the operating system open, and a thread that reads the handle. `ChangeWaiter.close()` ends both.
 """
 
@@ -146,7 +146,7 @@ class ChangeWaiter:
         return deleted or self._identify() != self._identity
 
     def _begin_again(self) -> None:
-        """Watch the new directory at the path `root`; do nothing if there is none."""
+        """Watch the new directory at the path `root`; do nothing if there is no such directory."""
         if os.path.isdir(self.root):
             changes, self._changes = self._changes, None
             if changes is not None:

@@ -35,7 +35,7 @@ def search_columns(
 ) -> AsyncGenerator[Columns]:
     """Search files for a pattern and yield the matches in batches of columns.
 
-    Each column is a list, such as the paths of all matches. The rows are the matches of `search()`, in the same order.
+    Each column is a list, such as the paths of the matches. The rows are the matches of `search()`, in the same order.
     No model is made for each match, so a search with very many matches takes less time than `search()`.
     A batch can be converted to a table of Arrow, pandas or polars.
 
@@ -61,7 +61,7 @@ def search_columns(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search()`; empty is all of `cwd`.
-        limit: Maximum number of matches, over all files; rg is stopped when it is reached.
+        limit: Maximum number of matches, over all files. At this number, rg is stopped.
         batch: Number of matches in a batch. The last batch, which is yielded when the search has ended, may have fewer.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -171,7 +171,7 @@ class ColumnsAnswer:
 
     @property
     def pending(self) -> int:
-        """Number of bytes read of the record that is not complete yet."""
+        """Number of bytes of the unfinished record."""
         return self._decoder.pending
 
     @property
@@ -184,7 +184,7 @@ class ColumnsAnswer:
         yield from self._add(self._decoder.feed(chunk))
 
     def end_run(self, end: Exit) -> Iterator[Columns]:
-        """Decode a last record without a newline, and raise an error if rg wrote no summary."""
+        """Decode the rest of rg's output, and raise an error if rg wrote no summary."""
         if end.ended:
             yield from self._add(self._decoder.close())
         end.check(summary=self.ended)

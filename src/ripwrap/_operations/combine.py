@@ -177,7 +177,10 @@ async def _matching(run: Runner, request: MatchingRequest, condition: _Condition
 
 
 def _has_nul(cwd: str, path: str) -> bool:
-    """Return True if a file has a NUL byte. rg searches such a file to its end only if it is named (rg-facts 20)."""
+    """Return True if a file has a NUL byte.
+
+    rg searches such a file to its end only if the command line names the file (rg-facts 20).
+    """
     try:
         with open(os.path.join(cwd, path), "rb") as file:
             while block := file.read(_BLOCK):

@@ -54,7 +54,7 @@ def files(
     Args:
         cwd: The directory to list; globs and `paths` are relative to it.
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
-        limit: Maximum number of paths; rg is stopped when it is reached.
+        limit: Maximum number of paths. At this number, rg is stopped.
         rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
@@ -81,7 +81,7 @@ def files(
     if rev is not None:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("rev"), "; leave one of them out"))
+            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("rev"), "; leave one of them out"))
         from ripwrap._operations.revisions import listing_request, run_revision_listing  # git is rarely needed
 
         return run_revision_listing(listing_request(cwd, paths, rev, limit, options, on), rg)

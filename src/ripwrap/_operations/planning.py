@@ -218,7 +218,7 @@ def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: i
 
 
 def _mark_of(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark of a file and, for UTF-16, the encoding; what the file does not have is empty."""
+    """Return the byte order mark of a file, and its encoding if that is UTF-16; a missing value is empty."""
     for mark, encoding in BOMS:
         if raw.startswith(mark):
             return mark, "" if encoding == "utf-8" else encoding

@@ -80,7 +80,8 @@ class ReplacePlan(EditPlan, frozen=True):
         change. A symbolic link stays, and its target is changed. A read-only file is changed if its directory is
         writable.
 
-        If the task is cancelled before the first file is renamed, no file changes. After that, all files change.
+        If the task is cancelled before the first file is renamed, no file changes. If the task is cancelled
+        after that, all files change.
 
         Args:
             select: Edits to apply: paths, as in `FileEdits.path`, or a function that is called with a file and an edit,
@@ -279,7 +280,7 @@ async def run_replace(
     Args:
         run: Runner of the searches.
         request: Checked arguments of `replace()`.
-        timeout: Seconds for the search, and again for reading the files; `None` is no limit.
+        timeout: Seconds for the search; reading the files has the same limit. `None` is no limit.
         allowed: Function that returns True for a path of rg that may be changed; `None` allows all.
         holds: Function that returns True for a real path that may be read; `None` allows all. It is called immediately
             before the file is read.
@@ -350,7 +351,7 @@ class _File:
     """Matches of a file, and the reasons to leave the file out.
 
     Attributes:
-        changes: Changes of the text of the file, one for each match.
+        changes: Changes of the text of the file, one for each submatch.
         unlocated: Number of the first line with a match whose position rg does not report; 0 if there is no such line.
         binary: Offset of the first NUL byte, if rg found the file to be binary; `None` otherwise.
     """
@@ -360,7 +361,7 @@ class _File:
     binary: int | None = None
 
     def add(self, match: Match, constant: bytes | None) -> None:
-        """Add a change for each part of a line that matched."""
+        """Add a change for each submatch of a match."""
         if not match.submatches:
             self.unlocated = self.unlocated or match.line_number or 1
         for hit in match.submatches:
@@ -378,7 +379,7 @@ class _File:
 
 
 class EditCollector:
-    """Collector of the parts of files that matched, each with its replacement.
+    """Collector of the matched texts, each with its position and its replacement.
 
     Attributes:
         ended: True if rg's summary was read.

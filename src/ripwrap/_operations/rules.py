@@ -113,7 +113,7 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
     """Check the argument `rules` of `scan()`, and return the rules in order.
 
     Raises:
-        ValueError: There is no rule, or two have the same name.
+        ValueError: There is no rule, or two rules have the same name.
         TypeError: `rules` is neither a mapping nor an iterable; or a rule is neither a `Rule` nor a name with a
             pattern.
     """

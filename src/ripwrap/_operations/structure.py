@@ -1,8 +1,9 @@
 """Search code by its syntax with ast-grep, and make a plan that replaces what was found.
 
 Each match of a pattern must contain certain texts. rg lists the files of the language that contain the longest of these
-texts, or all files of the language if there is no such text. Only these files are parsed, in worker processes. The
-matches are the same as if ast-grep had searched all files.
+texts, or all files of the language if there is no such text. (Keywords and frequent names count as the shortest texts.)
+Of the listed files, only files that contain all the texts are parsed, in worker processes. The matches are the same as
+if ast-grep had searched all files.
 """
 
 import math

@@ -27,9 +27,9 @@ def rank(
 
     rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. The 40
     best files are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks,
-    words of the query that are near each other, definitions of the query's symbol, and words in its path.
-    Tests, examples, legacy code, text and data rank lower, unless the query asks for them. The best chunks of all files
-    come before their other chunks. The same files and query give the same results.
+    words of the query that are near each other, definitions of the query's symbol, and words in the path.
+    Tests, examples, legacy code, text and data rank lower, unless the query asks for them. First comes the
+    best chunk of each file, and then all other chunks. The same files and query give the same results.
 
     The first million bytes of a file are read, and no further file after eight million bytes of all files. Binary files
     are not searched. If a query has more than 32 words, words of identifiers and long words are kept first. Unreadable

@@ -41,7 +41,8 @@ class ReplacePlan(EditPlan, frozen=True):
         change. A symbolic link stays, and its target is changed. A read-only file is changed if its directory is
         writable.
 
-        If the task is cancelled before the first file is renamed, no file changes. After that, all files change.
+        If the task is cancelled before the first file is renamed, no file changes. If the task is cancelled
+        after that, all files change.
 
         Args:
             select: Edits to apply: paths, as in `FileEdits.path`, or a function that is called with a file and an edit,

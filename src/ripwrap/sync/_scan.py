@@ -66,7 +66,7 @@ def scan(
         TypeError: `rules` is neither a mapping nor an iterable, a rule is neither a `Rule` nor a name with a pattern,
             or `limit` is not an int.
         PatternError: A rule does not compile; the message names it, and `PatternError.rule` is its name.
-        CapabilityError: rg is older than version 15, which is the first that can report groups.
+        CapabilityError: rg is older than version 15, which is the first version that can report groups.
         FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError,
             DecodeError: See `search()`.
         TimeoutError: The call took more than `timeout` seconds.

@@ -23,8 +23,8 @@ def watch(
 ) -> Generator[MatchChange]:
     """Search files for a pattern, and search again each time files change; yield the added and the removed matches.
 
-    The first item has all matches in `added`. Each further item has the matches that were added and removed since the
-    previous item, at least one match. A match whose line has only moved within its file is not in the item. So the
+    The first item has all matches in `added`. Each further item has the matches that were added, or removed, since
+    the previous item: at least one match. A match whose line has only moved within its file is not in the item. So the
     matches that were added so far, without the matches that were removed so far, are what a new search finds.
 
     A search runs when no file has changed for `quiet` seconds, and after ten seconds if files change without a pause.

@@ -59,7 +59,7 @@ def fake(
     line. So use patterns that mean the same in `re` and in rg; a pattern that `re` rejects is an error. These options
     have an effect: `context`, `before_context`, `after_context`, `ignore_case`, `smart_case`, `case_sensitive`,
     `fixed_strings`, `word_regexp`, `line_regexp`, `max_count`, `include_zero`, `hidden`, `glob`, `type` and `type_not`.
-    Files come in path order, or in reverse with `sortr="path"`. Ignore files such as `.gitignore` have no effect. Any
+    Files come in path order, or in reverse with `sortr="path"`. A `.gitignore` or other ignore file has no effect. Any
     other flag that changes results is an error, which names the flag. For such flags, use `tree()` with a real rg, or
     `recorded`.
 
