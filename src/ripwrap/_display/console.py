@@ -53,7 +53,7 @@ def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]
 
 
 def colored_diff(diff: str) -> Text:
-    """Return the unified diff of one file in the colors of git."""
+    """Return the unified diff of one file, with the colors that git uses."""
     styles = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
     lines = diff.removesuffix("\n").split("\n")
     return Text("\n").join(

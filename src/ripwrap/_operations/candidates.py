@@ -142,7 +142,7 @@ def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, obj
 def _glob(name: str) -> str:
     """Return a glob for the extension of a file name, such as `*.py`; the name itself if it has no extension.
 
-    A few such globs match many files.
+    So a few globs match many files.
     """
     extension = os.path.splitext(name)[1]
     return f"*{extension}" if extension else name

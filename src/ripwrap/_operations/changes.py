@@ -92,7 +92,7 @@ class ChangeWaiter:
         self._next()
 
     def wait(self, until: float = math.inf) -> bool:
-        """Wait for changes. Return `True` after changes, `False` if `stop` is set or the deadline passes first.
+        """Wait for changes, and return True. Return False if `stop` is set, or if the deadline passes without a change.
 
         Args:
             until: Deadline, as `clock()` gives it.
@@ -138,7 +138,7 @@ class ChangeWaiter:
     def _is_replaced(self, changes: set[Any]) -> bool:
         """Return True if the directory was deleted, moved or replaced.
 
-        A new directory may have the inode number of the deleted one. So an event of the deletion is checked, too.
+        A new directory may have the inode number of the deleted directory. So an event of the deletion also counts.
         """
         if self._identity is None:
             return False

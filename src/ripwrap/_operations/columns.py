@@ -196,7 +196,7 @@ class ColumnsAnswer:
         yield from self.take_rest()
 
     def take_rest(self) -> Iterator[Columns]:
-        """Yield the matches that are not in a batch yet, if there are any."""
+        """Yield one batch with the matches that are not in a batch yet; nothing if there are no such matches."""
         if self._rows:
             yield self._take(self._rows)
 
@@ -215,7 +215,7 @@ class ColumnsAnswer:
                     return
 
     def _take(self, rows: int) -> Columns:
-        """Remove the first rows that are not in a batch yet, and return them as a batch."""
+        """Return a batch of the first `rows` matches that are not in a batch yet."""
         self._rows -= rows
         taken: list[Columns] = []
         while rows:

@@ -106,8 +106,8 @@ async def coverage(
 ) -> Coverage:
     """Count the files that a search with these options reads, and the files that it excludes, by reason.
 
-    This takes as long as a search that reads every file. It also walks through all directories, including those that rg
-    excludes. `why()` gives the reason for one file.
+    The call takes as long as a search that reads every file. It also walks through all directories, including the
+    directories that rg excludes. `why()` gives the reason for one file.
 
     ```python
     import asyncio
@@ -140,7 +140,7 @@ class CoverageRequest:
     """Checked arguments of `coverage()` or `why()`.
 
     Attributes:
-        command: Command that lists the searched files. If `read` is True, it also tells which of them have a NUL byte.
+        command: Command that lists the searched files. If `read` is True, it also tells which files have a NUL byte.
             For `why()`, rg does not run this command; only its directory and paths are used.
         options: Options of the search.
         timeout: Seconds for the whole call; `None` is no limit.

@@ -1,8 +1,8 @@
 """Search files in several encodings (`encoding="detect"`); needs the extra `detect` (charset-normalizer).
 
 First, rg lists the files with a line that is not UTF-8. charset-normalizer guesses the encoding of each of these files
-from its first lines that are not ASCII. Then rg searches all files as usual, but its matches in the files with a
-guessed encoding are dropped. Finally, rg searches the files of each encoding again, with that encoding.
+from its first lines that are not ASCII. Then rg searches all files as usual, but the matches in the files with
+a guessed encoding are dropped. Finally, rg searches the files of each encoding again, with that encoding.
 """
 
 import codecs
@@ -46,7 +46,10 @@ DETECT = "detect"
 
 _READ_BYTES = 1024 * 1024  # size of a block; the sample is from the first block that is not ASCII
 SAMPLE_BYTES = 64 * 1024
-"""Size in bytes of the sample from which the encoding of a file is guessed. A long last line makes it larger."""
+"""Size in bytes of the sample from which the encoding of a file is guessed.
+
+A long last line can make the sample larger.
+"""
 
 _NOT_UTF8 = "^.*$"  # `.` matches only valid UTF-8, so a line that does not match has invalid bytes
 _FILE_NAMES = frozenset(FileOptions.__annotations__) | {"binary", "text"}
@@ -442,8 +445,8 @@ class _DetectingCollector(MatchCollector):
 async def with_detected(run: Runner, request: "GrepRequest") -> "GrepRequest":
     """Return a request of `grep()` that searches each file in its encoding; `request` itself if all files are UTF-8.
 
-    The search for the encodings takes at most the time limit of the request. The search for the pattern then has the
-    same time limit again.
+    The search for the encodings takes at most the time limit of the request. Then the search for the pattern
+    has the whole time limit.
 
     Raises what `Runner.collect()` raises.
     """

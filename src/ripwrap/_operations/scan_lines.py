@@ -30,7 +30,7 @@ _FOR_FILES = frozenset(
 
 
 def timeout_error(timeout: float | None) -> TimeoutError:
-    """Return the error for a scan that took longer than its timeout, in seconds."""
+    """Return the error for a scan that took longer than `timeout` seconds."""
     return TimeoutError(f"the scan took more than timeout={timeout} seconds; scan fewer files, or allow more time")
 
 

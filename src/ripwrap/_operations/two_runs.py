@@ -65,7 +65,7 @@ class _DenseSearchError(Exception):
 
 
 class _FirstCollector(MatchCollector):
-    """Collector of the first run of rg. If the search is dense, it stops rg by raising `_DenseSearchError`."""
+    """Collector of the first run of rg. If the search is dense, the collector stops rg by raising an error."""
 
     def __init__(self, page: PageRequest, density: Density) -> None:
         super().__init__(page)

@@ -61,7 +61,7 @@ def watch(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search and to watch; globs and `paths` are relative to it.
         paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`. If a path is missing
-            in a later search, it has no matches, and no error is raised.
+            in a later search, the path has no matches, and no error is raised.
         quiet: Seconds without a change before the next search; after ten seconds the search runs in any case.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`.
@@ -111,7 +111,7 @@ class WatchRequest:
         """Return an empty list of matches if only `paths` are missing, such as a file that an editor is replacing.
 
         Raises:
-            FileNotFoundError: The directory is missing, too.
+            FileNotFoundError: The searched directory is missing.
         """
         if not os.path.isdir(self.search.command.cwd):
             raise error

@@ -21,8 +21,8 @@ def coverage(
 ) -> Coverage:
     """Count the files that a search with these options reads, and the files that it excludes, by reason.
 
-    This takes as long as a search that reads every file. It also walks through all directories, including those that rg
-    excludes. `why()` gives the reason for one file.
+    The call takes as long as a search that reads every file. It also walks through all directories, including the
+    directories that rg excludes. `why()` gives the reason for one file.
 
     ```python
     from ripwrap import sync

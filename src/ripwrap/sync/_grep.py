@@ -67,7 +67,7 @@ def grep(
             (`ripwrap.limit_processes()`) do not count.
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
             plain text. `message` then names the options that find something. With `hidden=False`, `message` of the
-            last page says how many more matches there are in hidden files. This takes up to 5 seconds more.
+            last page says how many more matches there are in hidden files. `explain` takes up to 5 seconds more.
             `explain` cannot be combined with `rev` or `inside`.
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
             as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`. `coverage`
@@ -84,8 +84,8 @@ def grep(
             combined with `rev`, `inside` or `encoding="detect"`.
         within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
-            call. `on_progress` cannot be combined with `rev`, `inside` or `encoding="detect"`.
+            and once at the end. The function runs in the task or thread of the caller, and an exception in the
+            function ends the call. `on_progress` cannot be combined with `rev`, `inside` or `encoding="detect"`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or

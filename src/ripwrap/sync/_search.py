@@ -55,7 +55,7 @@ def search(
             command line, several rg processes search them, one after another. In that case, the only allowed order is
             `sort="path"`, which sorts the files of each path, and keeps the order of `paths`.
         limit: Maximum number of matches, over all files. At this number, rg is stopped. To learn if there are more
-            matches, ask for one more than you show. (`max_count` is the limit for each file.)
+            matches, ask for one match more than you show. (`max_count` is the limit for each file.)
         inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,
             `zst`. Notebooks by cell: `ipynb`, or `ipynb-outputs` with the outputs. Documents, with the extra
             `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of such files come after
@@ -66,7 +66,8 @@ def search(
             `match.groups`, `match.named` and `match.captures`. `captures` needs a single pattern, and rg 15 or later.
             `captures` cannot be combined with `inside`, `invert_match`, `replace` or `encoding="detect"`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. The function runs in this task or thread. If it raises an exception, the search ends.
+            and once at the end. The function runs in this task or thread. An exception in the function ends the
+            search.
             `on_progress` cannot be combined with `inside` or `encoding="detect"`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
