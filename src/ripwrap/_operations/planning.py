@@ -218,7 +218,7 @@ def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: i
 
 
 def _mark_of(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark of a file (or nothing), and the encoding of a UTF-16 mark (otherwise empty)."""
+    """Return the byte order mark of a file (empty if missing), and the encoding of a UTF-16 mark (otherwise empty)."""
     for mark, encoding in BOMS:
         if raw.startswith(mark):
             return mark, "" if encoding == "utf-8" else encoding
