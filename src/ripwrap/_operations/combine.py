@@ -139,7 +139,7 @@ def _length(required: Required) -> int:
 
 
 async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
-    """Search once for each condition, in the files that meet all earlier conditions; return files that meet all conditions."""
+    """Search once for each condition, in the files that meet the earlier conditions; return the files that meet all."""
     within = DeadlineRunner(run, request.timeout)
     first, *others = request.conditions
     listing = await within.collect(_first_step(request, first))
