@@ -170,7 +170,8 @@ class Reason(Model, frozen=True):
         if passed and not omitted:
             yield from ("; ", *passed, " searches it" if len(passed) == 1 else " search it")
         elif omitted:
-            yield from ("; searched ", *(("with ", *passed, " and ") if passed else ()), "without ", *omitted)
+            options = "without the option " if len(omitted) == 1 else "without the options "
+            yield from ("; it would be searched ", *(("with ", *passed, " and ") if passed else ()), options, *omitted)
 
     def __str__(self) -> str:
         return str(self.message)

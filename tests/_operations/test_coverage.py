@@ -273,27 +273,30 @@ REASONS: list[tuple[str, dict[str, Any], str]] = [
     ("bin", {"binary": True}, "searched"),
     ("bin", {"null_data": True}, "searched"),
     ("bin", {"paths": ["bin"]}, "searched"),
-    ("bin", {"max_filesize": 3}, "too large (18 bytes); searched with text=True and without max_filesize"),
+    ("bin", {"max_filesize": 3}, ("too large (18 bytes); it would be searched with text=True and "
+        "without the option max_filesize")),
     ("utf-16", {}, "searched"),
     ("utf-16", {"encoding": "none"}, "binary (NUL at byte 3); text=True searches it"),
     ("utf-16-nul", {}, "binary; text=True searches it"),
     ("src/a.py", {"max_filesize": "1K"}, "searched"),
-    ("big", {"max_filesize": "1K"}, "too large (1025 bytes); searched without max_filesize"),
-    ("src/a.py", {"glob": "*.md"}, "matched by no glob; searched without glob"),
-    ("src/a.py", {"glob": "!*.py"}, "left out by the glob `!*.py`; searched without glob"),
-    ("src/a.py", {"iglob": "!*.PY"}, "left out by the glob `!*.PY`; searched without iglob"),
-    ("e", {"glob": "!E", "glob_case_insensitive": True}, "left out by the glob `!E`; searched without glob"),
-    ("src/a.py", {"glob": "!src/"}, "its directory src is left out by the glob `!src/`; searched without glob"),
+    ("big", {"max_filesize": "1K"}, "too large (1025 bytes); it would be searched without the option max_filesize"),
+    ("src/a.py", {"glob": "*.md"}, "matched by no glob; it would be searched without the option glob"),
+    ("src/a.py", {"glob": "!*.py"}, "left out by the glob `!*.py`; it would be searched without the option glob"),
+    ("src/a.py", {"iglob": "!*.PY"}, "left out by the glob `!*.PY`; it would be searched without the option iglob"),
+    ("e", {"glob": "!E", "glob_case_insensitive": True}, ("left out by the glob `!E`; "
+"it would be searched without the option glob")),
+    ("src/a.py", {"glob": "!src/"}, ("its directory src is left out by the glob `!src/`; "
+"it would be searched without the option glob")),
     (".git/HEAD", {}, "its directory .git is left out by the glob `!.git`; include_git=True searches it"),
-    ("src/a.py", {"type": "md"}, "not of type md; searched without type"),
-    ("src/a.py", {"type": ["md", "js"]}, "not of type md or js; searched without type"),
-    ("src/a.py", {"type_not": "py"}, "of type py; searched without type_not"),
-    ("src/a.py", {"type_not": "all"}, "of type all; searched without type_not"),
+    ("src/a.py", {"type": "md"}, "not of type md; it would be searched without the option type"),
+    ("src/a.py", {"type": ["md", "js"]}, "not of type md or js; it would be searched without the option type"),
+    ("src/a.py", {"type_not": "py"}, "of type py; it would be searched without the option type_not"),
+    ("src/a.py", {"type_not": "all"}, "of type all; it would be searched without the option type_not"),
     ("src/a.py", {"type": "all"}, "searched"),
-    ("rules", {"type": "all"}, "not of type all; searched without type"),
-    ("src/a.py", {"max_depth": 1}, "its directory src is too deep; searched without max_depth"),
-    ("src/a.py", {"max_depth": 0}, "its directory src is too deep; searched without max_depth"),
-    (".", {"max_depth": 0}, "too deep; searched without max_depth"),
+    ("rules", {"type": "all"}, "not of type all; it would be searched without the option type"),
+    ("src/a.py", {"max_depth": 1}, "its directory src is too deep; it would be searched without the option max_depth"),
+    ("src/a.py", {"max_depth": 0}, "its directory src is too deep; it would be searched without the option max_depth"),
+    (".", {"max_depth": 0}, "too deep; it would be searched without the option max_depth"),
     ("link", {}, "searched"),
     ("link", {"follow": False}, "a symbolic link; follow=True searches it"),
     ("linked/a.py", {"follow": False}, "its directory linked is a symbolic link; follow=True searches it"),
@@ -421,7 +424,10 @@ def test_hints_are_spelled_by_front_ends(plant: Plant) -> None:
     message = sync.why(".a", cwd=plant({".a": ""}), hidden=False, max_depth=0, rg=rg15).message
     assert isinstance(message, HintedText)
     assert message.hints == (Hint("hidden", value=True), Hint("max_depth", kind="omit"))
-    assert message.spell(lambda hint: f"--{hint.option}") == "too deep; searched with --hidden and without --max_depth"
+    assert (
+        message.spell(lambda hint: f"--{hint.option}")
+        == "too deep; it would be searched with --hidden and without the option --max_depth"
+    )
 
 
 def test_why_and_coverage_refuse_what_a_search_refuses(plant: Plant) -> None:

@@ -242,11 +242,15 @@ def test_options_that_do_not_apply_are_refused(mixed: Path, monkeypatch: pytest.
     given: dict[str, Any] = {"cwd": mixed, "encoding": "detect"}
     wrong: dict[str, Any] = {"inside": "zip", "captures": True, "sort": "path", "on_progress": print}
     for option, value in wrong.items():
-        with pytest.raises(ValueError, match=f"{option}.* does not apply to encoding='detect'; leave one of them out"):
+        with pytest.raises(
+            ValueError, match=f"{option}.* cannot be combined with encoding='detect'; leave one of them out"
+        ):
             sync.search("x", **given, **{option: value})
     more: dict[str, Any] = {"rev": "main", "inside": "zip", "near": "y"}
     for option, value in more.items():
-        with pytest.raises(ValueError, match=f"{option}.* does not apply to encoding='detect'; leave one of them out"):
+        with pytest.raises(
+            ValueError, match=f"{option}.* cannot be combined with encoding='detect'; leave one of them out"
+        ):
             sync.grep("x", **given, **{option: value})
     nothing: dict[str, Any] = {"inside": [], "near": []}
     assert sync.grep("散歩", **given, **nothing).total_matches == 6

@@ -487,8 +487,8 @@ class TestExplain:
 
     def test_explain_names_options_that_would_not_match(self, rg: RgBinary, tricky: Path) -> None:
         assert sync.grep("nowhere", cwd=tricky, rg=rg, explain=True).message == (
-            "No matches found. There are no matches with ignored files included, if case is ignored or in binary "
-            "files, either."
+            "No matches found. Further searches also found nothing: with ignored files included; if case is ignored; "
+            "in binary files."
         )
 
     @pytest.mark.parametrize(
@@ -548,7 +548,7 @@ class TestExplain:
     @pytest.mark.slow
     def test_explain_searches_only_the_given_paths(self, rg: RgBinary, tricky: Path) -> None:
         result = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, paths=(path for path in ["build"]))
-        assert "There are no matches" in result.message
+        assert "Further searches also found nothing" in result.message
         later = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, ignore_case=True, case_sensitive=True)
         assert "if case is ignored" in later.message
 
@@ -562,7 +562,7 @@ class TestExplain:
     def test_explain_skips_a_probe_that_rg_refuses(self, rg: RgBinary, tricky: Path) -> None:
         r"""rg refuses a literal that contains `\n`."""
         message = sync.grep("x\n(", cwd=tricky, rg=rg, explain=True, fixed_strings=True, multiline=True).message
-        assert message.startswith("No matches found. There are no matches")
+        assert message.startswith("No matches found. Further searches also found nothing")
 
 
 names = st.text(st.sampled_from("ab.-é "), min_size=1, max_size=4).filter(lambda name: name.strip(".") != "")

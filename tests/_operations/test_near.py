@@ -147,13 +147,13 @@ def test_matches_that_are_not_near_are_not_held_in_memory() -> None:
 @pytest.mark.parametrize("option", ["invert_match", "multiline", "no_line_number", "stop_on_nonmatch"])
 def test_options_without_a_meaning_are_refused(plant: Plant, option: str) -> None:
     options: dict[str, Any] = {option: True}
-    with pytest.raises(ValueError, match=rf"{option} does not apply to near: .*leave one of them out"):
+    with pytest.raises(ValueError, match=rf"{option} cannot be combined with near: .*leave one of them out"):
         sync.grep("a", cwd=plant({}), near="b", **options)
 
 
 @pytest.mark.parametrize("option", [{"rev": "HEAD"}, {"inside": "zip"}])
 def test_sources_without_files_are_refused(plant: Plant, option: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="near does not apply to"):
+    with pytest.raises(ValueError, match="near cannot be combined with"):
         sync.grep("a", cwd=plant({"f": "a"}), near="b", **option)
 
 

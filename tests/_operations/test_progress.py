@@ -97,13 +97,13 @@ async def test_error_of_the_function_ends_the_search(tmp_path: Path) -> None:
 
 
 def test_on_progress_that_does_not_apply_is_refused(needles: Path) -> None:
-    with pytest.raises(ValueError, match="on_progress does not apply to inside=; leave one of them out"):
+    with pytest.raises(ValueError, match="on_progress cannot be combined with inside=; leave one of them out"):
         sync.search("x", cwd=needles, inside="zip", on_progress=print)
-    with pytest.raises(ValueError, match="on_progress does not apply to rev=; leave one of them out"):
+    with pytest.raises(ValueError, match="on_progress cannot be combined with rev=; leave one of them out"):
         sync.files(cwd=needles, rev="main", on_progress=print)
-    with pytest.raises(ValueError, match="on_progress does not apply to rev=; leave one of them out"):
+    with pytest.raises(ValueError, match="on_progress cannot be combined with rev=; leave one of them out"):
         sync.grep("x", cwd=needles, rev="main", on_progress=print)
-    with pytest.raises(ValueError, match="on_progress does not apply to inside=; leave one of them out"):
+    with pytest.raises(ValueError, match="on_progress cannot be combined with inside=; leave one of them out"):
         sync.grep("x", cwd=needles, inside="zip", on_progress=print)
 
 

@@ -176,9 +176,9 @@ class TestBadInput:
     def test_explain_and_coverage_are_refused(self, folder: Path) -> None:
         several: list[dict[str, Any]] = [{"explain": True}, {"coverage": True}, {"on": remote.ssh("host")}]
         for options in several:
-            with pytest.raises(ValueError, match="does not apply to rev"):
+            with pytest.raises(ValueError, match="cannot be combined with rev"):
                 sync.grep("x", cwd=str(folder), rev="HEAD", **options)
-        with pytest.raises(ValueError, match="on does not apply to rev"):
+        with pytest.raises(ValueError, match="on cannot be combined with rev"):
             sync.files(rev="HEAD", on=remote.ssh("host"))
 
 

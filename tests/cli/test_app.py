@@ -64,7 +64,7 @@ def test_why_prints_the_reason_in_flags(plant: Plant) -> None:
     ignored = "its directory build is ignored by .gitignore:1 `build/`; --no-ignore, --hidden search it\n"
     assert output("why", "build/.a", "--no-hidden", cwd=folder, code=1) == ignored
     assert output("why", "b.py", "-d1", "-tmd", cwd=folder, code=1) == (
-        "not of type md; searched with --text and without --type\n"
+        "not of type md; it would be searched with --text and without the option --type\n"
     )
     assert output("why", "c", cwd=folder) == "searched\n"
     assert output("why", "c", "build", cwd=folder, code=1) == "outside of the searched paths\n"
@@ -99,7 +99,7 @@ def test_search_prints_lines_near_others(plant: Plant) -> None:
     for arguments, message in {
         ("--within", "2"): "--within needs --near; add --near",
         ("--near", "x", "-c"): "--count and --near cannot be combined",
-        ("--near", "x", "-U"): "--multiline does not apply to --near: a match must be on one line",
+        ("--near", "x", "-U"): "--multiline cannot be combined with --near: a match must be on one line",
     }.items():
         assert message in run("search", "retry", *arguments, cwd=folder, code=2).stderr.decode()
 

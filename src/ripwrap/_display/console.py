@@ -16,7 +16,7 @@ def heading(path: str) -> Text:
 
 
 def numbered_lines(line: Match | Context) -> Iterator[Text]:
-    """Yield the lines of a match or context with their numbers; with the option `replace`, the lines as replaced."""
+    """Yield the lines of a match or context, each with its number. With `replace`, the lines have the replacements."""
     text = _text(line)
     text.remove_suffix("\n")
     mark = ":" if isinstance(line, Match) else "-"
@@ -53,7 +53,7 @@ def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]
 
 
 def colored_diff(diff: str) -> Text:
-    """Return the unified diff of one file in the colors of git."""
+    """Return the unified diff of one file, with the colors that git uses."""
     styles = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
     lines = diff.removesuffix("\n").split("\n")
     return Text("\n").join(

@@ -61,7 +61,7 @@ def _runs(lines: Iterable[Match | Context], *, nul_ends: bool) -> Iterator[tuple
 
 
 def _joined(changes: list[Change]) -> list[Change]:
-    """Merge each change that removes the end of its line with the next line."""
+    """If a change removes the end of its line, merge the change with the next line."""
     joined: list[Change] = []
     for old, new in changes:
         if joined and joined[-1][1] and not joined[-1][1].endswith(b"\n"):
@@ -95,7 +95,7 @@ def _place(start: int, count: int) -> bytes:
 
 
 def _name(prefix: bytes, path: str) -> bytes:
-    """Return a file name as git writes it: quoted if necessary, and with a tab at its end if it has spaces."""
+    """Return a file name as git writes it: quoted if necessary; if the name has spaces, with a tab at the end."""
     raw = prefix + os.fsencode(path).removeprefix(b"/")
     if any(byte < 0x20 or byte in b'"\\\x7f' for byte in raw):
         plain = {ord('"'): b'\\"', ord("\\"): b"\\\\"}

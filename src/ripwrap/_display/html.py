@@ -26,8 +26,8 @@ class Gaps:
     def before(self, message: Message) -> bool:
         """Return True if rg would write `--` before a message.
 
-        That is so if lines of the file are missing between the message of the last call and `message`, and if one of
-        the messages so far is a line of context. It is never so for a search without line numbers.
+        rg writes `--` where lines of the file are missing before `message`, but only if the messages so far include a
+        line of context. For a search without line numbers, return False.
         """
         if isinstance(message, Begin):
             self._next = None
@@ -72,7 +72,7 @@ def _html_lines(lines: Iterable[Match | Context]) -> Iterator[str]:
 
 
 def _marked_up(line: Match | Context) -> str:
-    """Return the text of a match or context as HTML, with the matches marked, each followed by its replacement."""
+    """Return the text of a match or context as HTML, with each match marked, and followed by its replacement."""
     spans = line.spans()
     start, end = _clip(line.lines, spans)
     pieces, done = ["…" if start else ""], start
@@ -91,7 +91,7 @@ def _marked_up(line: Match | Context) -> str:
 
 
 def _clip(text: str, spans: Sequence[Span]) -> Span:
-    """Return the span of a text to show: all of it, or the part around the first match if it is too long."""
+    """Return the span to show: the whole text; if the text is too long, only the part around the first match."""
     if len(text) <= MAX_LINE:
         return 0, len(text)
     start = max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0

@@ -11,8 +11,8 @@ def grep_lines(files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Iterat
     """Yield `path:line:text` for each matching line, `path-line-text` for context, and `--` between groups.
 
     Without line numbers, the lines are `path:text` and `path-text`. With `replace`, the text has the replacements.
-    As in grep, a new group begins at a line that does not directly follow the previous line, and at a new file if the
-    previous file has lines of context.
+    As in grep, there are groups only if there is context. A new group begins at a line that does not directly follow
+    the previous line, and at a new file if the previous file has lines of context.
     """
     pending_separator = False
     for path, lines in files:

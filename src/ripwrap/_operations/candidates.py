@@ -34,8 +34,8 @@ class Candidates:
         total: Number of files of the index.
         named: Candidates without a NUL byte, which the command line names; `None` if rg searches all files of the
             directory.
-        unsure: Candidates that rg may take for binary, and files whose trigrams are not in the index, which therefore
-            may have a match. The command line names the directories of all these files.
+        unsure: Candidates that rg may take for binary, and all files whose trigrams are not in the index. The command
+            line names the directories of the unsure files.
         errors: Paths that could not be read when the files were listed.
         own: Regular expression that matches the paths of the index's own files; `None` if the searched directory
             has no such files.
@@ -93,7 +93,7 @@ class Candidates:
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a directory; `None` if there are none, e.g. because it is not in the index.
+        """Return the candidates in a directory; `None` if it has no candidates, e.g. because it is not in the index.
 
         If rg searches all files, or if `folder` is `.`, return this object.
         """
@@ -142,7 +142,7 @@ def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, obj
 def _glob(name: str) -> str:
     """Return a glob for the extension of a file name, such as `*.py`; the name itself if it has no extension.
 
-    A few such globs match many files.
+    So a few globs match many files.
     """
     extension = os.path.splitext(name)[1]
     return f"*{extension}" if extension else name

@@ -1,6 +1,6 @@
 """Wait for changes of the files in a directory; needs the extra `watch` (watchfiles).
 
-A worker thread waits for changes, but only during `ChangeWaiter.wait_async()`. Between two calls, watchfiles keeps a
+A worker thread waits for changes, but only during `ChangeWaiter.wait_async()`. Between these calls, watchfiles keeps a
 handle of the operating system open, and a thread that reads the handle. `ChangeWaiter.close()` ends both.
 """
 
@@ -92,7 +92,7 @@ class ChangeWaiter:
         self._next()
 
     def wait(self, until: float = math.inf) -> bool:
-        """Wait for changes. Return `True` after changes, `False` if `stop` is set or the deadline passes first.
+        """Wait for changes, and return True. Return False if `stop` is set, or if the deadline passes without a change.
 
         Args:
             until: Deadline, as `clock()` gives it.
@@ -138,7 +138,7 @@ class ChangeWaiter:
     def _is_replaced(self, changes: set[Any]) -> bool:
         """Return True if the directory was deleted, moved or replaced.
 
-        A new directory may have the inode number of the deleted one. So an event of the deletion is checked, too.
+        A new directory may have the inode number of the deleted directory. So an event of the deletion also counts.
         """
         if self._identity is None:
             return False
@@ -146,7 +146,7 @@ class ChangeWaiter:
         return deleted or self._identify() != self._identity
 
     def _begin_again(self) -> None:
-        """Watch the new directory at the path `root`; do nothing if there is none."""
+        """Watch the new directory at the path `root`; do nothing if there is no such directory."""
         if os.path.isdir(self.root):
             changes, self._changes = self._changes, None
             if changes is not None:

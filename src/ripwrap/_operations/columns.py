@@ -35,7 +35,7 @@ def search_columns(
 ) -> AsyncGenerator[Columns]:
     """Search files for a pattern and yield the matches in batches of columns.
 
-    Each column is a list, such as the paths of all matches. The rows are the matches of `search()`, in the same order.
+    Each column is a list, such as the paths of the matches. The rows are the matches of `search()`, in the same order.
     No model is made for each match, so a search with very many matches takes less time than `search()`.
     A batch can be converted to a table of Arrow, pandas or polars.
 
@@ -61,7 +61,7 @@ def search_columns(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search()`; empty is all of `cwd`.
-        limit: Maximum number of matches, over all files; rg is stopped when it is reached.
+        limit: Maximum number of matches, over all files. At this number, rg is stopped.
         batch: Number of matches in a batch. The last batch, which is yielded when the search has ended, may have fewer.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -171,7 +171,7 @@ class ColumnsAnswer:
 
     @property
     def pending(self) -> int:
-        """Number of bytes read of the record that is not complete yet."""
+        """Number of bytes of the unfinished record."""
         return self._decoder.pending
 
     @property
@@ -184,7 +184,7 @@ class ColumnsAnswer:
         yield from self._add(self._decoder.feed(chunk))
 
     def end_run(self, end: Exit) -> Iterator[Columns]:
-        """Decode a last record without a newline, and raise an error if rg wrote no summary."""
+        """Decode the rest of rg's output, and raise an error if rg wrote no summary."""
         if end.ended:
             yield from self._add(self._decoder.close())
         end.check(summary=self.ended)
@@ -196,7 +196,7 @@ class ColumnsAnswer:
         yield from self.take_rest()
 
     def take_rest(self) -> Iterator[Columns]:
-        """Yield the matches that are not in a batch yet, if there are any."""
+        """Yield one batch with the matches that are not in a batch yet; nothing if there are no such matches."""
         if self._rows:
             yield self._take(self._rows)
 
@@ -215,7 +215,7 @@ class ColumnsAnswer:
                     return
 
     def _take(self, rows: int) -> Columns:
-        """Remove the first rows that are not in a batch yet, and return them as a batch."""
+        """Return a batch of the first `rows` matches that are not in a batch yet."""
         self._rows -= rows
         taken: list[Columns] = []
         while rows:

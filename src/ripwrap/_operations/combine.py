@@ -139,7 +139,7 @@ def _length(required: Required) -> int:
 
 
 async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
-    """Search once for each condition, in the files that meet all earlier conditions; return the files that are left."""
+    """Search once for each condition, in the files that meet the earlier conditions; return the files that meet all."""
     within = DeadlineRunner(run, request.timeout)
     first, *others = request.conditions
     listing = await within.collect(_first_step(request, first))
@@ -177,7 +177,10 @@ async def _matching(run: Runner, request: MatchingRequest, condition: _Condition
 
 
 def _has_nul(cwd: str, path: str) -> bool:
-    """Return True if a file has a NUL byte. rg searches such a file to its end only if it is named (rg-facts 20)."""
+    """Return True if a file has a NUL byte.
+
+    rg searches such a file to its end only if the command line names the file (rg-facts 20).
+    """
     try:
         with open(os.path.join(cwd, path), "rb") as file:
             while block := file.read(_BLOCK):

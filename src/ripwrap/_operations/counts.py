@@ -123,7 +123,7 @@ async def run_file_types(run: Runner, *, timeout: float | None) -> FileTypes:  #
 
 
 def _any_directory() -> str:
-    """Return the current directory, or `/` if it has been removed."""
+    """Return the current directory; if this directory has been removed, return `/`."""
     try:
         return os.getcwd()
     except FileNotFoundError:

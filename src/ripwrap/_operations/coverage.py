@@ -69,22 +69,22 @@ async def why(
 
     ```text
     searched
-    its directory shop is too deep; searched without max_depth, type
+    its directory shop is too deep; it would be searched without the options max_depth, type
     ```
 
     ripwrap applies the rules of rg 15.2. Another version of rg may choose other files: rg 13 and 14 treat ignore files
     above the searched path and in nested repositories differently, and do not recognize repositories of Jujutsu.
     Versions before 15.2 do not read `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
 
-    If several of `paths` contain the file, and the search of any of them reads it, the answer is `searched`. If none
-    reads it, the answer is the reason why the search of the first of them does not.
+    Several of `paths` may contain the file. If the search of one of these paths reads the file, the answer is
+    `searched`. Otherwise, the answer is the reason why the search of the first of these paths does not read the file.
 
     Args:
         path: A file or directory, relative to `cwd` or absolute.
         cwd: The directory of the search.
         paths: Files or directories of the search; empty is all of `cwd`.
-        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. It lists the file types, and finds
-            NUL bytes.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. rg lists the file types, and
+            finds NUL bytes.
         **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
             binary files (such as `text`), have an effect.
 
@@ -106,8 +106,8 @@ async def coverage(
 ) -> Coverage:
     """Count the files that a search with these options reads, and the files that it excludes, by reason.
 
-    This takes as long as a search that reads every file. It also walks through all directories, including those that rg
-    excludes. `why()` gives the reason for one file.
+    The call takes as long as a search that reads every file. It also walks through all directories, including the
+    directories that rg excludes. `why()` gives the reason for one file.
 
     ```python
     import asyncio
@@ -140,13 +140,13 @@ class CoverageRequest:
     """Checked arguments of `coverage()` or `why()`.
 
     Attributes:
-        command: Command that lists the searched files. If `read` is True, it also tells which of them have a NUL byte.
+        command: Command that lists the searched files. If `read` is True, it also tells which files have a NUL byte.
             For `why()`, rg does not run this command; only its directory and paths are used.
         options: Options of the search.
         timeout: Seconds for the whole call; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
         inside: Real path of a directory. An ignore file that is a link to a path outside of this directory is not
-            read. If empty, all ignore files are read, as by rg.
+            read. If `inside` is empty, all ignore files are read, as by rg.
         read: True to let rg read the files, and to walk through excluded directories, too. If False, rg only lists the
             files, an excluded directory is not opened and is counted as one entry, and examples have no hints.
     """
@@ -220,8 +220,7 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
     """Collector of the paths in rg's output: the files that rg read or, with `--files`, only listed.
 
     Attributes:
-        searched: Map from the `key()` of each file to True if the file has a NUL byte; otherwise, or if rg only listed
-            the file, to False.
+        searched: Map from the `key()` of each file to True if rg found a NUL byte in the file; otherwise to False.
     """
 
     def __init__(self, command: Command) -> None:
@@ -402,12 +401,15 @@ def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason
 
 
 def _is_named(request: CoverageRequest) -> bool:
-    """Return True if the path of `why()` is one of the searched paths, which rg searches past a NUL (rg-facts 20)."""
+    """Return True if the path of `why()` is a searched path; rg searches such a file past a NUL byte (rg-facts 20)."""
     return any(_parts_below(request, path) == [] for path in request.command.paths)
 
 
 def _nul_offset(request: CoverageRequest, path: str) -> int | None:
-    """Return the offset of the first NUL byte in a file; `None` without one, or if rg transcodes or cannot read it."""
+    """Return the offset of the first NUL byte in a file; `None` if no NUL byte is found.
+
+    The result is also `None` if rg transcodes the file, or if the file cannot be read.
+    """
     if request.options.get("encoding") not in (None, "auto", "none"):
         return None
     offset = 0
@@ -447,8 +449,8 @@ def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
 def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple[Reason, Hint | None]:
     """Return the reason why rg searches or excludes a path, and a hint: an option to change so that rg searches it.
 
-    More than one option may have to change; the hint is the first of them. It is `None` if rg searches the path, or if
-    no option helps.
+    More than one option may have to change; the hint is the first of these options. The hint is `None` if rg searches
+    the path, or if no option helps.
     """
     from ripwrap._ignore.selection import Cause, Selection
 

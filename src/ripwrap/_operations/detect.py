@@ -1,8 +1,8 @@
 """Search files in several encodings (`encoding="detect"`); needs the extra `detect` (charset-normalizer).
 
 First, rg lists the files with a line that is not UTF-8. charset-normalizer guesses the encoding of each of these files
-from its first lines that are not ASCII. Then rg searches all files as usual, but its matches in the files with a
-guessed encoding are dropped. Finally, rg searches the files of each encoding again, with that encoding.
+from its first lines that are not ASCII. Then rg searches all files as usual, but the matches in the files with
+a guessed encoding are dropped. Finally, rg searches the files of each encoding again, with that encoding.
 """
 
 import codecs
@@ -46,13 +46,17 @@ DETECT = "detect"
 
 _READ_BYTES = 1024 * 1024  # size of a block; the sample is from the first block that is not ASCII
 SAMPLE_BYTES = 64 * 1024
-"""Number of bytes of the sample from which the encoding of a file is guessed. The last line may exceed it."""
+"""Size in bytes of the sample from which the encoding of a file is guessed.
+
+A long last line can make the sample larger.
+"""
 
 _NOT_UTF8 = "^.*$"  # `.` matches only valid UTF-8, so a line that does not match has invalid bytes
 _FILE_NAMES = frozenset(FileOptions.__annotations__) | {"binary", "text"}
 _UTF8_RATIO = 3
 """Minimum number of valid non-ASCII characters for each invalid byte in a text that counts as UTF-8 with a few errors.
-A text in another encoding has less than one such character, because its non-ASCII bytes are rarely valid UTF-8.
+A text in another encoding has less than one such character for each invalid byte, because its non-ASCII bytes are
+rarely valid UTF-8.
 """
 _INVALID = frozenset(map(chr, range(0xDC80, 0xDD00)))  # `surrogateescape` decodes invalid bytes to these
 _LOGGER = logging.getLogger("ripwrap")
@@ -156,7 +160,7 @@ def check_detection(options: SearchOptions, others: Mapping[str, object]) -> Sea
     for name, value in others.items():
         if value not in (None, False, (), [], "", "none"):
             wrong = Hint(name, kind="omit")
-            said = (" does not apply to ", Hint("encoding", DETECT), "; leave one of them out")
+            said = (" cannot be combined with ", Hint("encoding", DETECT), "; leave one of them out")
             raise ValueError(HintedText(wrong, *said))
     try:
         import_module("charset_normalizer")  # a missing package is an error of the call, not of the iteration
@@ -351,7 +355,7 @@ class _Merged(Generic[T]):
             yield self._request.again(paths, label, self._left)
 
     def take(self, message: Any) -> Generator[T]:
-        """Yield a message, unless it is a summary, or a later search yields the messages about the same file.
+        """Yield a message, but no summary, and no message about a file that a later search searches.
 
         An `End` of a later search gets the encoding of that search.
         """
@@ -441,8 +445,8 @@ class _DetectingCollector(MatchCollector):
 async def with_detected(run: Runner, request: "GrepRequest") -> "GrepRequest":
     """Return a request of `grep()` that searches each file in its encoding; `request` itself if all files are UTF-8.
 
-    The search for the encodings takes at most the time limit of the request. The search for the pattern then has the
-    same time limit again.
+    The search for the encodings takes at most the time limit of the request. Then the search for the pattern
+    has the whole time limit.
 
     Raises what `Runner.collect()` raises.
     """

@@ -24,8 +24,7 @@ EXPAND_LINES = 100
 """Default maximum number of lines of an expansion."""
 
 MAX_SOURCE_BYTES = 2_000_000
-"""Maximum size in bytes of a file in which definitions are looked for, which takes a quarter of a second at this size.
-"""
+"""Maximum size in bytes of a file in which definitions are looked for. This size takes a quarter of a second."""
 
 _NEAR_LINES = 10_000
 """Number of lines to read before and after the match if the file is larger than `MAX_SOURCE_BYTES`."""
@@ -246,7 +245,7 @@ def _read_source(request: ExpandRequest) -> Source:
 
 
 def read_lines(folder: str, path: str, *, follow: bool, roots: Sequence[str]) -> list[str] | None:
-    """Return the lines of a file without terminators, or None if it is too large to look for definitions.
+    """Return the lines of a file, without line ends; None if the file is too large to look for definitions.
 
     Args:
         folder: Directory that the path is relative to.

@@ -40,7 +40,7 @@ class Probe:
 def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
     """Yield the further searches to try; the search for the most likely reason comes first.
 
-    If `max_count` is 0, which excludes every match, yield only a search without it.
+    If `max_count` is 0, which excludes every match, yield only a search without `max_count`.
     """
     if options.get("max_count") == 0:
         limit = Hint("max_count", 0, "omit")

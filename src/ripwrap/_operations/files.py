@@ -54,11 +54,11 @@ def files(
     Args:
         cwd: The directory to list; globs and `paths` are relative to it.
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
-        limit: Maximum number of paths; rg is stopped when it is reached.
+        limit: Maximum number of paths. At this number, rg is stopped.
         rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
-            call. `on_progress` cannot be combined with `rev`.
+            and once at the end. The function runs in the task or thread of the caller, and an exception in the
+            function ends the call. `on_progress` cannot be combined with `rev`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         **options: rg's flags; see `FileOptions`.
@@ -81,7 +81,7 @@ def files(
     if rev is not None:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("rev"), "; leave one of them out"))
+            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("rev"), "; leave one of them out"))
         from ripwrap._operations.revisions import listing_request, run_revision_listing  # git is rarely needed
 
         return run_revision_listing(listing_request(cwd, paths, rev, limit, options, on), rg)
@@ -111,7 +111,7 @@ def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> C
 
 
 class ListingAnswer(Generic[Item]):
-    """Converter of rg's output in a mode that prints one item for each file; it stops at a limit."""
+    """Converter of rg's output in a mode that prints one item for each file. The converter stops at a limit."""
 
     def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
         self._left = limit

@@ -67,9 +67,9 @@ async def grep(
 ) -> GrepResult:
     """Search files and return a page of matches with their context, and the number of all matches.
 
-    Files are in the order of `rg --sort=path`, over all `paths`, and matches by line. While the files do not change,
-    pages neither overlap nor miss a match. All matches are counted, but only the matches of the page are decoded. After
-    `timeout` seconds rg is stopped, and the answer has the matches found until then.
+    Files are in the order of `rg --sort=path`, over all `paths`. Matches of a file are in the order of its lines. While
+    the files do not change, pages neither overlap nor miss a match. All matches are counted, but only the matches of
+    the page are decoded. After `timeout` seconds rg is stopped, and the answer has the matches found until then.
 
     ```python
     import asyncio
@@ -91,14 +91,14 @@ async def grep(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
-            (`max_count` is per file, and matches beyond it are not counted.)
+            (`max_count` is the limit for each file; further matches of the file are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
         timeout: Seconds that rg may run; `None` is no limit. The installation of rg and the wait for a slot
             (`ripwrap.limit_processes()`) do not count.
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
-            plain text. `message` then names the options that find something. With `hidden=False`, if the answer has all
-            visible matches, `message` also counts the matches in hidden files. This takes up to 5 seconds more.
+            plain text. `message` then names the options that find something. With `hidden=False`, `message` of the
+            last page says how many more matches there are in hidden files. `explain` takes up to 5 seconds more.
             `explain` cannot be combined with `rev` or `inside`.
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
             as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`. `coverage`
@@ -111,12 +111,12 @@ async def grep(
             read.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
-            that count. Each further pattern is one more search, with the same `timeout`. `near` cannot be combined with
-            `rev`, `inside` or `encoding="detect"`.
-        within: Maximum distance of `near`, in lines; 0 is the same line.
+            that count. For each further pattern, rg searches once more, for up to `timeout` seconds. `near` cannot be
+            combined with `rev`, `inside` or `encoding="detect"`.
+        within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
-            call. `on_progress` cannot be combined with `rev`, `inside` or `encoding="detect"`.
+            and once at the end. The function runs in the task or thread of the caller, and an exception in the
+            function ends the call. `on_progress` cannot be combined with `rev`, `inside` or `encoding="detect"`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
@@ -142,7 +142,9 @@ async def grep(
     if rev is not None:
         if inside:
             raise ValueError(
-                HintedText(Hint("inside", kind="omit"), " does not apply to ", Hint("rev"), "; leave one of them out")
+                HintedText(
+                    Hint("inside", kind="omit"), " cannot be combined with ", Hint("rev"), "; leave one of them out"
+                )
             )
         from ripwrap._operations.revisions import run_grep_revision  # it imports this module
 
@@ -204,7 +206,9 @@ class GrepRequest:
         return os.path.normpath(self.command.cwd)
 
     def refuse_extras(self, what: str) -> None:
-        """Raise `ValueError` if `explain`, `coverage`, `near` or `on` was given, which work only for files on a disk.
+        """Raise `ValueError` if `explain`, `coverage`, `near` or `on` was given.
+
+        These arguments work only for files on a disk.
 
         Args:
             what: Argument that selects something else to search, such as `rev`.
@@ -282,7 +286,7 @@ def grep_request(
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
-    """Return the limit and the options; take the limit from `max_matches`, its old name, if that is in the options."""
+    """Return the limit and the options. If the options have `max_matches`, an old name, its value is the limit."""
     if "max_matches" not in options:
         return limit, options
     warn_deprecated("grep(max_matches=) is deprecated; use limit=")
@@ -294,7 +298,7 @@ def refuse_beside(what: str, name: str, value: object) -> None:
     """Raise `ValueError` if `value` is true: the argument `name` cannot be combined with the argument `what`."""
     if value:
         raise ValueError(
-            HintedText(Hint(name, kind="omit"), " does not apply to ", Hint(what), "; leave one of them out")
+            HintedText(Hint(name, kind="omit"), " cannot be combined with ", Hint(what), "; leave one of them out")
         )
 
 
@@ -453,7 +457,7 @@ async def explanation(
 ) -> str:
     """Search with other options, and return a sentence that names the options with which there are matches.
 
-    If no options help, the sentence names the changes that were tried. It is empty if nothing could be tried.
+    If no options help, the sentence names the changes that were tried. The sentence is empty if nothing could be tried.
 
     Args:
         run: Runner of the searches.
@@ -494,9 +498,7 @@ async def explanation(
             would_not.append(probe.says)
     if would:
         return f"There would be {'; '.join(would)}. {late}".rstrip()
-    *first_ones, last = would_not or [""]
-    ways = f"{', '.join(first_ones)} or {last}" if first_ones else last
-    return f"There are no matches {ways}, either. {late}".rstrip() if would_not else late
+    return f"Further searches also found nothing: {'; '.join(would_not)}. {late}".rstrip() if would_not else late
 
 
 def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[[str], str]) -> str:

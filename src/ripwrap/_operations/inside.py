@@ -52,7 +52,7 @@ class InsidePart:
     """Second part of a search, which searches the items inside of files.
 
     Attributes:
-        listing: Command that lists the files that may be archives or documents.
+        listing: Request that lists the files that may be archives or documents.
         command: Command that searches the items inside of these files.
         formats: Formats to search inside of, such as `zip`, as `check_inside()` returns them.
         follow: True if symbolic links are followed.
@@ -69,7 +69,7 @@ class InsidePart:
         """Return the source of the items inside of the listed files, in path order.
 
         Args:
-            listed: Paths of the files that the command `listing` found.
+            listed: Paths of the files that `listing` found.
             until: Time, as `time.monotonic()` gives it, after which no more documents are read; `None` is no limit.
         """
         paths = sorted((path for path in listed if format_of(path, self.formats)), key=lambda path: path.split(os.sep))
@@ -239,10 +239,11 @@ def _run_inside_blocking(request: InsideRequest[T], rg: Rg, timeout: float | Non
 
 
 class _Before:
-    """Result of the search of the files, to be added to the summary of the search inside of them.
+    """Summary of the first search (of the files), which is added to the summary of the second search (inside of files).
 
     Attributes:
-        summary: Summary of rg; `None` until it is known, and for a search that yields matches only.
+        summary: rg's summary of the first search; `None` until it is known, and always `None` if only matches are
+            yielded.
     """
 
     def __init__(self) -> None:
@@ -250,12 +251,12 @@ class _Before:
         self._left_out: list[Stats] = []
 
     def leave_out(self, message: object) -> None:
-        """Process a message about the bytes of a document. It is not yielded, so its counts are subtracted later."""
+        """Store the counts of a message about the bytes of a document, to subtract these counts later."""
         if isinstance(message, End):
             self._left_out.append(message.stats)
 
     def add_to(self, message: T) -> T:
-        """Return a message; if it is the summary, add the summary of the search of the files."""
+        """Return a message. To the summary of the second search, add the summary of the first search."""
         if not isinstance(message, Summary) or self.summary is None:
             return message
         return cast("T", self._total(self.summary, message))
@@ -369,7 +370,7 @@ async def run_items(
 
 
 class _Total(MatchCollector):
-    """Collector that adds up the numbers of matches of several searches."""
+    """Collector whose counts are the sums of the counts of several collectors."""
 
     def __init__(self, page: PageRequest, parts: Collection[MatchCollector]) -> None:
         super().__init__(page)

@@ -28,8 +28,10 @@ Progress: TypeAlias = Literal["preparing", "turning", "applied", "undone"]
 files the old content), `applied` (all files have the new content) or `undone` (all files have the old content)."""
 
 KEPT_JOURNALS = 50
+"""Maximum number of finished journals that are kept. After each change, the oldest finished journals are deleted."""
+
 KEPT_SECONDS = 30 * 24 * 3600.0
-"""Maximum number, and maximum age, of the finished journals that are kept. The rest is deleted after each change."""
+"""Maximum age of a finished journal, in seconds. After each change, finished journals of a higher age are deleted."""
 
 _JOURNAL = "journal.json"
 _STATE = "state"
@@ -238,7 +240,7 @@ class Journals:
         )
 
     def prune(self) -> None:
-        """Delete all finished journals but the newest `KEPT_JOURNALS`, and those that are older than `KEPT_SECONDS`."""
+        """Delete finished journals: all that are older than `KEPT_SECONDS`, and the oldest beyond `KEPT_JOURNALS`."""
         oldest = time.time() - KEPT_SECONDS
         finished = [folder for folder in self.all() if folder.state in ("applied", "undone")]
         for number, folder in enumerate(finished):

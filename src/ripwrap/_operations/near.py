@@ -68,7 +68,7 @@ def near_condition(near: str | Sequence[str], within: int, options: SearchOption
         raise TypeError("within must be an int, got None")
     for name, reason in _REFUSED.items():
         if cast("dict[str, object]", options).get(name) not in (None, False):
-            parts = Hint(name, kind="omit"), " does not apply to ", Hint("near", kind="omit")
+            parts = Hint(name, kind="omit"), " cannot be combined with ", Hint("near", kind="omit")
             raise ValueError(HintedText(*parts, f": {reason}; leave one of them out"))
     return Near(patterns, distance)
 

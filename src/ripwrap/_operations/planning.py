@@ -194,7 +194,7 @@ class _DiffersError(Exception):
 
 
 def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: int) -> FileEdits | None:
-    """Return the edits of a file, or None if it stays as it is."""
+    """Return the edits of a file, or None if the file does not change."""
     changes = sorted(change for change in one.changes if change.before != change.after)
     _check_overlaps(one.path, changes)
     if not changes:
@@ -218,7 +218,7 @@ def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: i
 
 
 def _mark_of(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark of a file and, for UTF-16, the encoding; what the file does not have is empty."""
+    """Return the byte order mark of a file (empty if missing), and the encoding of a UTF-16 mark (otherwise empty)."""
     for mark, encoding in BOMS:
         if raw.startswith(mark):
             return mark, "" if encoding == "utf-8" else encoding

@@ -57,13 +57,14 @@ async def rank(
 
     rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. The 40
     best files are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks,
-    words of the query that are near each other, definitions of the query's symbol, and words in its path.
-    Tests, examples, legacy code, text and data rank lower, unless the query asks for them. The best chunks of all files
-    come before their other chunks. The same files and query give the same results.
+    words of the query that are near each other, definitions of the query's symbol, and words in the path.
+    Tests, examples, legacy code, text and data rank lower, unless the query asks for them. First comes the best chunk
+    of each file, and then all other chunks. The same files and query give the same results.
 
     The first million bytes of a file are read, and no further file after eight million bytes of all files. Binary files
-    are not searched. If a query has more than 32 words, words of identifiers and long words are kept first. Unreadable
-    files and dropped words are logged as warnings. `RankedChunk.reasons` also names dropped words.
+    are not searched. If a query has more than 32 words, the rest is dropped: numbers and short words first, parts of
+    identifiers last. Unreadable files and dropped words are logged as warnings. `RankedChunk.reasons` also names
+    dropped words.
 
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
@@ -71,7 +72,8 @@ async def rank(
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
         on_progress: Function that is called with a `Progress` while rg looks for the words, at most ten times a second,
-            and once at the end. The function runs in this task or thread. If it raises an exception, the call ends.
+            and once at the end. The function runs in this task or thread. An exception in the function ends the
+            call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are searched only with `hidden=True`,
             and links are followed only with `follow=True`. A file or link in `paths` is always searched.

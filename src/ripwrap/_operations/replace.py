@@ -69,8 +69,9 @@ class ReplacePlan(EditPlan, frozen=True):
         """Write the replacements, all or none.
 
         Each file is first compared with the content that was searched. The new contents are written to temporary files
-        in the same directories. A journal is written, too, and all these files are synced to the disk. Then each
-        temporary file is renamed to its target. If anything fails, all files get their old contents back.
+        in the directories of the files. A journal is also written. The temporary files and the journal are synced to
+        the disk. Then each temporary file is renamed to its target. If anything fails, all files get their old contents
+        back.
 
         If the process is killed or the system crashes, some files may have the old content and others the new content.
         Then `ripwrap.undo()` gives all files the old content, and `apply()` of the same plan gives all files the new
@@ -80,13 +81,15 @@ class ReplacePlan(EditPlan, frozen=True):
         change. A symbolic link stays, and its target is changed. A read-only file is changed if its directory is
         writable.
 
-        If the task is cancelled before the first file is renamed, no file changes. After that, all files change.
+        If the task is cancelled before the first file is renamed, no file changes. If the task is cancelled after
+        that, all files change.
 
         Args:
             select: Edits to apply: paths, as in `FileEdits.path`, or a function that is called with a file and an edit,
                 and returns True to apply the edit. `None` applies all edits.
             break_hard_links: Also change files that have several hard links. Each path in the plan then becomes a
-                separate file, and other links keep the old content. By default, such files raise `ConflictError`.
+                separate file, and links that are not in the plan keep the old content. By default, files with several
+                hard links raise `ConflictError`.
             journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
                 have the text that was replaced. The last 50 finished journals are kept for up to 30 days.
 
@@ -198,7 +201,7 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
     Args:
         journal: Path of the journal: `AppliedEdits.journal`. `None` is the newest journal for `cwd` that is not undone.
         cwd: The directory that was searched; it has no effect with `journal`.
-        journals: The directory of the journals, if one was passed to `apply()`.
+        journals: The directory of the journals, if a directory was passed to `apply()`.
 
     Raises:
         FileNotFoundError: There is no such journal.
@@ -279,7 +282,7 @@ async def run_replace(
     Args:
         run: Runner of the searches.
         request: Checked arguments of `replace()`.
-        timeout: Seconds for the search, and again for reading the files; `None` is no limit.
+        timeout: Seconds for the search; reading the files has the same limit. `None` is no limit.
         allowed: Function that returns True for a path of rg that may be changed; `None` allows all.
         holds: Function that returns True for a real path that may be read; `None` allows all. It is called immediately
             before the file is read.
@@ -350,7 +353,7 @@ class _File:
     """Matches of a file, and the reasons to leave the file out.
 
     Attributes:
-        changes: Changes of the text of the file, one for each match.
+        changes: Changes of the text of the file, one for each submatch.
         unlocated: Number of the first line with a match whose position rg does not report; 0 if there is no such line.
         binary: Offset of the first NUL byte, if rg found the file to be binary; `None` otherwise.
     """
@@ -360,7 +363,7 @@ class _File:
     binary: int | None = None
 
     def add(self, match: Match, constant: bytes | None) -> None:
-        """Add a change for each part of a line that matched."""
+        """Add a change for each submatch of a match."""
         if not match.submatches:
             self.unlocated = self.unlocated or match.line_number or 1
         for hit in match.submatches:
@@ -378,7 +381,7 @@ class _File:
 
 
 class EditCollector:
-    """Collector of the parts of files that matched, each with its replacement.
+    """Collector of the matched texts, each with its position and its replacement.
 
     Attributes:
         ended: True if rg's summary was read.

@@ -36,8 +36,8 @@ class Allowlist(Model, frozen=True, extra="forbid"):
         regexes: Regular expressions of Python; at least one must match in the text that `target` selects.
         stopwords: Words, of which the secret must contain at least one. Case is ignored.
         target: Text for `regexes`: the `secret`, the whole `match`, or its `line`.
-        condition: `"any"`: at least one of `paths`, `regexes` and `stopwords` must apply. `"all"`: each of them that is
-            not empty must apply.
+        condition: `"any"`: at least one of `paths`, `regexes` and `stopwords` must apply. `"all"`: each of these three
+            that is not empty must apply.
     """
 
     paths: tuple[PathRegex, ...] = ()
@@ -113,7 +113,7 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
     """Check the argument `rules` of `scan()`, and return the rules in order.
 
     Raises:
-        ValueError: There is no rule, or two have the same name.
+        ValueError: There is no rule, or two rules have the same name.
         TypeError: `rules` is neither a mapping nor an iterable; or a rule is neither a `Rule` nor a name with a
             pattern.
     """

@@ -30,7 +30,7 @@ _FOR_FILES = frozenset(
 
 
 def timeout_error(timeout: float | None) -> TimeoutError:
-    """Return the error for a scan that took longer than its timeout, in seconds."""
+    """Return the error for a scan that took longer than `timeout` seconds."""
     return TimeoutError(f"the scan took more than timeout={timeout} seconds; scan fewer files, or allow more time")
 
 
@@ -43,8 +43,8 @@ def widened(options: SearchOptions) -> SearchOptions:
 class LineSearch:
     """Search of the lines that a scan has found.
 
-    rg searches a temporary file with these lines, once for each rule that may match. If there are more than
-    `_NARROW_RULES` such rules, a search for all of them first drops the lines that no rule matches.
+    rg searches a temporary file with these lines, once for each rule that may match. Before that, if there are more
+    than `_NARROW_RULES` such rules, one search for all these rules drops the lines that no rule matches.
     """
 
     def __init__(
@@ -128,8 +128,8 @@ class LineSearch:
     ) -> tuple[Sequence[int], dict[int, int], list[CompiledRule]]:
         """Write the line `raw[number]`, for each of `numbers`, to the temporary file.
 
-        Return `numbers`, a map from the offset of each line in the temporary file to its number, and the rules that may
-        match one of the lines. If no rule may match one of them, nothing is written.
+        Return `numbers`, a map from the offset of each line in the temporary file to the number of the line, and the
+        rules that may match in the file. If no rule may match, nothing is written.
         """
         # The first line is empty, so that rg does not take the start of a line for a byte order mark.
         pieces, starts, at = [self._end], dict[int, int](), len(self._end)

@@ -1,9 +1,9 @@
 """Choose the runs of rg for a scan, and the patterns of each run.
 
 A regex of 200 rules is slow: rg's automaton has too many states, and takes up to 75 s of CPU for 37 MB. So a scan for
-many rules takes up to two runs. The first run searches for the literals of rules: texts, at least one of which every
-match contains. The second run is for rules without literals, or with only frequent literals, and searches for the
-patterns of these rules. With `sort`, one run searches for the literals and the patterns together.
+many rules takes up to two runs. The first run searches for the literals of rules: each match of a rule contains at
+least one of the literals of the rule. The second run searches for the patterns of the rules that have no literals, or a
+frequent literal. With `sort`, one run searches for the literals and the patterns together.
 """
 
 import re
@@ -20,7 +20,7 @@ from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap.options import SearchOptions, StrPath
 
 FEW_RULES = 16
-"""Maximum number of rules that rg searches for in one run. Measured: each further rule makes the run slower."""
+"""Number of rules up to which rg searches for all patterns in one run. Measured: each pattern makes the run slower."""
 
 _FREQUENT = frozenset(
     {"access", "auth", "class", "code", "data", "error", "file", "func", "http", "https", "import", "info", "line"}
@@ -63,8 +63,8 @@ class CompiledRule:
     Attributes:
         rule: Rule.
         groups: Groups of the rule's pattern; `None` if ripwrap does not know the syntax of the pattern.
-        literals: Literals (fixed texts) that each matching line contains, all of them or one of several; `None` if no
-            literal is known.
+        literals: Literals (fixed texts) that each matching line contains: all of several literals, or at least one of
+            several literals. `None` if no literal is known.
     """
 
     rule: Rule
@@ -85,15 +85,15 @@ class CompiledRule:
     def reduced(self) -> str:
         """Pattern that matches at least the lines that the rule matches; see `Groups.reduced`.
 
-        If the groups are unknown, it is empty, so that it matches every line.
+        If the groups are unknown, return an empty pattern, which matches every line.
         """
         return (None if self.groups is None else self.groups.reduced) or ""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Literals, at least one of which each line with a match contains.
+        """Literals such that each line with a match contains at least one of them.
 
-        It is empty if no literal is known, or if any of the literals may be frequent.
+        The tuple is empty if no literal is known, or if one of the literals may be frequent.
         """
         words = () if self.literals is None else _rarest(self.literals)
         return () if any(map(_frequent, words)) else tuple(word.decode() for word in words)
@@ -170,12 +170,15 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 
 
 def for_scan(command: Command) -> Command:
-    """Return a command that requires the minimum version of rg for `scan()`, and no longer the one for `captures`."""
+    """Return a command that requires the version of rg for `scan()` in place of the version of rg for `captures`."""
     return replace(command, needs=(*(need for need in command.needs if need != NEEDS_CAPTURES), NEEDS_SCAN))
 
 
 def _rarest(required: Required) -> list[bytes]:
-    """Return literals, at least one of which is in each match. If a match has several, return only the rarest."""
+    """Return literals such that each match contains at least one of them.
+
+    Where the pattern requires several parts, use only the literals of the part that is probably the rarest.
+    """
     if isinstance(required, bytes):
         return [required]
     parts = [_rarest(part) for part in required.parts]

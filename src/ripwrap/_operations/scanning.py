@@ -19,8 +19,10 @@ from ripwrap.models import CapturedMatch, Match, ScanMatch
 from ripwrap.options import SearchOptions
 
 _BATCH_LINES = 16384
+"""Number of collected lines at which rg searches these lines for each rule."""
+
 _BATCH_BYTES = 8 << 20
-"""Number of collected lines, and their size in bytes, at which rg searches these lines for each rule."""
+"""Length of all collected lines, in characters, at which rg searches these lines for each rule."""
 
 _LONG_PATTERNS = 16 << 10
 """Length of all patterns in characters above which rg reads them from a file, because a command line is limited."""
@@ -104,7 +106,7 @@ class Scanning:
     def add(self, match: Match) -> bool:
         """Add a match of the current run; return True if `flush()` must be called.
 
-        In a run for a single rule, that is after each match; otherwise, when enough lines were added.
+        In a run for a single rule, return True for each match; otherwise, when enough lines were added.
         """
         self._lines.append(match)
         self._size += len(match.lines)
@@ -179,7 +181,7 @@ class Scanning:
         )
 
     def _found(self, hits: list[ScanMatch]) -> Sequence[ScanMatch]:
-        """Return the texts to yield now. If later runs may find overlapping texts, hold all texts and return none."""
+        """Return the texts to yield now. If later runs may find overlapping texts, hold all texts; return nothing."""
         if self._request.overlaps:
             return self._limited(hits)
         if self._held or len(self.passes) > 1:

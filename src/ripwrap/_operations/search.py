@@ -67,19 +67,20 @@ def search(
             even if it is ignored, hidden, or excluded by a glob (rg-facts 40). If the paths are too long for one
             command line, several rg processes search them, one after another. In that case, the only allowed order is
             `sort="path"`, which sorts the files of each path, and keeps the order of `paths`.
-        limit: Maximum number of matches, over all files; rg is stopped when it is reached. To learn if there are more
-            matches, ask for one more than you show. (`max_count` is the limit for each file.)
+        limit: Maximum number of matches, over all files. At this number, rg is stopped. To learn if there are more
+            matches, ask for one match more than you show. (`max_count` is the limit for each file.)
         inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,
             `zst`. Notebooks by cell: `ipynb`, or `ipynb-outputs` with the outputs. Documents, with the extra
             `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of such files come after
             all other matches, with paths such as `a.zip!/dir/b.py` or `report.pdf!/page 3`; `Match.location` has the
             page, sheet, paragraph or cell. Globs and types choose members and documents. Files and members that cannot
             be read are logged as warnings.
-        captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
-            `match.groups`, `match.named` and `match.captures`. `captures` needs rg 15 or later, and cannot be combined
-            with `inside`, `invert_match`, `replace` or `encoding="detect"`.
+        captures: Yield each match as a `CapturedMatch`, with the text of each group of the pattern in
+            `match.groups`, `match.named` and `match.captures`. `captures` needs a single pattern, and rg 15 or later.
+            `captures` cannot be combined with `inside`, `invert_match`, `replace` or `encoding="detect"`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. The function runs in this task or thread. If it raises an exception, the search ends.
+            and once at the end. The function runs in this task or thread. An exception in the function ends the
+            search.
             `on_progress` cannot be combined with `inside` or `encoding="detect"`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
@@ -114,7 +115,7 @@ def search(
     if inside:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave one of them out"))
+            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("inside"), "; leave one of them out"))
         from ripwrap._operations.inside import inside_request, run_inside  # circular import
 
         return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
@@ -157,7 +158,7 @@ def refuse_with_detect(name: str, value: object) -> None:
     """Raise `ValueError` if an argument was given that cannot be combined with `encoding="detect"`."""
     if value:
         wrong, other = Hint(name, kind="omit"), Hint("encoding", "detect")
-        raise ValueError(HintedText(wrong, " does not apply to ", other, "; leave one of them out"))
+        raise ValueError(HintedText(wrong, " cannot be combined with ", other, "; leave one of them out"))
 
 
 def search_request(
@@ -287,7 +288,7 @@ class SearchAnswer:
         return too_long_errors(self._decoder.dropped)
 
     def _end_run(self, end: Exit) -> Iterator[Record]:
-        """Decode a last line without a newline, raise an error if rg wrote no summary, and add up the summaries."""
+        """Decode the rest of rg's output, raise an error if rg wrote no summary, and add up the summaries."""
         if end.ended:
             yield from self._decoder.close()
         end.check(summary=self.ended)
@@ -333,11 +334,11 @@ class CaptureAnswer(MatchAnswer):
 
 
 def with_groups(match: Match, groups: "Groups | None") -> CapturedMatch:
-    """Return a match with its groups, given a match whose replacements list the groups.
+    """Return a copy of `match` with its groups, which are read from the replacements of its submatches.
 
     Raises:
         SearchError: rg accepts the pattern, but ripwrap cannot find its groups.
-        DecodeError: A replacement does not list the groups.
+        DecodeError: A replacement is missing, or does not have the groups.
     """
     if groups is None:
         raise SearchError(
@@ -381,7 +382,7 @@ class MessageAnswer(SearchAnswer):
 def sum_summaries(before: Summary | None, summary: Summary | None) -> Summary | None:
     """Return the sum of the summaries of two runs of rg, as if one run had searched all paths.
 
-    `errors` of the sum is empty. If one of the summaries is `None`, return the other one unchanged.
+    `errors` of the sum is empty. If one of the summaries is `None`, return the other summary unchanged.
     """
     if before is None or summary is None:
         return before or summary

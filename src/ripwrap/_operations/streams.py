@@ -62,7 +62,7 @@ def search_in(
     the same name.
 
     Items are taken from `items` while the caller iterates, a few batches in advance. A batch is full at 2,048 items
-    (the first batches at fewer), or as soon as its items have 16 MiB or more. Batches are written to a private
+    (the first batches at fewer items), or as soon as its items have 16 MiB or more. Batches are written to a private
     temporary directory, which is deleted at the end. If items arrive slowly, a batch is searched before it is full, so
     that its matches are yielded at the latest when the next item has arrived.
 
@@ -106,8 +106,8 @@ def search_in(
             item could not be written to a temporary file.
         DecodeError: rg's output is malformed.
 
-    If `items` raises an error, the matches of the items before it are yielded first. The call itself raises errors
-    about arguments. The first iteration raises the other errors.
+    If `items` raises an error, the matches of the items before the error are yielded first. The call itself raises
+    errors about arguments. The first iteration raises the other errors.
     """
     return run_items(search_in_request(pattern, items, limit, options), rg)
 
@@ -185,7 +185,7 @@ class GrepInRequest:
     """Checked arguments of `grep_in()`, or of `grep(rev=…)`, which searches the files of a revision as items.
 
     Attributes:
-        grep: The same arguments as a request of `grep()`.
+        grep: The arguments, as a request of `grep()`.
         command: Command that searches the items.
         root: Directory that the names of the items are relative to; empty if there is none.
     """
@@ -309,7 +309,7 @@ async def _collect(run: Runner, request: GrepInRequest, items: AnyItems) -> Grep
 
 
 class ItemNames:
-    """Map from the paths of temporary files to the names of the items in them."""
+    """Map from the paths of temporary files to the names of the items in these files."""
 
     def __init__(self) -> None:
         self._batch = Batch("", 0)

@@ -1,8 +1,9 @@
 """Search code by its syntax with ast-grep, and make a plan that replaces what was found.
 
 Each match of a pattern must contain certain texts. rg lists the files of the language that contain the longest of these
-texts, or all files of the language if there is no such text. Only these files are parsed, in worker processes. The
-matches are the same as if ast-grep had searched all files.
+texts, or all files of the language if there is no such text. (Keywords and frequent names count as the shortest texts.)
+Of the listed files, only files that contain all the texts are parsed, in worker processes. The matches are the same as
+if ast-grep had searched all files.
 """
 
 import math
@@ -64,7 +65,7 @@ def search_code(
     in path order, unless `sort` or `sortr` is given. JavaScript in HTML is not searched. `search_code()` needs the
     extra `structure`.
 
-    rg first finds the files that have the longest name or text of the pattern, so a pattern with a rare name is fast.
+    First, rg finds the files that have the longest name or text of the pattern. So a search with a rare name is fast.
     Files are parsed in separate processes, because a parser may hang or crash. For a file that was not searched, or
     only in part, a `CodeError` is yielded, whose `type` is `"error"`. Then the search continues.
 
@@ -94,7 +95,7 @@ def search_code(
             searched.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
-            whatever its extension.
+            with any extension.
         limit: Maximum number of matches, over all files.
         file_timeout: Maximum number of seconds for parsing and searching a file. For a slower file, a `CodeError` is
             yielded.

@@ -44,7 +44,7 @@ class Density:
     """Condition under which a search is dense, so that its matches are counted first.
 
     Attributes:
-        matches: Number of matches beyond the page after which the rate of matches is checked, once.
+        matches: Number of matches beyond the page. At this number, the rate of matches is checked, once.
         per_second: Number of matches per second, since the start of rg, from which the search is dense.
     """
 
@@ -65,7 +65,7 @@ class _DenseSearchError(Exception):
 
 
 class _FirstCollector(MatchCollector):
-    """Collector of the first run of rg. If the search is dense, it stops rg by raising `_DenseSearchError`."""
+    """Collector of the first run of rg. If the search is dense, the collector stops rg by raising an error."""
 
     def __init__(self, page: PageRequest, density: Density) -> None:
         super().__init__(page)

@@ -46,8 +46,8 @@ def watch(
 ) -> AsyncGenerator[MatchChange]:
     """Search files for a pattern, and search again each time files change; yield the added and the removed matches.
 
-    The first item has all matches in `added`. Each further item has the matches that were added and removed since the
-    previous item, at least one match. A match whose line has only moved within its file is not in the item. So the
+    The first item has all matches in `added`. Each further item has the matches that were added, or removed, since
+    the previous item: at least one match. A match whose line has only moved within its file is not in the item. So the
     matches that were added so far, without the matches that were removed so far, are what a new search finds.
 
     A search runs when no file has changed for `quiet` seconds, and after ten seconds if files change without a pause.
@@ -61,7 +61,7 @@ def watch(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search and to watch; globs and `paths` are relative to it.
         paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`. If a path is missing
-            in a later search, it has no matches, and no error is raised.
+            in a later search, the path has no matches, and no error is raised.
         quiet: Seconds without a change before the next search; after ten seconds the search runs in any case.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`.
@@ -97,7 +97,7 @@ class WatchRequest:
         def accept(_: object, path: str) -> bool:
             """Return True if a change of a path counts.
 
-            Changes in `.git` count only if its files are searched, or in `.git/info/exclude`, which has ignore rules.
+            Changes in `.git` count only if its files are searched. Changes of `.git/info/exclude` always count.
             """
             if self.include_git or ".git" not in path or path.endswith(_EXCLUDE):
                 return True
@@ -111,7 +111,7 @@ class WatchRequest:
         """Return an empty list of matches if only `paths` are missing, such as a file that an editor is replacing.
 
         Raises:
-            FileNotFoundError: The directory is missing, too.
+            FileNotFoundError: The searched directory is missing.
         """
         if not os.path.isdir(self.search.command.cwd):
             raise error
@@ -155,7 +155,7 @@ def _check_quiet(quiet: float) -> float:
 
 
 async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange]:
-    """Search, search again after each burst of changes, and yield the matches that were added and removed."""
+    """Search, search again after each burst of changes, and yield the added and the removed matches."""
     waiter, before = request.waiter(), _ByFile()
     check_cwd(request.search.command.cwd)
     try:
@@ -182,7 +182,7 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
 
 
 def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
-    """Blocking: search, search again after each burst of changes, and yield the matches that were added and removed.
+    """Blocking: search, search again after each burst of changes, and yield the added and the removed matches.
 
     Raises:
         ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
@@ -231,7 +231,7 @@ def _by_file(matches: Iterable[Match]) -> _ByFile:
 
 
 def _difference(before: _ByFile, matches: Iterable[Match]) -> tuple[MatchChange, _ByFile]:
-    """Return the matches that were added and removed, in the order of their paths, and all current matches by file."""
+    """Return the added and the removed matches, in the order of their paths, and all current matches by file."""
     now = _by_file(matches)
     added: list[Match] = []
     removed: list[Match] = []

@@ -27,7 +27,7 @@ def search_columns(
 ) -> Generator[Columns]:
     """Search files for a pattern and yield the matches in batches of columns.
 
-    Each column is a list, such as the paths of all matches. The rows are the matches of `search()`, in the same order.
+    Each column is a list, such as the paths of the matches. The rows are the matches of `search()`, in the same order.
     No model is made for each match, so a search with very many matches takes less time than `search()`.
     A batch can be converted to a table of Arrow, pandas or polars.
 
@@ -46,7 +46,7 @@ def search_columns(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search()`; empty is all of `cwd`.
-        limit: Maximum number of matches, over all files; rg is stopped when it is reached.
+        limit: Maximum number of matches, over all files. At this number, rg is stopped.
         batch: Number of matches in a batch. The last batch, which is yielded when the search has ended, may have fewer.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.

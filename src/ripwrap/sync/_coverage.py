@@ -21,8 +21,8 @@ def coverage(
 ) -> Coverage:
     """Count the files that a search with these options reads, and the files that it excludes, by reason.
 
-    This takes as long as a search that reads every file. It also walks through all directories, including those that rg
-    excludes. `why()` gives the reason for one file.
+    The call takes as long as a search that reads every file. It also walks through all directories, including the
+    directories that rg excludes. `why()` gives the reason for one file.
 
     ```python
     from ripwrap import sync
@@ -68,22 +68,22 @@ def why(
 
     ```text
     searched
-    its directory shop is too deep; searched without max_depth, type
+    its directory shop is too deep; it would be searched without the options max_depth, type
     ```
 
     ripwrap applies the rules of rg 15.2. Another version of rg may choose other files: rg 13 and 14 treat ignore files
     above the searched path and in nested repositories differently, and do not recognize repositories of Jujutsu.
     Versions before 15.2 do not read `GIT_CONFIG_GLOBAL`, `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`.
 
-    If several of `paths` contain the file, and the search of any of them reads it, the answer is `searched`. If none
-    reads it, the answer is the reason why the search of the first of them does not.
+    Several of `paths` may contain the file. If the search of one of these paths reads the file, the answer is
+    `searched`. Otherwise, the answer is the reason why the search of the first of these paths does not read the file.
 
     Args:
         path: A file or directory, relative to `cwd` or absolute.
         cwd: The directory of the search.
         paths: Files or directories of the search; empty is all of `cwd`.
-        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. It lists the file types, and finds
-            NUL bytes.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. rg lists the file types, and
+            finds NUL bytes.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
             binary files (such as `text`), have an effect.

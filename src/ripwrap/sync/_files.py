@@ -44,11 +44,11 @@ def files(
     Args:
         cwd: The directory to list; globs and `paths` are relative to it.
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
-        limit: Maximum number of paths; rg is stopped when it is reached.
+        limit: Maximum number of paths. At this number, rg is stopped.
         rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. The function runs in the task or thread of the caller, and an exception in it ends the
-            call. `on_progress` cannot be combined with `rev`.
+            and once at the end. The function runs in the task or thread of the caller, and an exception in the
+            function ends the call. `on_progress` cannot be combined with `rev`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -73,7 +73,7 @@ def files(
     if rev is not None:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("rev"), "; leave one of them out"))
+            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("rev"), "; leave one of them out"))
         from ripwrap._operations.revisions import listing_request, run_revision_listing_blocking  # git is rarely needed
 
         return run_revision_listing_blocking(listing_request(cwd, paths, rev, limit, options, on), rg, timeout=timeout)

@@ -25,16 +25,16 @@ def search_history(
 ) -> Generator[HistoryMatch]:
     """Search every version of the files in a git history, and yield each matching line.
 
-    Each version (blob) is searched once, even if many commits and paths have it; the newest come first.
-    `HistoryMatch.first` is the commit that introduced the version, `last` is the newest commit that had it, and `paths`
-    are all paths of the version. Nothing is checked out or fetched. Versions that are missing in a partial clone are
-    logged as warnings. `git` must be in PATH.
+    Each version (blob) is searched once, even if many commits and paths have the version. The newest versions come
+    first. `HistoryMatch.first` is the commit that introduced the version, `last` is the newest commit that had the
+    version, and `paths` are all paths of the version. Nothing is checked out or fetched. Versions that are missing in a
+    partial clone are logged as warnings. `git` must be in PATH.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: A directory of a repository. Files outside of `cwd` are not searched, and paths are relative to `cwd`.
-        paths: Files or directories whose history is searched, including deleted ones; empty is all of `cwd`.
-        rev: The newest commit, such as a branch or tag; its ancestors are searched, too.
+        paths: Files or directories whose history is searched; they may be deleted. Empty is all of `cwd`.
+        rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched.
         since: Search only versions that a commit after this date introduced. The date is in a form that
             `git log --since` accepts, such as `2024-01-31`.
         limit: Maximum number of matches.

@@ -30,8 +30,9 @@ class ReplacePlan(EditPlan, frozen=True):
         """Write the replacements, all or none.
 
         Each file is first compared with the content that was searched. The new contents are written to temporary files
-        in the same directories. A journal is written, too, and all these files are synced to the disk. Then each
-        temporary file is renamed to its target. If anything fails, all files get their old contents back.
+        in the directories of the files. A journal is also written. The temporary files and the journal are synced to
+        the disk. Then each temporary file is renamed to its target. If anything fails, all files get their old contents
+        back.
 
         If the process is killed or the system crashes, some files may have the old content and others the new content.
         Then `ripwrap.undo()` gives all files the old content, and `apply()` of the same plan gives all files the new
@@ -41,13 +42,15 @@ class ReplacePlan(EditPlan, frozen=True):
         change. A symbolic link stays, and its target is changed. A read-only file is changed if its directory is
         writable.
 
-        If the task is cancelled before the first file is renamed, no file changes. After that, all files change.
+        If the task is cancelled before the first file is renamed, no file changes. If the task is cancelled after
+        that, all files change.
 
         Args:
             select: Edits to apply: paths, as in `FileEdits.path`, or a function that is called with a file and an edit,
                 and returns True to apply the edit. `None` applies all edits.
             break_hard_links: Also change files that have several hard links. Each path in the plan then becomes a
-                separate file, and other links keep the old content. By default, such files raise `ConflictError`.
+                separate file, and links that are not in the plan keep the old content. By default, files with several
+                hard links raise `ConflictError`.
             journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
                 have the text that was replaced. The last 50 finished journals are kept for up to 30 days.
             timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -162,7 +165,7 @@ def undo(
     Args:
         journal: Path of the journal: `AppliedEdits.journal`. `None` is the newest journal for `cwd` that is not undone.
         cwd: The directory that was searched; it has no effect with `journal`.
-        journals: The directory of the journals, if one was passed to `apply()`.
+        journals: The directory of the journals, if a directory was passed to `apply()`.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
     Raises:

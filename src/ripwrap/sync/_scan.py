@@ -31,8 +31,8 @@ def scan(
     If all rules are searched together, texts come file by file, from the start of each file to its end. Rules that may
     span lines, name the start of the file (`\A`), or have white space between their parts (`(?x)`) are searched in
     further runs of rg. With such rules and without `overlaps`, all texts are held in memory before the first is
-    yielded. With more than 16 rules and no `sort`, rg may run twice. Then the texts of a file that the first run has
-    found are held until the second run finds the file.
+    yielded. With more than 16 rules and no `sort`, rg may run twice. Then the texts that the first run has found in a
+    file are held until the second run has found its texts in this file, or has ended.
 
     ```python
     from ripwrap import sync
@@ -66,7 +66,7 @@ def scan(
         TypeError: `rules` is neither a mapping nor an iterable, a rule is neither a `Rule` nor a name with a pattern,
             or `limit` is not an int.
         PatternError: A rule does not compile; the message names it, and `PatternError.rule` is its name.
-        CapabilityError: rg is older than version 15, which is the first that can report groups.
+        CapabilityError: rg is older than version 15, which is the first version that can report groups.
         FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError,
             DecodeError: See `search()`.
         TimeoutError: The call took more than `timeout` seconds.

@@ -54,19 +54,20 @@ def search(
             even if it is ignored, hidden, or excluded by a glob (rg-facts 40). If the paths are too long for one
             command line, several rg processes search them, one after another. In that case, the only allowed order is
             `sort="path"`, which sorts the files of each path, and keeps the order of `paths`.
-        limit: Maximum number of matches, over all files; rg is stopped when it is reached. To learn if there are more
-            matches, ask for one more than you show. (`max_count` is the limit for each file.)
+        limit: Maximum number of matches, over all files. At this number, rg is stopped. To learn if there are more
+            matches, ask for one match more than you show. (`max_count` is the limit for each file.)
         inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,
             `zst`. Notebooks by cell: `ipynb`, or `ipynb-outputs` with the outputs. Documents, with the extra
             `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of such files come after
             all other matches, with paths such as `a.zip!/dir/b.py` or `report.pdf!/page 3`; `Match.location` has the
             page, sheet, paragraph or cell. Globs and types choose members and documents. Files and members that cannot
             be read are logged as warnings.
-        captures: Yield each match as a `CapturedMatch`, with the text of the groups of a single pattern in
-            `match.groups`, `match.named` and `match.captures`. `captures` needs rg 15 or later, and cannot be combined
-            with `inside`, `invert_match`, `replace` or `encoding="detect"`.
+        captures: Yield each match as a `CapturedMatch`, with the text of each group of the pattern in
+            `match.groups`, `match.named` and `match.captures`. `captures` needs a single pattern, and rg 15 or later.
+            `captures` cannot be combined with `inside`, `invert_match`, `replace` or `encoding="detect"`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
-            and once at the end. The function runs in this task or thread. If it raises an exception, the search ends.
+            and once at the end. The function runs in this task or thread. An exception in the function ends the
+            search.
             `on_progress` cannot be combined with `inside` or `encoding="detect"`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
@@ -105,7 +106,7 @@ def search(
     if inside:
         if on_progress is not None:
             wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " does not apply to ", Hint("inside"), "; leave one of them out"))
+            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("inside"), "; leave one of them out"))
         from ripwrap._operations.inside import inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout)

@@ -30,7 +30,7 @@ def search_in(
     the same name.
 
     Items are taken from `items` while the caller iterates, a few batches in advance. A batch is full at 2,048 items
-    (the first batches at fewer), or as soon as its items have 16 MiB or more. Batches are written to a private
+    (the first batches at fewer items), or as soon as its items have 16 MiB or more. Batches are written to a private
     temporary directory, which is deleted at the end. If items arrive slowly, a batch is searched before it is full, so
     that its matches are yielded at the latest when the next item has arrived.
 
@@ -69,8 +69,8 @@ def search_in(
         DecodeError: rg's output is malformed.
         TimeoutError: The call took more than `timeout` seconds.
 
-    If `items` raises an error, the matches of the items before it are yielded first. The call itself raises errors
-    about arguments. The first iteration raises the other errors.
+    If `items` raises an error, the matches of the items before the error are yielded first. The call itself raises
+    errors about arguments. The first iteration raises the other errors.
     """
     return run_items_blocking(search_in_request(pattern, items, limit, options), rg, timeout=timeout)
 

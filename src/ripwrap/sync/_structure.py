@@ -31,7 +31,7 @@ def search_code(
     in path order, unless `sort` or `sortr` is given. JavaScript in HTML is not searched. `search_code()` needs the
     extra `structure`.
 
-    rg first finds the files that have the longest name or text of the pattern, so a pattern with a rare name is fast.
+    First, rg finds the files that have the longest name or text of the pattern. So a search with a rare name is fast.
     Files are parsed in separate processes, because a parser may hang or crash. For a file that was not searched, or
     only in part, a `CodeError` is yielded, whose `type` is `"error"`. Then the search continues.
 
@@ -54,7 +54,7 @@ def search_code(
             searched.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
-            whatever its extension.
+            with any extension.
         limit: Maximum number of matches, over all files.
         file_timeout: Maximum number of seconds for parsing and searching a file. For a slower file, a `CodeError` is
             yielded.

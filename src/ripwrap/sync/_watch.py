@@ -23,8 +23,8 @@ def watch(
 ) -> Generator[MatchChange]:
     """Search files for a pattern, and search again each time files change; yield the added and the removed matches.
 
-    The first item has all matches in `added`. Each further item has the matches that were added and removed since the
-    previous item, at least one match. A match whose line has only moved within its file is not in the item. So the
+    The first item has all matches in `added`. Each further item has the matches that were added, or removed, since
+    the previous item: at least one match. A match whose line has only moved within its file is not in the item. So the
     matches that were added so far, without the matches that were removed so far, are what a new search finds.
 
     A search runs when no file has changed for `quiet` seconds, and after ten seconds if files change without a pause.
@@ -38,7 +38,7 @@ def watch(
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search and to watch; globs and `paths` are relative to it.
         paths: Files or directories below `cwd` to search, as in `search()`; empty is all of `cwd`. If a path is missing
-            in a later search, it has no matches, and no error is raised.
+            in a later search, the path has no matches, and no error is raised.
         quiet: Seconds without a change before the next search; after ten seconds the search runs in any case.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.

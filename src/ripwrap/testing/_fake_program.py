@@ -1,6 +1,6 @@
 """Program that `ripwrap.testing.fake()` runs in place of rg. It answers from texts, or from recorded output of rg.
 
-Python runs it without site-packages, so that it starts fast. It imports ripwrap only to apply globs and file types.
+Python runs this program without site-packages, for a fast start. It imports ripwrap only to apply globs and types.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Flags:
         return next((int(self._values[name][-1]) for name in names if name in self._values), None)
 
     def last(self, *names: str) -> str | None:
-        """Return which of these flags was given last, because it overrides the others; `None` if none was given."""
+        """Return the last of these flags on the command line, which overrides the others; `None` if none was given."""
         return next((name for name in reversed(self._order) if name in names), None)
 
     def context(self) -> tuple[int, int]:

@@ -24,7 +24,7 @@ def assert_absent(
 ) -> None:
     """Assert that no line matches, and that the search read at least one file.
 
-    A search with a wrong glob or directory reads no file, so it finds nothing, too. This assertion then fails.
+    A search that reads no file, because of a wrong glob or directory, also finds nothing. Then the assertion fails.
 
     ```python
     from ripwrap import testing

@@ -1,4 +1,4 @@
-"""Programs in place of rg: one that answers from texts or from recorded output, and one that misbehaves."""
+"""Programs in place of rg: a program that answers from texts or recorded output, and a program that misbehaves."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class FakeRg:
     """Fake rg that `fake()` makes, with a record of its runs.
 
     Attributes:
-        path: Path of the program, for `rg=`. In the block of `fake()`, ripwrap runs this program without `rg=`, too.
+        path: Path of the program, for `rg=`. In the block of `fake()`, ripwrap also runs this program without `rg=`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,7 +59,7 @@ def fake(
     line. So use patterns that mean the same in `re` and in rg; a pattern that `re` rejects is an error. These options
     have an effect: `context`, `before_context`, `after_context`, `ignore_case`, `smart_case`, `case_sensitive`,
     `fixed_strings`, `word_regexp`, `line_regexp`, `max_count`, `include_zero`, `hidden`, `glob`, `type` and `type_not`.
-    Files come in path order, or in reverse with `sortr="path"`. Ignore files such as `.gitignore` have no effect. Any
+    Files come in path order, or in reverse with `sortr="path"`. A `.gitignore` or other ignore file has no effect. Any
     other flag that changes results is an error, which names the flag. For such flags, use `tree()` with a real rg, or
     `recorded`.
 
@@ -80,8 +80,8 @@ def fake(
     Args:
         texts: Text of each file, by its path, with slashes.
         recorded: Map from a pattern to the output of `rg --json` as `bytes`, or to the path of a file with this output.
-            A search for this pattern alone that uses rg's JSON, such as `search()` or `grep()`, has this output,
-            whatever the other arguments of the search are.
+            If a search has only this pattern, and uses rg's JSON, such as `search()` or `grep()`, the program
+            writes this output. The other arguments of the search have no effect.
         types: Globs of the file types that searches may name in `type` and `type_not`; rg's own types are not known.
 
     Yields:

@@ -13,7 +13,7 @@ from ripwrap.testing.trees import write_tree
 
 @pytest.fixture
 def rg_tree(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
-    """Return a function that writes files below `tmp_path` and returns its path; see `ripwrap.testing.tree()`."""
+    """Return a function that writes files into `tmp_path` and returns `tmp_path`; see `ripwrap.testing.tree()`."""
     return lambda files: write_tree(tmp_path, files)
 
 
