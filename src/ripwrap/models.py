@@ -348,7 +348,7 @@ class CodeError(Model, frozen=True):
         kind: `syntax` (a part of the file does not parse; the matches in its other parts were found), `timeout`
             (parsing took too long), `crash` (the parser crashed, needed too much memory, or gave an invalid answer),
             `encoding` (the file is neither valid UTF-8 nor valid UTF-16 with a byte order mark), `binary` (the file
-            has a NUL byte in its first 64 KiB), `too_large` or `unreadable`.
+            has a NUL byte in its first 64 KiB, and no byte order mark), `too_large` or `unreadable`.
         message: Description of the error.
         line_number: Number of the first line that does not parse, from 1; `None` for other kinds.
     """
