@@ -29,7 +29,7 @@ def test_read_bytes_returns_the_bytes_of_the_file(plant: Plant) -> None:
 def test_larger_file_than_max_bytes_is_refused(plant: Plant) -> None:
     ws = sync.Workspace(plant({"a": "12345"}))
     assert ws.read_bytes("a", max_bytes=5) == b"12345"
-    with pytest.raises(ValueError, match=r"a has 5 bytes, more than max_bytes=4; read_file reads a part"):
+    with pytest.raises(ValueError, match=r"a has 5 bytes, more than max_bytes=4; read a part with read_file"):
         ws.read_bytes("a", max_bytes=4)
     with pytest.raises(ValueError, match="max_bytes must be 0 or more, got -1"):
         ws.read_bytes("a", max_bytes=-1)

@@ -172,8 +172,7 @@ class _Branch:
         """Add the next part of a pattern.
 
         Args:
-            texts: Possible texts of the part; every match contains one of them. `None` for a part without literals,
-                such as `[a-z]`.
+            texts: All texts that one occurrence of the part can match; `None` if they are not known, as for `[a-z]`.
             minimum: Minimum number of repetitions; `None` is exactly once.
             optional: True if the part occurs zero times or once.
         """

@@ -252,7 +252,10 @@ class _Inotify:
         return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
 
     def _invalidate_all(self) -> None:
-        """Make all journals begin again at their next use, because events or directories may be missing."""
+        """Make all journals watch their directories from the beginning at their next use.
+
+        Some events may not have been counted, or some directories not watched.
+        """
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.identity = None
 

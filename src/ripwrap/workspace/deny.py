@@ -176,14 +176,16 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
     if glob.startswith("./"):
         glob = glob[1:]
     if glob.startswith("!"):
-        raise ValueError(f"{given!r} in deny begins with !, but deny cannot allow files again; pass narrower globs")
+        raise ValueError(
+            f"the glob {given!r} in deny begins with !, but deny cannot allow files again; pass narrower globs"
+        )
     if glob.startswith("~/"):
         raise ValueError(
-            f"{given!r} in deny matches nothing, because globs are compared with paths below a root; "
+            f"the glob {given!r} in deny matches nothing, because globs are compared with paths below a root; "
             f"write it as **{glob[1:]}"
         )
     if ".." in glob.split("/"):
-        raise ValueError(f"{given!r} in deny leads out of the roots; write a glob of paths below a root")
+        raise ValueError(f"the glob {given!r} in deny leads out of the roots; write a glob of paths below a root")
     globs = [glob]
     if glob.endswith("/**") and glob.strip("/*"):
         globs.append(f"{glob[:-2]}" if "/" in glob[:-3] else f"/{glob[:-2]}")  # deny the directory itself, too

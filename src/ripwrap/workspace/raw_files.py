@@ -48,7 +48,7 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
         content = file.read(-1 if max_bytes is None else max_bytes + 1)
         if max_bytes is not None and len(content) > max_bytes:
             size = plural(max(os.fstat(file.fileno()).st_size, len(content)), "byte")
-            raise ValueError(f"{location.name} has {size}, more than max_bytes={max_bytes}; read_file reads a part")
+            raise ValueError(f"{location.name} has {size}, more than max_bytes={max_bytes}; read a part with read_file")
     return content
 
 

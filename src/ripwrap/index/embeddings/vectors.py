@@ -191,9 +191,9 @@ class Rows:
     def centre(self, query: npt.NDArray[Any]) -> Matrix:
         """Subtract the mean of all rows from a query; return the normalised difference.
 
-        With fewer than 100 rows, return the query itself. The difference does not have the part that all texts have in
-        common: the vectors of all code are similar, in some models more than in others (Ethayarajh, How Contextual are
-        Contextualized Word Representations?, https://aclanthology.org/D19-1006/).
+        This removes what all vectors have in common, because the vectors of all code are similar, in some models more
+        than in others (Ethayarajh, How Contextual are Contextualized Word Representations?,
+        https://aclanthology.org/D19-1006/). With fewer than 100 rows, return the query itself.
         """
         if len(self) < _MIN_CENTRED_ROWS:
             return widen(query)
@@ -247,7 +247,9 @@ class Approximate:
         self.follow(ids, rows)
 
     def follow(self, ids: Ids, rows: npt.NDArray[Any]) -> None:
-        """Update the graph, so that it has exactly the given rows. If it has a file, replace the file atomically.
+        """Update the graph, so that it has exactly the given rows.
+
+        If the graph changes and has a file, replace the file atomically.
 
         Args:
             ids: Permanent id of each row; all ids differ.

@@ -214,7 +214,7 @@ def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
 
 
 def foreign_file_error(path: Path) -> RipwrapError:
-    """Return the error for a file that does not belong to an index."""
+    """Return the error for a file that does not belong to an index, or is damaged."""
     return RipwrapError(
         HintedText(
             f"{shown(str(path))} is not a file of a ripwrap index, or is damaged. It is left untouched; remove it, or ",
