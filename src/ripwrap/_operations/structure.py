@@ -234,8 +234,9 @@ def code_request(
     refuse_overlay("A search by syntax")
     language = find_language(lang)
     if options.get("type"):
-        said = " does not apply, because lang chooses the files; leave it out, or use glob"
-        raise ValueError(HintedText(Hint("type", kind="omit"), said))
+        hint = Hint("type", kind="omit")
+        said = " does not apply, because lang chooses the files; leave "
+        raise ValueError(HintedText(hint, said, hint, " out, or use glob"))
     for name, text in {"pattern": pattern, "fix": fix or ""}.items():
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a string, got {type(text).__name__}")

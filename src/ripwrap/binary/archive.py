@@ -168,8 +168,8 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
     parts = member.replace("\\", "/").split("/")
     if not safe or not member or member.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         raise ExtractionFailedError(
-            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of the archive's directory; "
-            "download a release of rg"
+            f"{archive} is refused: {member!r} is not an ordinary file or directory, is encrypted, has no name, or "
+            "leads out of the archive's directory; download a release of rg"
         )
     if count >= MAX_MEMBERS:
         raise ExtractionFailedError(

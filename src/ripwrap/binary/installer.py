@@ -234,7 +234,8 @@ def _install(
 def _publish_folder(staging: Path, final: Path) -> Path:
     """Rename the staging directory to its final name in the cache, and return the path of rg.
 
-    If the name is taken, the directory there is damaged, and is removed first.
+    A directory that already has this name is removed first: it must be damaged, because otherwise `install()` would
+    have returned it.
     """
     if os.path.lexists(final):
         replace_file(final, staging.with_name(f"{staging.name}-old"))

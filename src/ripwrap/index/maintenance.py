@@ -276,7 +276,7 @@ _RULES = (
     ),
     (
         "SELECT (SELECT count(*) FROM chunk) <> (SELECT sum(documents) FROM postings)",
-        HintedText("Full-text search and the database have different chunks; ", _REBUILD),
+        HintedText("Full-text search and the database have different numbers of chunks; ", _REBUILD),
     ),
     (
         "SELECT count(*) FROM tree WHERE view NOT IN (SELECT id FROM view)",

@@ -66,8 +66,9 @@ class Splitter:
 
         Args:
             root: Directory of the paths.
-            requests: The files. The generator takes some of them from the iterator before it yields their results.
-            total: Size of all files, in bytes; of each file, at most `MAX_FILE_BYTES` count.
+            requests: The files. With worker processes, some files are taken from the iterator in advance, before the
+                results of earlier files are yielded.
+            total: Sum of the sizes of all files, in bytes; a larger file counts as `MAX_FILE_BYTES`.
             follow: Follow links.
         """
 

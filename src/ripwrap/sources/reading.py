@@ -104,9 +104,9 @@ class DocumentReader:
         except StartError as error:
             raise RipwrapError(
                 HintedText(
-                    f"the process that reads documents cannot be started: {error}; leave notebooks and documents out ",
-                    "of ",
+                    f"the process that reads documents cannot be started: {error}; pass a value of ",
                     Hint("inside", kind="correct"),
+                    " without notebooks and documents",
                 )
             ) from error
         now = time.monotonic()

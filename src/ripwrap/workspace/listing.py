@@ -99,8 +99,8 @@ def _tree_result(
 ) -> ListResult:
     """Return the tree with as many entries as `limit` and `max_chars` allow.
 
-    With `limit=0`, the tree has no entries. Otherwise, it has as many first-level directories as fit into `max_chars`,
-    even more than `limit`.
+    With `limit=0`, the tree has no entries. Otherwise, `limit` does not apply to first-level directories: all of them
+    are entries, as far as they fit into `max_chars`.
     """
     location, exact = scope.location, not tree.timed_out
     ended_after = None if exact else scope.timeout

@@ -177,7 +177,7 @@ class Postings:
                 if state_of(database) == before:
                     reader = self._reader_of(searcher, before, database)
                     if reader.count != before.documents:
-                        raise RebuildError("its full-text search and its database have different chunks")
+                        raise RebuildError("its full-text search and its database have different numbers of chunks")
                     yield reader
                     return
 
