@@ -131,7 +131,7 @@ class Folder:
 
     @property
     def state(self) -> Progress | None:
-        """State of the journal; `None` if there is no journal, `turning` if the state cannot be read."""
+        """State of the journal; `None` if there is no journal, `turning` if the file with the state is damaged."""
         try:
             text = (self.path / _STATE).read_text("ascii")
         except (FileNotFoundError, NotADirectoryError):
