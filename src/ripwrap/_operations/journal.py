@@ -168,7 +168,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
 
 
 def _is_complete(journal: Journal) -> bool:
-    """Return True if the journal has the hashes of all new contents. Files are renamed only after that."""
+    """Return True if the journal has the hashes of all new contents. Before it has them, no file is renamed."""
     return all(file.new for file in journal.files)
 
 

@@ -235,7 +235,7 @@ def _check_overlaps(path: str, changes: Sequence[Change]) -> None:
 
 
 def _check_encodable(file: FileEdits, raw: bytes) -> None:
-    """Raise an error if the file's encoding lacks a character of an edit, or the file lacks the old bytes of an edit."""
+    """Raise an error if the encoding of the file lacks a character of an edit, or the file lacks the old bytes."""
     for edit in file.edits:
         try:
             after = file.encode(edit.after)

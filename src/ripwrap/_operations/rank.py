@@ -100,7 +100,7 @@ class RankRequest:
     Attributes:
         query: Parsed query.
         stems: Stems (words without endings) of the words of the query; rg searches for the stems.
-        command: Command that counts the stems in each file.
+        command: Command that searches each file for the stems.
         limit: Maximum number of results; `None` returns all ranked chunks.
         timeout: Seconds for the whole call; `None` is no limit.
         allowed: Function that returns True for a file that may be read and shown; `None` allows all.
