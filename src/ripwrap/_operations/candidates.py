@@ -61,7 +61,7 @@ class Candidates:
         return frozenset((*(self.named or ()), *self.unsure))
 
     def path_filter(self) -> PathFilter | None:
-        """Return a function that returns True for a path in rg's output whose matches count; `None` if all count.
+        """Return a function that tells if the matches of a path in rg's output count; `None` if all matches count.
 
         In the directory of an unsure file, rg also finds files that are not candidates, and finds named files a second
         time. The function returns True once for each candidate. If rg searches all files, the function returns False
@@ -80,7 +80,7 @@ class Candidates:
         return allowed
 
     def errors_with(self, errors: Iterable[PathError]) -> tuple[PathError, ...]:
-        """Return the errors of the listing, and the errors of the search about candidates that still exist.
+        """Return the errors of the listing, and each error of the search whose path is a candidate that still exists.
 
         If rg searched all files, return all errors of the search, and no errors of the listing.
 

@@ -1,7 +1,7 @@
 """Wait for changes of the files in a directory; needs the extra `watch` (watchfiles).
 
-A worker thread waits for changes, but only during `ChangeWaiter.wait_async()`. Between these calls, watchfiles keeps a
-handle of the operating system open, and a thread that reads the handle. `ChangeWaiter.close()` ends both.
+A worker thread waits for changes, but only during `ChangeWaiter.wait_async()`. From `ChangeWaiter.begin()` to
+`ChangeWaiter.close()`, watchfiles has an open handle of the operating system, and a thread that reads the handle.
 """
 
 import math
@@ -92,7 +92,9 @@ class ChangeWaiter:
         self._next()
 
     def wait(self, until: float = math.inf) -> bool:
-        """Wait for changes, and return True. Return False if `stop` is set, or if the deadline passes without a change.
+        """Wait until there are changes to report, and return True.
+
+        If `stop` is set or the deadline passes before there are changes to report, return False.
 
         Args:
             until: Deadline, as `clock()` gives it.

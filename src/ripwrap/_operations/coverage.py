@@ -140,8 +140,8 @@ class CoverageRequest:
     """Checked arguments of `coverage()` or `why()`.
 
     Attributes:
-        command: Command that lists the searched files. If `read` is True, it also tells which files have a NUL byte.
-            For `why()`, rg does not run this command; only its directory and paths are used.
+        command: Command that lists the searched files. If `read` is True, the command also tells which files have a
+            NUL byte. For `why()`, this command is not run; only its directory and paths are used.
         options: Options of the search.
         timeout: Seconds for the whole call; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
@@ -352,7 +352,10 @@ def _read_error(request: CoverageRequest, path: str) -> str:
 
 
 def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKind, error: str) -> Reason:
-    """Return the reason why a file was excluded. `error` is rg's message if rg could not read the file, or empty."""
+    """Return the reason why a file was excluded.
+
+    `error` is rg's message if rg could not read the file; otherwise it is empty.
+    """
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
     # A hint is given only after a check that rg would read the file with its option. This check may follow links, so

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DETECT = "detect"
-"""Value of the option `encoding` that asks for this detection."""
+"""Value of the option `encoding` that asks ripwrap to detect the encoding of each file."""
 
 _READ_BYTES = 1024 * 1024  # size of a block; the sample is from the first block that is not ASCII
 SAMPLE_BYTES = 64 * 1024
@@ -443,7 +443,7 @@ class _DetectingCollector(MatchCollector):
 
 
 async def with_detected(run: Runner, request: "GrepRequest") -> "GrepRequest":
-    """Return a request of `grep()` that searches each file in its encoding; `request` itself if all files are UTF-8.
+    """Return a request of `grep()` that searches each file in its encoding, or `request` if no encoding was guessed.
 
     The search for the encodings takes at most the time limit of the request. Then the search for the pattern
     has the whole time limit.

@@ -260,7 +260,8 @@ def grep_request(
 ) -> GrepRequest:
     """Check the arguments, and return the request of `grep()` or of a function that searches in the same way.
 
-    `arguments` are the names of the function's other arguments, for the errors about unknown options.
+    `arguments` are the names of the function's arguments besides the options. An error about an unknown option may
+    suggest one of these names.
 
     Raises what `search_command()`, `make_page_request()` and `check_timeout()` raise, and `ValueError` if `coverage`
     and `on` are given.

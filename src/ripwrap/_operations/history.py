@@ -37,7 +37,7 @@ def search_history(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: A directory of a repository. Files outside of `cwd` are not searched, and paths are relative to `cwd`.
-        paths: Files or directories whose history is searched; they may be deleted. Empty is all of `cwd`.
+        paths: Files or directories whose history is searched, also if they no longer exist. Empty is all of `cwd`.
         rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched.
         since: Search only versions that a commit after this date introduced. The date is in a form that
             `git log --since` accepts, such as `2024-01-31`.

@@ -251,12 +251,12 @@ class _Before:
         self._left_out: list[Stats] = []
 
     def leave_out(self, message: object) -> None:
-        """Store the counts of a message about the bytes of a document, to subtract these counts later."""
+        """Store the counts of a message about the bytes of a document, so that `add_to()` subtracts these counts."""
         if isinstance(message, End):
             self._left_out.append(message.stats)
 
     def add_to(self, message: T) -> T:
-        """Return a message. To the summary of the second search, add the summary of the first search."""
+        """Return a message unchanged; but for the summary of the second search, return the sum of both summaries."""
         if not isinstance(message, Summary) or self.summary is None:
             return message
         return cast("T", self._total(self.summary, message))

@@ -11,7 +11,7 @@ changed by another program. `Turn` makes all files new, or all files old:
 4. Sync the directories, and mark the journal as finished.
 
 If the process is killed at any moment, each file is either old or new. A second run of `Turn`, in either direction,
-writes all files. It also removes the temporary files, whose names follow from the journal.
+makes all files new, or all files old. It also removes the temporary files, whose names follow from the journal.
 """
 
 import hashlib
@@ -168,7 +168,7 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
 
 
 def _is_complete(journal: Journal) -> bool:
-    """Return True if the journal has the hashes of all new contents. Files are renamed only after that."""
+    """Return True if the journal has the hashes of all new contents. Before it has them, no file is renamed."""
     return all(file.new for file in journal.files)
 
 

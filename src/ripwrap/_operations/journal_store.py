@@ -1,4 +1,4 @@
-"""Journals of changes, each in a directory of its own below the user's state directory.
+"""Journals of changes. Each journal has its own directory, by default below the user's state directory.
 
 A journal has the hashes of the old and the new content of each file, and the edits between the two contents.
 `journal.py` writes the files that a journal describes.
@@ -131,7 +131,7 @@ class Folder:
 
     @property
     def state(self) -> Progress | None:
-        """State of the journal; `None` if there is no journal, `turning` if the state cannot be read."""
+        """State of the journal; `None` if there is no journal, `turning` if the file with the state is damaged."""
         try:
             text = (self.path / _STATE).read_text("ascii")
         except (FileNotFoundError, NotADirectoryError):

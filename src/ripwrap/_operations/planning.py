@@ -134,7 +134,7 @@ def plan_files(
 ) -> tuple[tuple[FileEdits, ...], tuple[PathError, ...]]:
     """Return the edits of each file that changes, in path order, and an error for each file that is left out.
 
-    Each file is read once. If several paths lead to one file, because of links, it is changed under the first path.
+    Each file is read once. If several paths lead to one file, because of links, only the first of these paths is used.
 
     Args:
         root: Directory that paths are relative to.
@@ -235,7 +235,7 @@ def _check_overlaps(path: str, changes: Sequence[Change]) -> None:
 
 
 def _check_encodable(file: FileEdits, raw: bytes) -> None:
-    """Raise an error if the file's encoding lacks a character of an edit, or if the file has other bytes at an edit."""
+    """Raise an error if the encoding of the file lacks a character of an edit, or the file lacks the old bytes."""
     for edit in file.edits:
         try:
             after = file.encode(edit.after)

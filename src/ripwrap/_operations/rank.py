@@ -61,10 +61,10 @@ async def rank(
     Tests, examples, legacy code, text and data rank lower, unless the query asks for them. First comes the best chunk
     of each file, and then all other chunks. The same files and query give the same results.
 
-    The first million bytes of a file are read, and no further file after eight million bytes of all files. Binary files
-    are not searched. If a query has more than 32 words, the rest is dropped: numbers and short words first, parts of
-    identifiers last. Unreadable files and dropped words are logged as warnings. `RankedChunk.reasons` also names
-    dropped words.
+    The first million bytes of a file are read. After eight million bytes of all files, no further file is read.
+    Binary files are not searched. If a query has more than 32 words, the rest is dropped: numbers and short words
+    first, parts of identifiers last. Unreadable files and dropped words are logged as warnings. `RankedChunk.reasons`
+    also names dropped words.
 
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
@@ -100,7 +100,7 @@ class RankRequest:
     Attributes:
         query: Parsed query.
         stems: Stems (words without endings) of the words of the query; rg searches for the stems.
-        command: Command that counts the stems in each file.
+        command: Command that searches each file for the stems.
         limit: Maximum number of results; `None` returns all ranked chunks.
         timeout: Seconds for the whole call; `None` is no limit.
         allowed: Function that returns True for a file that may be read and shown; `None` allows all.

@@ -418,7 +418,7 @@ class EditCollector:
         self.ended = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the paths that rg could not read.
+        """Store the paths that rg could not read, and the files that are left out.
 
         Raises:
             TimeoutError: rg was stopped before it had searched everything.

@@ -139,7 +139,7 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def accepted(hits: Iterable[ScanMatch], rules: Mapping[str, Rule], cwd: str) -> Iterator[ScanMatch]:
-    """Yield the matches that pass the filters of their rules. Read files if a rule has keywords.
+    """Yield the matches that pass the filters of their rules. For a rule with keywords, the files are read.
 
     Args:
         hits: Matches of the patterns of the rules.

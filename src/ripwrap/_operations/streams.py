@@ -246,8 +246,9 @@ def item_command(
 ) -> ItemCommand:
     """Return the command of a search of items.
 
-    `arguments` are the names of the caller's other arguments, for the errors about unknown options. `roots` are
-    directories whose items are searched even if an option excludes the directory; empty is the top directory.
+    `arguments` are the names of the caller's arguments besides the options. An error about an unknown option may
+    suggest one of these names. `roots` are directories whose items are searched even if an option excludes the
+    directory; empty is the top directory.
 
     Raises what `search_command()` raises, and `ValueError` for an option that a search of items does not support.
     """

@@ -239,7 +239,7 @@ def _entries(
 
 
 def _visible_counts(root: Directory, limit: int, order: Order) -> dict[int, int]:
-    """Return a map from the `id()` of each directory to the number of its children that are shown (the first ones)."""
+    """Map the `id()` of each directory to a number N: the first N children of the directory are shown."""
     visible: dict[int, int] = {}
     level = [root]
     while level and limit:

@@ -94,8 +94,8 @@ class _CountCollector(MatchCollector):
     """Collector of the number of matches of each file. It keeps the files of the page, but no matched lines.
 
     Attributes:
-        complete: True if rg ended, and its statistics have as many matches and files as its counts. The statistics have
-            more if a binary file matched, because rg prints no count for such a file (rg-facts 58).
+        complete: True if rg ended, and its statistics have as many matches and files as its counts. The statistics
+            count more if a binary file matched, because rg prints no count for such a file (rg-facts 58).
     """
 
     def __init__(self, page: PageRequest) -> None:

@@ -244,7 +244,7 @@ def _difference(before: _ByFile, matches: Iterable[Match]) -> tuple[MatchChange,
 
 
 def _without(matches: Iterable[Match], others: Iterable[Match]) -> list[Match]:
-    """Return the matches without an equal line in `others`. Each line in `others` removes at most one match."""
+    """Return the matches that have no equal line in `others`. Each line in `others` removes at most one match."""
     left = Counter(map(_key, others))
     found: list[Match] = []
     for match in matches:

@@ -28,7 +28,7 @@ def search_columns(
     """Search files for a pattern and yield the matches in batches of columns.
 
     Each column is a list, such as the paths of the matches. The rows are the matches of `search()`, in the same order.
-    No model is made for each match, so a search with very many matches takes less time than `search()`.
+    No `Match` objects are made, so a search with very many matches takes less time than with `search()`.
     A batch can be converted to a table of Arrow, pandas or polars.
 
     ```python

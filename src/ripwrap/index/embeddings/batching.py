@@ -34,7 +34,7 @@ K = TypeVar("K")
 
 
 class LengthError(EmbeddingError):
-    """Error for vectors whose length differs from the stored vectors, or from the length that the embedder declares.
+    """Error for vectors that have another length than the stored vectors, or than the embedder declares.
 
     Attributes:
         length: Number of values in each vector of the answer.
@@ -279,7 +279,7 @@ async def embed_all(
     A worker waits until the caller takes its batch, so that only few vectors can be lost before they are stored. If the
     `async with` block ends early (`break`, an error, cancellation), open requests are cancelled. If the provider
     rejects a text, only this text fails, and not the rest of its batch. If the provider refuses a request, or several
-    requests fail in a row, the iteration ends: no more items are read, and `Batches.stopped` has the error.
+    batches fail in a row, the iteration ends: no more items are read, and `Batches.stopped` has the error.
 
     Args:
         embedder: The embedder.

@@ -181,7 +181,7 @@ class HybridSearch:
         return HintedText(f"{plural(missing, 'text')} {verb} no embedding yet; ", makes, f" embeds {them}")
 
     def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
-        """Note that the embedder took too long, and return a `VectorSearch` without a function.
+        """Store an error, because the embedder took too long; return a `VectorSearch` without a function.
 
         For the next `Limits.retry_search_after` seconds, searches then do not ask the embedder.
         """

@@ -74,7 +74,7 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
 
     Raises:
         EmbeddingError: The name is unknown, or a package or key is missing; the message says which.
-        TypeError: The argument is not a name or an `Embedder`.
+        TypeError: `named` is neither a name, nor an `Embedder`, nor `None`.
     """
     if named is not None and not isinstance(named, str):
         if not isinstance(named, Embedder):
@@ -134,7 +134,7 @@ def _make_wordllama(model: str) -> WordLlama:
 
 
 def _check_known(provider: str, name: str) -> None:
-    """Check that a provider is known: to ripwrap, or to pydantic-ai, if that is installed.
+    """Check that ripwrap knows a provider, or that pydantic-ai is installed and knows the provider.
 
     Raises:
         EmbeddingError: The provider is unknown.

@@ -168,7 +168,7 @@ class Rows:
         return digest in self._positions
 
     def add(self, stored: Mapping[bytes, bytes]) -> None:
-        """Add vectors in their stored form, by the digests of their texts. No digest may be in the map yet."""
+        """Add vectors in their stored form, by the digests of their texts. The map must not have these digests yet."""
         read = unpack(list(stored.values()), self.dimension)
         while len(self._free) < len(stored):
             self._grow(len(stored) - len(self._free))

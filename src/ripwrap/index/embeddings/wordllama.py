@@ -1,9 +1,9 @@
 """Embedder without a network: it uses the weights of the package `wordllama`, without the code of the package.
 
-`wordllama.WordLlama.load()` looks for its tokenizer in a directory that the wheel does not have, and then downloads it.
-Importing the package adds a handler to the root logger. A batch is padded to its longest text, so that a long text
-takes gigabytes. An embedding is the mean of token vectors, which this module computes itself. A test compares the
-results with the results of the package.
+The code of the package has three problems. `wordllama.WordLlama.load()` looks for the tokenizer in a directory that the
+wheel does not have, and then downloads the tokenizer. Importing the package adds a handler to the root logger. The
+package pads a batch to its longest text, so that a long text takes gigabytes. An embedding is the mean of token
+vectors, and this module computes the mean itself. A test compares the results with the results of the package.
 """
 
 import functools
