@@ -207,7 +207,7 @@ def search(
     json: Json = False,
     **options: Unpack[FileOptions],
 ) -> int:
-    """Find code by words or a name, like `rank`, with the index.
+    """Find code by words or a name, with the help of the index.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def grep(
     json: Json = False,
     **options: Unpack[SearchOptions],
 ) -> int:
-    """Search for a regular expression, like `search`, with the index.
+    """Search for a regular expression, with the help of the index.
 
     The index keeps a separate list of files for each choice of file options.
 

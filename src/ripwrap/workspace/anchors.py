@@ -28,7 +28,7 @@ SEPARATOR = "·"
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _READ_AS = str.maketrans("ilo", "110")
-"""Table that replaces letters by the digits that they look like, as in Crockford's base 32."""
+"""Table that replaces the letters i and l by the digit 1, and o by 0, as in Crockford's base 32."""
 _ANCHOR = re.compile(r"\s*([1-9]\d{0,9})\s*[·•⋅∙]\s*([0-9a-tv-zA-TV-Z]{3})\s*[:-]?\s*")
 """Pattern of an anchor such as `42·k7q`. It also accepts other dots that look like `·`, upper-case letters, the letters
 i, l and o, spaces around the parts, and `:` or `-` at the end.
@@ -67,7 +67,7 @@ def parse_anchor(text: str) -> Anchor | None:
 
 
 def parse_place(text: str) -> tuple[str, Anchor]:
-    """Return the path and the anchor of a line, given as `src/till.py#42·k7q`.
+    """Return the path and the anchor in a text such as `src/till.py#42·k7q`.
 
     Raises:
         ValueError: The text is not a path followed by `#` (or `:`) and an anchor.

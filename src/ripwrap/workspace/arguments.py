@@ -150,10 +150,10 @@ TOOL_NAMES = {
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
 """Map from values that find, fd and other programs use for a type of entry to the values of `entry_type`."""
 _IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
-"""Map from an argument of tools in other programs to the argument of ripwrap's tools that replaces it."""
+"""Map from an argument that only other programs have to the argument of ripwrap's tools that is set instead."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
-"""Arguments that are ignored: answers always have line numbers, and `explanation` is a comment of the model."""
+"""Arguments that are ignored: answers always have line numbers, and language models write comments in `explanation`."""
 
 _ONE_SIDE = frozenset({*ALIASES["before_context"], *ALIASES["after_context"]})
 _BOTH_SIDES = frozenset({"context_lines", *ALIASES["context_lines"]})
@@ -213,7 +213,7 @@ def _range_text(item: object) -> str:
 
 
 def _refuse_anchor(value: Any) -> Any:
-    """Return a value; raise an error if it is an anchor such as `42·k7q`, because that line may have moved."""
+    """Return a value. Raise an error for an anchor such as `42·k7q`, because the line of an anchor may have moved."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
     if anchor is not None:
         raise PydanticCustomError("anchor", "a number (the tool `resolve` returns the line number of an anchor)", {})
@@ -278,8 +278,9 @@ class GrepContentArguments(ToolArguments, frozen=True):
     def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Set arguments that follow from other arguments.
 
-        If `before_context` or `after_context` (or `-B` or `-A`) is given, but not `context_lines`, then `context_lines`
-        is 0, as in rg. `case_sensitive=False` sets `case_insensitive`, unless `case_insensitive` is given, too.
+        If `-B` or `-A` is given, but not `context_lines`, then `context_lines` is 0, as in rg. With `before_context`
+        and `after_context`, `context_lines` keeps its default. `case_sensitive=False` sets `case_insensitive` to True,
+        unless `case_insensitive` is given, too.
         """
         values = dict(given)
         if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
@@ -502,7 +503,7 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
 def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an argument for a provider's strict mode.
 
-    It has no default and no bounds; null stands for the default.
+    The schema has neither the keyword `default` nor bounds; null stands for the default value.
     """
     value = {key: about[key] for key in ("type", "items", "enum") if key in about}
     if "default" not in about:

@@ -70,8 +70,8 @@ class Workspace:
     `index_codebase` has made the index, `codebase_search` refreshes the index and searches in it. `grep_content` then
     searches only the files that may have a match (see `Index.grep()`). It does not use the index in these cases: its
     arguments choose files by name or type, include hidden or ignored files, or set `rev` or `inside`; `path` is a file
-    or stands for several roots; a match may contain no fixed text of three or more bytes. `codebase_search` and
-    `grep_content` search without the index if the index cannot be used, or does not contain the path (for example a
+    or stands for several roots; the pattern can match without a fixed text of three or more bytes. `codebase_search`
+    and `grep_content` search without the index if the index cannot be used, or does not contain the path (for example a
     hidden file). On Linux, the workspace watches the roots, so that a search does not list all files again while
     nothing changes (see `Index.watch()`). Roots such as the home directory, which `guard` limits, are not watched. The
     watch ends when `close()` is called or the workspace is deleted.
@@ -619,7 +619,7 @@ class Workspace:
         return run_blocking(run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes))
 
     def file_info(self, path: str = ".") -> FileInfo:
-        """Return the kind, size and time of the last change of a file or directory. This is not a tool.
+        """Return a file's or directory's kind, size, and time of the last change. This is not a tool.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots, or denied.

@@ -42,8 +42,8 @@ class Page:
     Attributes:
         files: Files, with their matches on the page.
         offset: Number of matches before the page.
-        reachable: Number of matches on all pages together: all matches, or the matches in the first `max_files` files,
-            but not more than `MAX_REACHABLE`.
+        reachable: Number of matches on all pages together: all matches or, with `max_files`, the matches in the first
+            `max_files` files; at most `MAX_REACHABLE`.
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
         exact: True if `total_matches` and `files_matched` are final.
@@ -86,9 +86,9 @@ def content_matches(
 
 
 def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:
-    """Return the hash of each line; long lines are not cut before they are hashed.
+    """Return the hash of each line, as it is in the file, even if the answer shows only a part of the line.
 
-    Secrets are masked first, so that a hash reveals nothing about them.
+    Secrets are masked before a line is hashed, so that the hash reveals nothing about a secret.
     """
     texts: list[str] = []
     for line in lines:
@@ -146,7 +146,7 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
         offset: Number of paths before the page.
         count: Number of paths on the page.
         exact: True if the search ran to its end.
-        matches: Number of matches in all these files; 0 if matches were not counted.
+        matches: Number of matches in all `total` files together; 0 if matches were not counted.
     """
     much = f"{'' if exact else 'at least '}{plural(total, noun)}"
     much += f" with {plural(matches, 'match', 'es')}" if matches else ""
@@ -310,7 +310,7 @@ def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) ->
 
 
 def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
-    """Return a line with secrets masked, and the position of the match in it; cut a very long line first."""
+    """Return a line with secrets masked, and the match's position in the masked line; cut a very long line first."""
     start, end = _neighbourhood(line, hit or (0, 0), max_line)
     redacted = redactor(line[start:end], number)
     return redacted.text, hit and redacted.moved((hit[0] - start, min(hit[1], end) - start))

@@ -116,7 +116,7 @@ def _fit_to_budget(
     """Return an answer that fits into `max_chars`: the best results come first, with whole definitions.
 
     A definition of more than `MAX_DEFINITION_LINES` lines is not shown as a whole. If the text of a result does not
-    fit, only its first lines are shown, and the results after it have no text.
+    fit, the answer shows the first lines of that result, and no text of the results after that result.
     """
 
     def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:

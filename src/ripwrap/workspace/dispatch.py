@@ -87,7 +87,7 @@ class MissingRgRunner:
     """Runner that keeps the error of a failed download of rg for the next calls of a workspace.
 
     For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches raise the same error at once, without another
-    download. The reason why there is no rg is logged once, and again only after a search has found rg.
+    download. Until a search finds rg, the reason why there is no rg is logged only once.
     """
 
     def __init__(self, runner: Runner) -> None:

@@ -157,7 +157,10 @@ class Query:
         return tuple(self.candidates.commands(command, cast("SearchOptions", options), mode))
 
     def path_filter(self) -> PathFilter | None:
-        """Return a filter for the paths that rg prints, for one search only; `None` if all paths are allowed."""
+        """Return a filter for the paths that rg prints; `None` if all paths are allowed.
+
+        Each search needs a new filter, because the filter may allow a path only once.
+        """
         expected = None if self.candidates is None else self.candidates.path_filter()
         if expected is None:
             return self.allowed
@@ -237,8 +240,8 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
     """Return the query with candidates: the files of an index that may have a match.
 
     The query gets no candidates in these cases: the caller chooses files by name or type, or includes hidden or ignored
-    files; a match may contain no fixed text; texts in memory replace files; no index can be used. If the index fails,
-    or is not refreshed in time, a note says this.
+    files; the pattern can match without a fixed text; texts in memory replace files; no index can be used. If the
+    index fails, or is not refreshed in time, a note says this.
     """
     if active_overlay() is not None:  # the index knows only the files on disk
         return query

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace.grep_content import Query
 
 _ITEM = "\0"
-"""Character before the path of an item, to distinguish items from files on disk, whose paths never begin with it."""
+"""Character before the path of an item, to distinguish items from files on disk; no path of a file contains it."""
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:
@@ -262,7 +262,7 @@ class ItemFilter:
         )
 
     def _below(self, file: str) -> list[str]:
-        """Return the parts of a path below the location. The location itself may be hidden, so it is not checked."""
+        """Return the parts of a path below the location, without the location itself, because that may be hidden."""
         for root in self.scope.location.paths:
             start = root.replace(os.sep, "/")
             if file == start:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class _RootIndex(BaseIndex):
-    """Index of the files in one root that the tools may show.
+    """Index of one root, with only the files that the tools may show.
 
     Attributes:
         is_guarded: True if deep files are not indexed, because the root is a directory such as the home directory.
@@ -125,7 +125,7 @@ class _RootIndex(BaseIndex):
 
 
 class _MaskingEmbedder:
-    """Embedder that masks secrets in texts and queries before they are sent, as the tools mask them in answers."""
+    """Embedder that masks secrets, as answers do, in the texts and queries that it passes to another embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -148,7 +148,7 @@ class IndexAnswer:
 
     Attributes:
         chunks: Results, the best first.
-        by_vectors: True if the ranking of an index used embeddings.
+        by_vectors: True if the ranking of at least one index used embeddings.
         notes: Sentences about missing embeddings.
     """
 
@@ -173,8 +173,8 @@ class Indexes:
         """Return the best results of the indexes, or `None` if the files must be searched without indexes.
 
         The result is `None` if an index is not built. For a path below a root, it is also `None` if the index has no
-        deep files (see `is_guarded`), or if too few results are below the path: the path may be hidden or ignored, so
-        that the index does not have it.
+        deep files (see `is_guarded`), or if too few results are below the path. For example, the index has no results
+        below a hidden path.
 
         Args:
             run: Runner of the calls.
@@ -225,7 +225,7 @@ class Indexes:
         """Return the files that may have a match of a pattern, or `None` if all files must be searched.
 
         The result is `None` for a single file and for several roots. It is also `None` if the index is not built, has
-        no deep files, or has no such file below the path.
+        no deep files, or has no file below the path that may have a match.
 
         Args:
             run: Runner of the calls.

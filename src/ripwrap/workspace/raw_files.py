@@ -28,7 +28,7 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
-    """Return the kind, size and time of the last change of a file or directory."""
+    """Return a file's or directory's kind, size, and time of the last change."""
     refuse_overlay("file_info()")
     return await run.call(lambda: _file_info(settings.sandbox.locate(path)))
 

@@ -21,7 +21,7 @@ from ripwrap._text import byte_order_mark
 from ripwrap.models import Span
 
 MAX_SECRET_CHARS = 16_384
-"""Number of characters to read after the end of a cut line, so that a secret that crosses that end is recognised."""
+"""Number of characters to read beyond the place where a line is cut, to recognise a secret that spans this place."""
 
 MAX_SCANNED_BYTES = 16_000_000
 """Number of bytes at the start of a file that are scanned for private keys; each later line is checked by itself."""
@@ -154,7 +154,7 @@ class Redacted:
     starts: tuple[int, ...] = ()
 
     def moved(self, span: Span) -> Span:
-        """Return the position of a span in the masked text.
+        """Convert a span of the original text to a span of the masked text.
 
         If the span begins or ends inside a secret, the returned span includes the whole mask of that secret.
         """
@@ -274,7 +274,7 @@ class KeyScanner:
         self.inside: bool = False
 
     def parts(self, line: str) -> Iterator[Span]:
-        """Yield start and end of each part of the next line that belongs to a private key."""
+        """Scan the next line; yield start and end of each part of the line that is in a private key."""
         start, end = _content(line)
         at = 0
         if self.inside:

@@ -71,7 +71,7 @@ class ToolResult(Model, ABC, frozen=True):
 
     @abstractmethod
     def _body(self) -> Iterator[str]:
-        """Yield the lines of the text."""
+        """Yield the lines of the text, without `message` and `notes`."""
 
 
 class ContentMatch(Model, frozen=True):

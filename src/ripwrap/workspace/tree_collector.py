@@ -18,11 +18,14 @@ COMMON_DIRECTORIES = frozenset(
 )
 """Names of directories that `ls` and `tree` show without their content.
 
-Their content is listed with `include_ignored`, or with an ignore file in the searched directory or above it.
+Their content is listed with `include_ignored`, or if the searched directory or a directory above it has an ignore file.
 """
 
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
-"""Globs of files that `ls` and `tree` count but do not name; the exceptions are those of `COMMON_DIRECTORIES`."""
+"""Globs of files that `ls` and `tree` count but do not name.
+
+They name these files in the cases in which they list the content of `COMMON_DIRECTORIES`.
+"""
 
 
 class TreeCollector(BaseListingCollector[str]):
