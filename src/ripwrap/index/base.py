@@ -80,7 +80,7 @@ versions changes, indexes are rebuilt.
 """
 
 _FILES_VERSION = "2"
-"""Version of the rules that choose the files by default. Version 1 included hidden files and followed links, so an
+"""Version of the default rules for choosing files. Version 1 included hidden files and followed links, so an
 index of version 1 is rebuilt.
 """
 
@@ -88,7 +88,7 @@ _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # further attempts are needed if another process refreshes at the same time
 _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
-"""Maximum age of a refresh, in seconds, that a search trusts because the journal (the record of changes) has no change.
+"""Seconds after a refresh in which a search does not refresh if the journal (the record of changes) has no change.
 
 The journal misses a few kinds of changes; see `journal.py`.
 """
@@ -225,7 +225,7 @@ class BaseIndex:
 
     @contextmanager
     def _watched(self) -> Generator[None]:
-        """Record changes of files while the block runs, so that a search lists the files only after a change."""
+        """Record changes of files in a journal while the block runs, so that fewer searches list the files."""
         self._watches += 1
         try:
             yield
@@ -299,7 +299,7 @@ class BaseIndex:
         return found.model_copy(update={"messages": tuple(kept + notes)})
 
     def _notes_of_others(self) -> Iterator[HintedText]:
-        """Yield a note if there is another index of the same directory: in the project, or in the user's cache."""
+        """Yield a note if this index is in the user's cache and the project also has an index, or the reverse."""
         with suppress(RipwrapError):  # the cache cannot be trusted
             if self._location in (None, "project"):
                 other = "project" if self._location is None else None
@@ -496,7 +496,10 @@ class BaseIndex:
             return hybrid.give_up(patience, weight)
 
     async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, retry: bool = False) -> None:
-        """Refresh the index; do nothing if the journal has no change, or if the last refresh is younger than `max_age`.
+        """Refresh the index, unless the last refresh is recent enough.
+
+        A refresh is recent enough if it is younger than `max_age`. While the journal has no change, it is also recent
+        enough if it is younger than `_TRUST_SECONDS`.
 
         Args:
             run: Runner of the calls.
@@ -627,7 +630,7 @@ def _view_now(root: Path, options: str) -> View:
 
 
 def _choosing_flags(command: Command) -> list[str]:
-    """Return the arguments of an `rg --files` command, except those that do not affect which files are listed."""
+    """Return the arguments of an `rg --files` command that affect which files are listed."""
     return [one for one in command.arguments if not one.startswith(_ORDER_FLAGS)]
 
 

@@ -1,6 +1,6 @@
 """Read the current branch of a directory from `.git`, without running git.
 
-An index has a view for each branch, a record of the files of that branch. The view has the name of the branch.
+For each branch, an index has a view: a record of the files of the branch. The view has the name of the branch.
 
 The page https://git-scm.com/docs/gitrepository-layout describes `.git`. A downloaded directory may have a hostile
 `.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. An unreadable file is

@@ -21,7 +21,7 @@ class Index(BaseIndex):
 
     The index is stored in a separate directory, which the first refresh creates. `Index` needs tantivy, which the extra
     `index` installs. By default, each search first refreshes the index: changed files are read again, so that no result
-    is stale. An index has views: each view lists the files of one git branch that one set of options chooses. If
+    is stale. An index has views: a view lists the files that one set of options chooses on one git branch. If
     several branches have the same file, it is indexed once. A damaged index is rebuilt automatically, and so is an
     index that another chunker or an incompatible version of ripwrap made.
 
@@ -64,7 +64,7 @@ class Index(BaseIndex):
             on_progress: Function that is called in a worker thread, one call at a time: at the start, after every few
                 files, after the last file, and after every batch of texts. If no file has changed, there are no
                 calls for files. An exception in the function ends the refresh.
-            rebuild: Delete the index first, with all embeddings and the views of all branches. This fixes every problem
+            rebuild: Delete the index first, with all embeddings and the views of all branches. This fixes any damage
                 that `check()` finds.
             anew: Deprecated name of `rebuild`.
             progress: Deprecated name of `on_progress`.
@@ -143,7 +143,7 @@ class Index(BaseIndex):
         max_age: float | None = None,
         **options: Unpack[SearchOptions],
     ) -> GrepResult:
-        """Search the files of the index for a regular expression; find the same as the function `grep()`, but faster.
+        """Search the directory for a regular expression; find the same matches as the function `grep()`, but faster.
 
         An index of trigrams (sequences of three bytes) tells which files may have a match, and rg searches only these
         files. The first call builds the index of trigrams, which takes less time than the first refresh. Later calls

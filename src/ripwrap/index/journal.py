@@ -74,7 +74,7 @@ class Journal:
     """Record of the changes in a directory, from which a caller learns if files may have changed.
 
     A caller compares the positions that two calls of `position()` returned. The first call begins to watch the
-    directory. `close()` ends this, and so does the garbage collector. Any number of threads may use a journal.
+    directory; `close()` or the garbage collector ends the watching. Any number of threads may use a journal.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ class _Inotify:
     def _invalidate_all(self) -> None:
         """Make all journals watch their directories from the beginning at their next use.
 
-        Some events may not have been counted, or some directories not watched.
+        This is called if events may not have been counted, or if some directories may not be watched.
         """
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.identity = None
@@ -330,7 +330,7 @@ class _Inotify:
                 self._watchers.setdefault(number, set()).add(watched)
 
     def _read(self) -> None:
-        """Read the queued events, and pass each one to the journals of its directory."""
+        """Read the queued events, and pass each event to the journals that watch its directory."""
         while self._descriptor >= 0:
             try:
                 events = os.read(self._descriptor, _READ_BYTES)

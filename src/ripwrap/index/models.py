@@ -109,7 +109,7 @@ class RefreshResult(Model, frozen=True):
 
 
 class IndexView(Model, frozen=True):
-    """View of an index: the files of one directory, on one git branch, that one set of options chooses.
+    """View of an index: the files that one set of options chooses in one directory, on one git branch.
 
     Attributes:
         name: Name of the branch; `"detached HEAD"` or `"no repository"` if there is no branch, and `"unknown branch"`
@@ -203,7 +203,8 @@ class CheckResult(Model, frozen=True):
     """Result of `Index.check()`.
 
     Attributes:
-        ok: True if no damage was found. There may still be messages, e.g. about deleted branches.
+        ok: True if no damage was found, and the index can be read and trusted. There may still be messages, e.g. about
+            deleted branches.
         checked: Result of SQLite's own check: `"ok"`, or a description of the damage, or of the error if the index
             cannot be read.
         files: Number of files of all views; a file that two branches have counts twice.

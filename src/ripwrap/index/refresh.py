@@ -155,7 +155,7 @@ def refresh(
 
 
 def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
-    """Empty the write-ahead log if it is long; delete documents of full-text search that belong to no chunk."""
+    """Empty the write-ahead log if it is long; delete documents of full-text search whose content was removed."""
     if counts.chunks > _CHUNKS_PER_CHECKPOINT:
         checkpoint(database)
     if counts.released or not reader.is_clean:

@@ -131,7 +131,7 @@ def _word_pool(database: "Connection", match: WordMatches, view: int, defined: C
 
 
 def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[int, set[str]]:
-    """Map the id of each chunk that defines some of the symbols to these symbols."""
+    """Return the ids of the chunks that define at least one of the symbols, each with the symbols that it defines."""
     found: dict[int, set[str]] = {}
     for row, name in _select(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
         found.setdefault(row, set()).add(name)
@@ -192,7 +192,7 @@ def _read_candidates(
     words: Mapping[int, float],
     similar: Mapping[int, float],
 ) -> dict[Candidate, _StoredChunk]:
-    """Return the chunks to rank (candidates), each with its stored chunk, and add the files of the chunks to `files`.
+    """Return the candidates (chunks to rank), each with its `_StoredChunk`, and add the files of the chunks to `files`.
 
     Args:
         database: The index, in a transaction.

@@ -96,7 +96,8 @@ class FoundFiles:
         total: Number of files of the view.
         named: Files that have the trigrams of the literals; `None` if every file may have a match, so that rg must
             search all files.
-        unsure: Files without trigrams in the index, such as binary files. rg must always search them.
+        unsure: Files without trigrams in the index, such as binary files. rg must always search these files. Empty
+            if `named` is `None`.
     """
 
     total: int
@@ -311,7 +312,7 @@ def _state_of(database: "Connection") -> TrigramState | None:
 
 
 def _change_count(database: "Connection", more: int) -> None:
-    """Add `more` to the number of documents that the database stores.
+    """Add `more` to the number `documents` in the database.
 
     Also replace the random number `state`, by which other processes notice the change.
     """

@@ -69,7 +69,7 @@ def watch_blocking(
     Args:
         root: Directory, as a real path.
         own: Directory of the index; changes of the index's own files are ignored.
-        refresh: Function that refreshes the index within `timeout` seconds.
+        refresh: Function that refreshes the index; its argument is the number of seconds left, or `None`.
         timeout: Time limit in seconds, counted from the request for the first item; `None` is no limit.
         watched: Function that returns a context manager, which stays open while the directory is watched.
 

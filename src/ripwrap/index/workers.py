@@ -68,7 +68,7 @@ class Splitter:
             root: Directory of the paths.
             requests: The files. With worker processes, some files are taken from the iterator in advance, before the
                 results of earlier files are yielded.
-            total: Sum of the sizes of all files, in bytes; a larger file counts as `MAX_FILE_BYTES`.
+            total: Sum of the sizes of all files in bytes; each size counts as `MAX_FILE_BYTES` at most.
             follow: Follow links.
         """
 

@@ -21,7 +21,10 @@ cache=
 [ -n "$XDG_CACHE_HOME$HOME" ] && cache=${{XDG_CACHE_HOME:-$HOME/.cache}}/ripwrap/{SLOT}
 case $cache in /*) ;; *) cache= ;; esac
 """
-"""Lines of a script that set `cache` to the directory `SLOT` in the user's cache, or to '' without a home directory."""
+"""Lines of a script that set `cache` to the path of the directory `SLOT` in the user's cache.
+
+`cache` is empty if neither `$XDG_CACHE_HOME` nor `$HOME` is set, or if the path is relative.
+"""
 
 # For a relative entry of PATH, `command -v` prints a relative path. Such an rg is not used.
 FIND = f"""

@@ -115,7 +115,7 @@ class Host(ABC):
             timeout: Time limit in seconds, at most 30; `None`, or a larger number, is 30 seconds.
 
         Raises:
-            BinaryNotFoundError: There is no rg on the host.
+            BinaryNotFoundError: There is no usable rg on the host.
             BinaryError: The given rg cannot be used.
             RemoteError: The host cannot be reached, or did not answer in 30 seconds.
             TimeoutError: The host did not answer within a `timeout` of at most 30 seconds.
@@ -161,7 +161,8 @@ class Host(ABC):
             sha256: See `ripwrap.binary.install()`.
             allow_unpinned: See `ripwrap.binary.install()`.
             timeout: Seconds for the whole call.
-            progress: Function that is called with the number of downloaded bytes, and the total or `None`.
+            progress: Function that is called with the number of downloaded bytes, and the number of all bytes, which
+                is `None` if it is not known.
 
         Raises:
             RemoteError: The host cannot be reached, cannot store the file, or cannot run the new rg.

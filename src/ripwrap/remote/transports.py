@@ -26,7 +26,7 @@ SSH_OPTIONS: Mapping[str, str | int] = {
 """Default options of ssh. The caller's options come before them, and ssh uses the first value (ssh_config(5))."""
 
 _BAD_HOST = re.compile(r"""['"`$\\;&<>|(){}\s\x00-\x1f\x7f]""")
-"""Characters that ssh refuses in host and user names since 9.6, because a ProxyCommand may pass them to a shell
+"""Characters that OpenSSH 9.6 and later refuses in host and user names, because a ProxyCommand may pass them to a shell
 (CVE-2023-51385)."""
 
 _CONTAINER = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")

@@ -78,7 +78,8 @@ exit {UNKNOWN}
 def returncode(code: int) -> int | None:
     """Return rg's exit code, or the negative number of the signal that ended rg.
 
-    Return `UNKNOWN` if rg ended with a code that the script does not map, and `None` if the script did not run rg.
+    Return 126 or 127 if the shell could not run rg, `UNKNOWN` if rg ended with a code that the script does not map, and
+    `None` for any other exit code, such as 255 of ssh.
 
     Args:
         code: Exit code of the script.

@@ -31,7 +31,7 @@ class Format:
         suffix: File extension with the dot, in lower case.
         target: Module and function of the adapter, as in an entry point: `package.module:function`.
         package: Package that a built-in adapter imports; empty if it needs none, and for adapters of other packages.
-        distribution: Distribution that has `package`, or the adapter of another package; empty if none is known.
+        distribution: Distribution that contains `package` or, for an added format, the adapter; empty if none is known.
     """
 
     name: str

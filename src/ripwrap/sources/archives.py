@@ -291,7 +291,7 @@ class _Reader:
     def _content(self, name: str, opened: IO[bytes], *, counted: bool, is_member: bool = True) -> bytes | None:
         """Return the bytes of a member, or of a file on the disk.
 
-        If there are too many, record an error, and return `None`.
+        If there are more than `Bounds.member_bytes`, record an error, and return `None`.
         """
         chunks: list[bytes] = []
         size = 0

@@ -40,7 +40,7 @@ class LocatedName(str):
 
 
 class Source(ABC):
-    """Items to search that are read from processes, files or object stores. When a search ends, it closes its source.
+    """Source that reads items from processes, files or object stores. When a search ends, the search closes its source.
 
     Attributes:
         errors: Errors for items that could not be read; complete after the iteration.

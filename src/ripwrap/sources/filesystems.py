@@ -91,8 +91,9 @@ def fs(
         workers: Number of objects to fetch at the same time, 1 to 256.
         inside: Formats of archives, compressed files, notebooks and documents, as in `search(inside=…)`. The contents
             of such files are searched instead of their bytes: `inside="gz"` searches `a.gz` as `a.gz!/a`.
-        max_bytes: Maximum number of bytes to fetch. If an object would exceed this number, the object is not searched,
-            no further fetch is started, and `errors` of the source names the object. `None` is no limit.
+        max_bytes: Maximum number of bytes to fetch for all objects together. If an object would exceed this number, the
+            object is not searched, no further fetch is started, and `errors` of the source names the object. `None` is
+            no limit.
         stall_seconds: Seconds to wait for the next byte of an object. After that, the object counts as unreadable.
             `None` is no limit.
         storage_options: Arguments for the file system, such as `{"anon": True}` for public buckets of S3.

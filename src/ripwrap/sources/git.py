@@ -112,7 +112,7 @@ class _Git:
         """Return the whole output of a command of git.
 
         Raises:
-            SearchError: The command fails.
+            SearchError: The command fails. This method also raises the errors of `lines()`.
         """
         with self.lines(*arguments) as output:
             return output.stdout.read()
@@ -290,7 +290,7 @@ class HistorySource(Source):
         """Choose the commits; git runs when they are read.
 
         Args:
-            cwd: Directory in a repository; paths are relative to this directory, and no other files are read.
+            cwd: Directory in a repository; paths are relative to this directory, and only files in it are read.
             rev: Newest commit.
             since: Date that git can read; older commits are not read. `None` reads all commits.
             paths: Files and directories; empty is all.

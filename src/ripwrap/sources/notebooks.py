@@ -21,7 +21,7 @@ def read_cells(content: bytes) -> Iterator[tuple[Location, str]]:
 
 
 def read_cells_and_outputs(content: bytes) -> Iterator[tuple[Location, str]]:
-    """Yield the location and the source of each cell; after a cell with text outputs, yield a location and their text.
+    """Yield the location and the source of each cell; if its outputs have text, yield their location and text, too.
 
     Raises:
         ValueError: The content is not a notebook.

@@ -1,4 +1,4 @@
-"""Cache of the texts of documents. Each text is a file in a directory of the user; its name depends on the document."""
+"""Cache of the texts of documents. Each text is a file, whose name is a hash of the document and of its adapter."""
 
 import hashlib
 import os

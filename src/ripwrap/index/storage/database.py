@@ -45,7 +45,7 @@ def connect(uri: str, *, log: bool) -> "Connection":
     """Open a connection and read from it once, so that a damaged file raises an error now and not later.
 
     Args:
-        uri: URI of the file, with its mode.
+        uri: URI of the file, with the mode to open it, such as `mode=ro`.
         log: Use a write-ahead log, for which the file must be writable.
     """
     import sqlite3

@@ -88,7 +88,7 @@ def state_of(database: "Connection") -> PostingsState:
 
 
 def change_count(database: "Connection", more: int) -> None:
-    """Add `more` to the number of documents that the database stores.
+    """Add `more` to the number `documents` in the database.
 
     Also replace the random number `state`, by which other processes notice the change.
     """

@@ -251,7 +251,7 @@ class Store:
         return self._database
 
     def _new_connection(self, *, make: bool) -> "Connection":
-        """Open a connection; it is read-only if the directory cannot be written to."""
+        """Open a connection; it is read-only if the file or its directory cannot be written to."""
         import sqlite3
 
         uri = self.path.absolute().as_uri()
@@ -274,7 +274,12 @@ class Store:
         raise AssertionError("unreachable: the last mode returns or raises")
 
     def _prepare(self, database: "Connection") -> None:
-        """Make the tables if they are missing; raise `_StaleError` if the database must be deleted and rebuilt."""
+        """Make missing tables, and delete content that other versions made.
+
+        Raises:
+            RipwrapError: The database belongs to another program.
+            _StaleError: The database must be rebuilt.
+        """
         versions = read_versions(database)
         if self._checked and versions == self.versions:
             return

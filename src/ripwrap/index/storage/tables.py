@@ -158,10 +158,10 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the stored rows of the files of the branch that was refreshed last, by path.
+    """Return the rows of the view whose files changed last, by path; each row is a file of the view.
 
-    Only branches of the same directory, with the same options as `view`, count. The result is empty if the branch that
-    was refreshed last is the branch of `view`.
+    Only views of the same directory, with the same options as `view`, count. The result is empty if the view that
+    changed last is `view` itself.
     """
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
