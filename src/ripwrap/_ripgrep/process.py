@@ -107,7 +107,10 @@ _CWD = Hint("cwd", kind="correct")
 
 
 def check_cwd(cwd: str) -> None:
-    """Raise an error if `cwd` is not a directory. The system would report a wrong `cwd` as a missing rg (rg-facts 7)."""
+    """Raise an error if `cwd` is not a directory.
+
+    The system would report a wrong `cwd` as a missing rg (rg-facts 7).
+    """
     if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute, unless the current directory was deleted
         raise FileNotFoundError(
             errno.ENOENT, HintedText("the current directory was deleted; pass another directory as ", Hint("cwd")), cwd
@@ -314,8 +317,8 @@ class _Child:
         """Return True if waiting for stdout must stop; called after `stall_seconds` without output.
 
         Waiting must stop if rg has ended, but another process still holds the pipe open. If rg could not start a
-        thread, rg may hang (rg-facts 8). In that case, this method kills rg, and waiting continues
-        until the end of stdout.
+        thread, rg may hang (rg-facts 8). In that case, this method kills rg, and waiting continues until the end of
+        stdout.
 
         Args:
             whole: True if rg has written its last message. If False, waiting stops only if rg has ended with an exit

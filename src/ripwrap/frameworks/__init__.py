@@ -46,7 +46,7 @@ def async_call(
 def blocking_call(
     workspace: sync.Workspace, name: str, answer: Callable[[str, ToolResult], T], failure: type[Exception]
 ) -> Callable[..., T]:
-    """Return a blocking function that calls a tool; the arguments are those of `async_call()`."""
+    """Return a blocking function that calls a tool; for the parameters here, see `async_call()`."""
 
     def call(**arguments: Any) -> T:
         try:
