@@ -20,7 +20,7 @@ def unified(path: str, lines: Iterable[Match | Context], sep: str = os.sep, *, n
         nul_ends: True if all lines were split at newlines, so that a line may also end in NUL.
 
     Raises:
-        ValueError: The lines have no numbers, or end in NUL.
+        ValueError: A line has no number, or ends in NUL although `nul_ends` is False.
     """
     hunks: list[bytes] = []
     shift = 0

@@ -40,7 +40,10 @@ class Gaps:
 
 
 def html(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> str:
-    """Return a message, then the path and lines of each file. If the HTML is too long, a note replaces the rest."""
+    """Return a message, and then the path and lines of each file, as HTML.
+
+    If the HTML is too long, a note replaces the rest.
+    """
     pieces = [f"<div>{escape(message)}</div>"]
     left = MAX_HTML
     for path, lines in files:
@@ -103,7 +106,7 @@ def _tagged(tag: str, text: str) -> str:
 
 
 def html_tree(entries: Sequence[TreeEntry]) -> str:
-    """Return a tree. Directories are bold, and lines that count omitted entries are dimmed.
+    """Return a tree as HTML. Directories are bold, and lines that count omitted entries are dimmed.
 
     If the HTML is too long, a note replaces the rest.
     """

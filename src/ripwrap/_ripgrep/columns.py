@@ -8,8 +8,8 @@ together, as one JSON array. The regular expression relies on three facts about 
 - A quote inside of a JSON string has a backslash before it. So `"},"line_number":` is never a part of a string.
 - A path or line that is not UTF-8 has the key `bytes` in place of `text`.
 
-If the regular expression does not match every record of a chunk, `MessageDecoder` decodes the chunk record by record.
-The result is the same.
+If a chunk has a record that the regular expression does not match, `MessageDecoder` decodes all records of the chunk,
+one by one, with the same result.
 """
 
 import re

@@ -325,7 +325,7 @@ def _allowed(kind: Any) -> str:
 def _fill_contexts(options: SearchOptions) -> SearchOptions:
     """If `context` and only one of `before_context` and `after_context` are given, set the other to `context`.
 
-    Otherwise, rg 13 would ignore `context`. Options that the caller passed keep their values.
+    Without this change, rg 13 would ignore `context`. Options that the caller passed keep their values.
     """
     both = options.get("context")
     if both is None or not options.keys() & {"before_context", "after_context"}:

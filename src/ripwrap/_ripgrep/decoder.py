@@ -8,7 +8,7 @@
 A search can write millions of records, so there is a fast path for the usual record: a match in a file below `./`, with
 the keys in the order in which rg writes them. The fast path recognises such a record by its first bytes, and passes the
 data of the record to Pydantic as bytes, so that they are parsed only once. `_decode_data()` does the same for other
-records of known kinds. `_decode_whole()` decodes any other record, with the keys in any order. The models are the same.
+records of known kinds. `_decode_whole()` decodes any other record, with the keys in any order, to the same models.
 """
 
 import itertools
@@ -114,7 +114,7 @@ class MessageDecoder:
         return itertools.chain(self.decode_large(records[:1]), self.decode(records[1:]))
 
     def close(self) -> Iterator[Record]:
-        """Decode the last line, if it has no newline, and return its message; raise what `feed()` raises."""
+        """Yield the message of the last line, if this line has no newline; raise what `feed()` raises."""
         return self.decode(self._framer.close())
 
     def decode(self, records: Iterable[bytes]) -> Iterator[Record]:
@@ -184,7 +184,7 @@ class MessageDecoder:
         return message if dotted else _without_dot_slash(message)
 
     def _decode_whole(self, record: bytes) -> Record | None:
-        """Decode a record whose keys may be in any order: a summary, an unknown kind or a malformed record."""
+        """Decode a record with its keys in any order, such as a summary; raise `DecodeError` for a malformed record."""
         record = record.removesuffix(b"\n")
         kind, data = _parse_envelope(record)
         try:

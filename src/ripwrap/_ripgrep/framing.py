@@ -18,13 +18,14 @@ Linux allows 4,096 bytes for a path, and JSON takes up to six bytes for each byt
 
 
 class Framer:
-    """Splitter of output, which arrives in chunks, into lines. A line keeps its newline; empty lines are skipped.
+    """Splitter of output, which arrives in chunks, into lines. A line keeps its newline.
 
-    A line that is too long is dropped and counted; the next line is read as usual.
+    Empty lines are skipped, but not by `feed_joined()`. A line that is too long is dropped and counted; the next line
+    is read as usual.
 
     Attributes:
-        dropped: Map from the name that the function `name` returns for a dropped line, such as the path of a file, to
-            the number of dropped lines with that name.
+        dropped: Map from a name to the number of dropped lines with this name. The function `name` returns the name
+            of a line, such as the path of its file.
     """
 
     def __init__(self, max_record: int, name: Callable[[bytes], str]) -> None:
@@ -63,7 +64,7 @@ class Framer:
         return records + lines
 
     def feed_joined(self, chunk: bytes) -> bytes:
-        """Return the records that `chunk` completes as one bytes object; each record keeps its newline."""
+        """Return, as one bytes object, the records that `chunk` completes; each record keeps its newline."""
         if len(chunk) > self._max:
             return b"".join(self.feed(chunk))
         start, end = chunk.find(b"\n") + 1, chunk.rfind(b"\n") + 1

@@ -222,7 +222,10 @@ def _insert(pattern: str, edits: dict[int, str]) -> str:
 
 
 def _replaced(pattern: str, edits: Mapping[tuple[int, int], str]) -> str:
-    """Replace parts of a pattern, given by their offsets (start, end), by texts; ignore a part inside another part."""
+    """Replace parts of a pattern. `edits` maps the offsets (start, end) of a part to its new text.
+
+    A part inside another part is ignored.
+    """
     pieces: list[str] = []
     done = 0
     for (start, end), text in sorted(edits.items(), key=lambda one: (one[0][0], -one[0][1])):
@@ -287,7 +290,10 @@ class _Parser:
         return any(part.nullable for part, _, _ in branches)
 
     def _branch(self, *, verbose: bool, depth: int) -> tuple[_Part, int, int]:
-        """Parse a branch of an alternation; return it, the index of its first group, and the index after its last."""
+        """Parse a branch of an alternation.
+
+        Return the branch, the index of its first group, and the index after its last group.
+        """
         start, end, nullable, plain = self._at, self._at, True, True
         first = len(self.groups)
         while True:

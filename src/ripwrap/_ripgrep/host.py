@@ -51,13 +51,13 @@ class RgHost(Protocol):
         ...
 
     def find(self, rg: Rg, *, timeout: float | None = None) -> RgBinary:
-        """Return the rg to run on the host; blocking. The result of the first call is cached.
+        """Return the rg to run on the host; blocking. The result is cached for each value of `rg`.
 
         Args:
-            rg: A path on the host, or a name to look up in the host's PATH. An rg that this method has returned is
-                returned again. `None` finds an rg: the rg that `install()` has installed, or else `rg` in the
-                PATH of the host.
-            timeout: Time limit in seconds; `None` is half a minute.
+            rg: A path on the host, or a name to look up in the host's PATH. A result of an earlier call is returned
+                unchanged. `None` finds an rg: the rg that `install()` has installed, or else `rg` in the PATH of the
+                host.
+            timeout: Time limit in seconds, at most 30; `None` is 30 seconds.
 
         Raises:
             BinaryNotFoundError: There is no rg on the host.

@@ -1,13 +1,13 @@
 r"""Extract literals that every match of a pattern contains; no I/O.
 
 For example, every match of `foo.*(bar|quux)+x?` contains `foo`, and also `bar` or `quux`. The syntax is that of
-https://docs.rs/regex. No literal is extracted from syntax that this module does not parse. An index looks up the
-files that contain the literals. A pattern without literals has to be searched in all files.
+https://docs.rs/regex. No literal is extracted from a pattern with syntax that this module does not parse. An index
+looks up the files that contain the literals. A pattern without literals has to be searched in all files.
 
 Literals are bytes, because rg searches the raw bytes of a file. (If a file begins with a byte order mark of UTF-16,
 rg decodes the file first.) `fold()` folds the case of literals and of the contents of files. It folds ASCII letters as
 rg does; the Kelvin sign (U+212A) becomes `k`, and the long s (U+017F) becomes `s` (Unicode's CaseFolding.txt,
-status C). `fold()` does not fold other characters, so no literal contains them if case is ignored.
+status C). `fold()` does not fold other letters. So if case is ignored, all characters of a literal are ASCII.
 """
 
 import re
@@ -161,7 +161,7 @@ class _Branch:
     Attributes:
         runs: Possible texts of the last characters of the branch; every match contains one of these texts.
         parts: Required literals before `runs`.
-        whole: True if a match of the branch is exactly one of `runs`.
+        whole: True if every match of the branch is exactly one of `runs`.
     """
 
     runs: tuple[bytes, ...] = (b"",)
@@ -202,7 +202,7 @@ class _Branch:
             self.parts += group.required.parts if isinstance(group.required, AllOf) else (group.required,)
 
     def end_run(self) -> None:
-        """Add `runs` to `parts` if they are long enough, and begin new `runs`."""
+        """Begin new `runs`; first add the old `runs` to `parts` if all of them are long enough."""
         last = _alternatives(self.runs)
         self.parts += [] if last is None else [last]
         self.runs, self.whole = (b"",), False
@@ -352,7 +352,10 @@ class _Parser:
             raise _UncertainError  # it may have white space or comments
 
     def _escape(self, flags: _Flags) -> tuple[bytes, ...] | None:
-        """Parse an escape, after its backslash; return its only text, or `None` if it has no literal text."""
+        r"""Parse an escape, after its backslash.
+
+        Return the only text that the escape can match (empty for `\b`); `None` for an escape such as `\d`.
+        """
         character = self._text[self._at : self._at + 1]
         self._at += 1
         if character in _WIDTH_OF_CODE:
@@ -413,7 +416,7 @@ def _single(text: bytes | None) -> tuple[bytes] | None:
 
 
 def _change(flags: _Flags, changes: str) -> None:
-    """Apply inline flags to `flags`, such as the `i-u` of `(?i-u)`."""
+    """Apply inline flags, such as the `i-u` of `(?i-u)`, to `flags`."""
     on = True
     for letter in changes:
         if letter == "-":

@@ -145,7 +145,10 @@ class _Paths:
         return os.path.realpath(full) if full not in self.overlay.texts and os.path.islink(full) else full
 
     def folders(self) -> Mapping[str, str]:
-        """Map the absolute path of each directory above a converted path to its real path."""
+        """Map the directories of the converted paths, and their parent directories in rg's `cwd`, to their real paths.
+
+        All paths are absolute.
+        """
         known = dict(self._folders)
         for path in self._folders:
             while (path := os.path.dirname(path)) not in known and path.startswith(self._cwd):
@@ -263,7 +266,7 @@ async def prepare(
 
 
 class Overlaid:
-    """Filter of the output of a search: it removes files of the overlay and adds the results for their texts.
+    """Filter of the output of a search: for files of the overlay, it puts the results for their texts into the output.
 
     Attributes:
         command: Command for the files on disk.
@@ -349,7 +352,7 @@ class Overlaid:
         return taken
 
     def _records(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the paths or counts that a chunk completes, except those of files of the overlay."""
+        """Yield the changed output for the paths or counts that a chunk completes."""
         self._rest += chunk
         done = 0
         pattern = _COUNT if self._mode == "counts" else _PATH
@@ -555,7 +558,7 @@ def _new_files(
     types: Mapping[str, Sequence[str]],
     folders: Mapping[str, str],
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield each file that exists only in the overlay: each path under which a search finds the file, with its text.
+    """For a file that exists only in the overlay, yield each path under which a search finds it, and the file's text.
 
     Args:
         command: Command of the search.

@@ -30,8 +30,8 @@ class PageRequest:
 
     Attributes:
         offset: Number of matches before the page.
-        max_matches: Maximum number of matches.
-        max_files: Maximum number of files.
+        max_matches: Maximum number of matches on the page.
+        max_files: Maximum number of files on the page.
         before: Lines of context before each match.
         after: Lines of context after each match.
         max_count: Maximum number of matches to count in a file; `None` is no limit.
@@ -71,7 +71,7 @@ class Block:
 
 
 class PageCollector:
-    """Collector of the records of a page, which accepts files in any order and counts every match.
+    """Collector of the records of a page. It accepts files in any order, and counts every match.
 
     Only the path of a file is decoded; the first bytes of a record tell its kind. At most `3 * PageRequest.end` matches
     are in memory, with their context.

@@ -107,7 +107,10 @@ _CWD = Hint("cwd", kind="correct")
 
 
 def check_cwd(cwd: str) -> None:
-    """Raise an error if `cwd` is not a directory; otherwise the system would report that rg is missing (rg-facts 7)."""
+    """Raise an error if `cwd` is not a directory.
+
+    The system would report a wrong `cwd` as a missing rg (rg-facts 7).
+    """
     if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute, unless the current directory was deleted
         raise FileNotFoundError(
             errno.ENOENT, HintedText("the current directory was deleted; pass another directory as ", Hint("cwd")), cwd
@@ -160,7 +163,7 @@ def _start(argv: tuple[str, ...], command: Command, stderr: IO[bytes]) -> Popen:
 
 
 def start_error(error: OSError, argv: tuple[str, ...], cwd: str | None) -> Exception:
-    """Return the error for an rg that could not be started: too many arguments, a wrong `cwd`, or a wrong rg.
+    """Return the error for an rg that could not be started, e.g. a command line that is too long, or a wrong `cwd`.
 
     Args:
         error: Error of the system.
@@ -314,8 +317,8 @@ class _Child:
         """Return True if waiting for stdout must stop; called after `stall_seconds` without output.
 
         Waiting must stop if rg has ended, but another process still holds the pipe open. If rg could not start a
-        thread, rg may hang (rg-facts 8). In that case, this method kills rg, and waiting continues
-        until the end of stdout.
+        thread, rg may hang (rg-facts 8). In that case, this method kills rg, and waiting continues until the end of
+        stdout.
 
         Args:
             whole: True if rg has written its last message. If False, waiting stops only if rg has ended with an exit
@@ -414,7 +417,8 @@ def timeout_error(seconds: float | None) -> TimeoutError:
 class BlockingChild(_Child):
     """A running rg process for a caller that blocks.
 
-    rg is killed `timeout` seconds after `begun`, a time of `time.monotonic()`; with `None`, there is no time limit.
+    rg is killed `timeout` seconds after `begun`, a time of `time.monotonic()`. If `timeout` is `None`, there is no time
+    limit.
 
     Attributes:
         timed_out: True if rg was killed at its time limit.
@@ -459,7 +463,7 @@ class BlockingChild(_Child):
         return self.end()
 
     def end(self) -> Exit:
-        """Return rg's exit as `wait()` does; at the time limit, set `timed_out` instead of raising."""
+        """Return rg's exit as `wait()` does, but raise no error if `timed_out` is True."""
         returncode = wait_for_exit(self._popen, self._exit_grace)
         if lingers := returncode is None:
             self.kill()

@@ -27,7 +27,7 @@ _SEARCHED = re.compile(rb'"bytes_searched":([0-9]+),"bytes_printed"')
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a call, which is passed to the call's `on_progress` function.
+    """Progress of a call. The `on_progress` function of the caller gets it.
 
     Attributes:
         files: Number of files so far: files with a match, or listed files of `files()`.
@@ -90,8 +90,9 @@ class Meter:
             report: `on_progress` function of the caller.
             count: Function that counts a part of rg's output; `count_json()` gets whole lines.
             limit: Maximum number of files or matches that the call yields; rg may write more. `None` is no limit.
-            collected: Function that takes a collector and returns its numbers of files and matches. They replace the
-                numbers of `count`, because rg also writes records that do not count. `None` keeps them.
+            collected: Function that takes a collector and returns its numbers of files and matches. They are
+                used in place of the numbers of `count`, because rg also writes records that do not count. With `None`,
+                the numbers of `count` are used.
         """
         self._report = report
         self._count = count
@@ -107,7 +108,8 @@ class Meter:
     def begin_run(self) -> None:
         """Prepare for another run of rg in the same call.
 
-        Counts start at 0 again. While they are lower than before, the earlier counts are reported.
+        Counts start at 0 again. While they are lower than the counts of earlier runs, the counts of earlier runs are
+        reported.
         """
         self._line = b""
         self._most = tuple(map(max, self._most, self._now))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from ripwrap._ripgrep.page_collector import Block, PageCollector, PageRequest, path_order
 
 MAX_NAMED_FILES = 1000
-"""Maximum number of files with a match whose paths are kept, the first in path order; further files are only counted.
+"""Maximum number of files for `RoundRobinCollector.named()`: the first files with a match, in path order.
 
-If `PageRequest.end` is higher, it is the maximum instead. The maximum is never higher than `max_files`.
+Further files are only counted. If `PageRequest.end` is higher, it is the maximum instead. The maximum is never higher
+than `max_files`.
 """
 
 
@@ -16,8 +17,8 @@ class RoundRobinCollector(PageCollector):
     """Collector of a page of matches in rotation: the first match of each file, then the second of each file.
 
     It also collects the paths of the files with a match. At most `3 * PageRequest.end` matches are in memory, with
-    their context. If `max_files` is less than `PageRequest.end`, this limit is for each file, and not for all files
-    together.
+    their context. If `max_files` is less than `PageRequest.end`, up to `PageRequest.end` matches of each file may be
+    in memory instead.
     """
 
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:

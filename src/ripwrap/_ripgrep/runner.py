@@ -322,7 +322,7 @@ class DeadlineRunner:
         Args:
             runner: Runner to wrap.
             seconds: Time limit of all calls together; `None` is no limit.
-            lock: See `Runner.call()`.
+            lock: Lock for each `call()` that gets no lock; see `Runner.call()`.
         """
         self._runner = runner
         self._seconds = seconds
@@ -365,7 +365,7 @@ class DeadlineRunner:
             return await self._runner.wait(work, seconds=seconds)
 
     async def checkpoint(self) -> None:
-        """Let other tasks run."""
+        """Let other tasks run; raise `TimeoutError` if no time is left."""
         self._left()
         await self._runner.checkpoint()
 

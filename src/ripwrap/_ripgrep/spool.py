@@ -32,7 +32,7 @@ MAX_BATCH_ITEMS = 2048
 FIRST_BATCH_ITEMS = 64
 """Maximum number of items in the first batch, which is small so that the first matches come soon.
 
-The maximum doubles for each further batch, up to `MAX_BATCH_ITEMS`.
+The maximum doubles after each full batch, up to `MAX_BATCH_ITEMS`.
 """
 
 SLOW_SECONDS = 0.1

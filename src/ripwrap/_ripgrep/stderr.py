@@ -266,7 +266,7 @@ def only_path_errors(stderr: bytes) -> bool:
 
 
 def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
-    """Yield rg's messages that are not about paths, because a path could contain the text of another error."""
+    """Yield rg's messages, except the messages about paths: a path could contain the text of another error."""
     return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
 
 

@@ -306,7 +306,7 @@ def _find_blocking(rg: Rg, timeout: float | None) -> RgBinary:
 
 
 async def with_suggestions(end: Exit, binary: RgBinary) -> SearchError:
-    """Return the error for an unknown type, with similar types if rg lists them within `SUGGESTION_SECONDS`."""
+    """Return the error for an unknown type, with similar types if rg lists its types within `SUGGESTION_SECONDS`."""
     types: FileTypes = {}
     with suppress(SearchError), anyio.move_on_after(SUGGESTION_SECONDS):
         types = await known_types(end.command.types(), binary)

@@ -163,7 +163,7 @@ class WorkerProcess:
                     self.close()
 
     def _exchange(self, request: Sequence[bytes] | None, seconds: float) -> list[bytes] | None:
-        """Send a request and return the answer; on a timeout or cancellation, kill the process and return `None`.
+        """Send a request and return the answer, or `None` if the process ends; on a timeout or cancellation, kill it.
 
         If `request` is `None`, send nothing, and return the first message of the process, which says that it is ready.
         """
@@ -247,7 +247,7 @@ def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: fl
 
 
 def _set_alarm(seconds: float) -> None:
-    """Let the system end this process after some seconds, even in a parser; a new alarm replaces the last one."""
+    """Let the system end this process after some seconds, even while a parser runs; replace an earlier alarm."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_REAL, seconds)
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def tool_schemas(
     workspace: Workspace | sync.Workspace, *, strict: bool = False
 ) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Map the name of each tool of a workspace to its description and the schema of its arguments."""
+    """Map the name of each tool of a workspace to the tool's description and the schema of its arguments."""
     offered = schemas(index=True, anchors=True, write=True, strict=strict)
     return {method.__name__: offered[method.__name__][:2] for method in workspace.tools}
 
@@ -46,7 +46,7 @@ def async_call(
 def blocking_call(
     workspace: sync.Workspace, name: str, answer: Callable[[str, ToolResult], T], failure: type[Exception]
 ) -> Callable[..., T]:
-    """Return a blocking function that calls a tool; the arguments are those of `async_call()`."""
+    """Return a blocking function that calls a tool. The parameters are described at `async_call()`."""
 
     def call(**arguments: Any) -> T:
         try:

@@ -73,9 +73,9 @@ class RipwrapBackend(BackendProtocol):
         agent = create_deep_agent(model=model, backend=RipwrapBackend(sync.Workspace("src")))
 
     `grep()` and `glob()` skip files that ignore files exclude. `ls()` and `read()` do not skip them. `glob()` and
-    `ls()` also return hidden files.
-    `write()`, `edit()` and `upload_files()` return an error. `grep()` returns as many matches as fit into `max_chars`
-    of the workspace, with lines of at most `max_line` characters. `truncated` is True if there are more matches.
+    `ls()` also return hidden files. `write()`, `edit()` and `upload_files()` return an error. `grep()` returns as many
+    matches as fit into `max_chars` of the workspace, with lines of at most `max_line` characters. `truncated` is True
+    if there are more matches.
 
     deepagents itself writes files, such as results that are too long for the context. So route only one directory to
     this backend: `CompositeBackend(default=StateBackend(), routes={"/code/": RipwrapBackend(workspace)})`.

@@ -27,8 +27,8 @@ __all__ = ["BlockingStrictTools", "StrictTools"]
 class _Offers:
     """Tools of a workspace in the formats of OpenAI's Responses API and Chat Completions API.
 
-    Their schemas are strict (https://platform.openai.com/docs/guides/function-calling#strict-mode). All arguments are
-    required; an argument with a default may be null; unknown arguments are not allowed.
+    The schemas of the tools are strict (https://platform.openai.com/docs/guides/function-calling#strict-mode). All
+    arguments are required; an argument with a default may be null; unknown arguments are not allowed.
     """
 
     def __init__(self, workspace: Workspace | sync.Workspace) -> None:

@@ -28,7 +28,7 @@ WITHOUT_EFFECT = {
     "regex-size-limit",
 }  # fmt: skip
 EXCLUDED = ["!.git", "!.ripgrep/"]
-"""Globs that ripwrap passes in every search."""
+"""Globs that ripwrap passes in each search without `include_git`."""
 LEADING_FLAGS = re.compile(r"\A\(\?([imsx]+)\)(.*)", re.DOTALL)
 """Flags such as `(?i)`, which Python's `re` allows only at the start of the whole pattern."""
 HOW = "use ripwrap.testing.tree() with a real rg"
@@ -57,7 +57,7 @@ class Flags:
         return self._values.get(name, [])
 
     def number(self, *names: str) -> int | None:
-        """Return the last value of the first of these flags that was given; `None` if none of them was given."""
+        """Return the last value of the first flag in `names` that was given; `None` if none of them was given."""
         return next((int(self._values[name][-1]) for name in names if name in self._values), None)
 
     def last(self, *names: str) -> str | None:
@@ -176,7 +176,7 @@ def spans(pattern: re.Pattern[str], line: str) -> list[tuple[int, int]]:
 
 
 def matching_lines(text: bytes, pattern: re.Pattern[str], flags: Flags) -> dict[int, list[tuple[int, int]]]:
-    """Return the matches of each line that matches, by its number from 0; binary files are not searched.
+    """Map the number of each matching line, from 0, to the matches in the line; return no lines of a binary file.
 
     As in rg, the context after the last match that `--max-count` allows may have further matches.
     """
