@@ -353,8 +353,8 @@ class RankedChunk(Model, frozen=True):
         start_line: Number of the first line, from 1.
         end_line: Number of the last line.
         symbol: Name of the definition around the most relevant line, e.g. `Shop.add`; `None` at the top level. If an
-            index splits files at definitions, `symbol` is the definition that contains the whole chunk, or a definition
-            inside of the chunk.
+            index splits files at definitions, and a definition contains the whole chunk, `symbol` is this definition,
+            or a definition inside of this definition.
         text: Lines of the chunk: at most 800 characters, or 2,000 for a definition. A single longer line is not cut.
         score: Value that results are sorted by; comparable only with scores of the same call.
         reasons: Reasons for the score, for a person or an agent.

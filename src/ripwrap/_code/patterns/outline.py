@@ -149,9 +149,10 @@ class NearbyOutline:
         return around[number - 1] + 1 if number <= len(around) else number - len(around) + first
 
     def _reading_start(self, line: int) -> tuple[int, ...]:
-        """Return the indexes of the lines that begin the definitions around `line`, then the index to read from.
+        """Return indexes of lines; the last index is the index to read from.
 
-        All lines from the last index on are read. Of the definitions around them, only the first line is read.
+        The other indexes are the first lines of the definitions around the last index, the outermost first. Of these
+        definitions, only the first lines are read.
         """
         language = self._language
         if not isinstance(language, Indented):
