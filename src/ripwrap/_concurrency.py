@@ -97,8 +97,8 @@ def warn_deprecated(message: str) -> None:
 async def in_thread(call: Callable[[], T]) -> T:
     """Call a function in a worker thread, and return its result.
 
-    If the task is cancelled, it sets the `CANCELLED` event of the thread. It then waits up to `CHILD_SECONDS` for the
-    end of a child process that the thread runs (`Cancellation.child()`), but not for the end of the thread.
+    If the task is cancelled, the `CANCELLED` event of the thread is set. The task then waits up to `CHILD_SECONDS` for
+    the end of a child process that the thread runs (`Cancellation.child()`), but not for the end of the thread.
 
     At most `MAX_THREADS` calls run at a time, so that later calls can use what earlier calls have cached.
     """

@@ -123,8 +123,8 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
         TypeError: `texts` is not a mapping, or a path or text has a wrong type.
 
     If the overlay mentions a `.gitignore`, `.ignore`, `.rgignore` or `.git/info/exclude`, a search in the block raises
-    `ValueError`, unless `no_ignore` is set; if it mentions a file that the search gets as `ignore_file`, unless
-    `no_ignore_files` is set. In the block, searches can be sorted only by `path`.
+    `ValueError`, unless `no_ignore` is set. If the overlay mentions a file that the search gets as `ignore_file`, the
+    search raises `ValueError`, unless `no_ignore_files` is set. In the block, searches can be sorted only by `path`.
     """
     if not isinstance(texts, Mapping):
         raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")

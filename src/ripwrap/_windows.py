@@ -64,7 +64,7 @@ def explain_exit(returncode: int) -> str:
 
 
 def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
-    r"""Return True if a path names a device, skips the path rules of Windows, or is on another computer.
+    r"""Return True if a path names a device, makes Windows skip its path rules, or is on another computer.
 
     If a path on another computer is below one of `roots`, return False.
 

@@ -240,7 +240,7 @@ class EditPlan(Model, frozen=True):
 
 
 def _selected(file: FileEdits, select: Callable[[FileEdits, Edit], bool]) -> FileEdits | None:
-    """Return the file with only the chosen edits, and only hunks that have one; `None` if no edit is chosen."""
+    """Return the file with only the chosen edits and the hunks that have these edits; `None` if no edit is chosen."""
     chosen = ((hunk, tuple(edit for edit in hunk.edits if select(file, edit))) for hunk in file.hunks)
     hunks = tuple(hunk.model_copy(update={"edits": edits}) for hunk, edits in chosen if edits)
     return file.model_copy(update={"hunks": hunks}) if hunks else None

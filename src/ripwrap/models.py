@@ -112,7 +112,7 @@ class _Lines(Model, frozen=True):
         return self.spans() if self.lines.isascii() else self._spans(_utf16_length)
 
     def ranges(self) -> tuple[Range, ...]:
-        """Return the first and last line and column of each submatch; columns count characters.
+        """Return the lines and columns at which each submatch begins and ends; columns count characters.
 
         Raises:
             ValueError: There are no line numbers, because of `no_line_number`.
@@ -120,7 +120,7 @@ class _Lines(Model, frozen=True):
         return self._ranges(len)
 
     def utf16_ranges(self) -> tuple[Range, ...]:
-        """Return the first and last line and column of each submatch; columns count UTF-16 code units.
+        """Return the lines and columns at which each submatch begins and ends; columns count UTF-16 code units.
 
         Raises:
             ValueError: See `ranges()`.
@@ -284,8 +284,8 @@ class CapturedMatch(Match, frozen=True):
     A group that matched empty text is `""`; a group that took no part in the match is `None`. rg's output is the same
     for both, so ripwrap decides by the syntax of the pattern. This fails for a group in a part that can match empty
     text, and that an alternation or a lazy operator makes optional, as in `b|(a*)`. With `pcre2`, it also fails for a
-    group in an optional part that is not itself a group, as in `k(?:=(.*))?`. An empty text of such groups is reported
-    as `None`.
+    group in an optional part that is not itself a capturing group, as in `k(?:=(.*))?`. An empty text of such groups is
+    reported as `None`.
 
     Attributes:
         captures: Groups of each submatch.

@@ -113,7 +113,7 @@ class Reason(Model, frozen=True):
     Attributes:
         path: Path of the file or directory, as it was given.
         kind: `searched`; or `ignored` (by an ignore file), `hidden`, `glob` (`glob` or `iglob`, or a directory of git
-            or of rg's index), `type` (`type` or `type_not`), `binary` (rg stops at its first NUL byte), `too_large`
+            or of rg's index), `type` (`type` or `type_not`), `binary` (rg stops at the first NUL byte), `too_large`
             (`max_filesize`), `link` (a symbolic link, with `follow=False`), `special` (a FIFO, socket or device),
             `max_depth`, `one_file_system`, `unreadable`, or `outside` (not below a searched path). In a `Coverage`, it
             may also be `other`: rg did not list the file, and ripwrap knows no rule that excludes it.
@@ -353,8 +353,8 @@ class RankedChunk(Model, frozen=True):
         start_line: Number of the first line, from 1.
         end_line: Number of the last line.
         symbol: Name of the definition around the most relevant line, e.g. `Shop.add`; `None` at the top level. If an
-            index splits files at definitions, `symbol` is the definition that contains the whole chunk, or a definition
-            inside of the chunk.
+            index splits files at definitions, and a definition contains the whole chunk, `symbol` is this definition,
+            or a definition inside of this definition.
         text: Lines of the chunk: at most 800 characters, or 2,000 for a definition. A single longer line is not cut.
         score: Value that results are sorted by; comparable only with scores of the same call.
         reasons: Reasons for the score, for a person or an agent.
@@ -397,7 +397,7 @@ class Expansion(Model, frozen=True):
         end_line: Number of the last line.
         match_lines: Numbers of the first and the last line of the match.
         lines: Lines that are shown: all, or at most `max_lines`.
-        elided: Numbers of the first and the last line of each block of lines that is left out.
+        elided: Numbers of the first and the last line of each gap, which is a run of lines that are left out.
     """
 
     path: FsPath

@@ -37,7 +37,7 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 _OPENER_ONLY = re.compile(r"\s*[({\[]\s*$")
 _BRACKET_CLOSER = re.compile(r"\s*[)\]}]")
 _CLOSER = re.compile(r"\s*(?:[)\]}]|(?:end|fi|done|esac)\b(?!\s*[=(\w]))")
-"""Pattern for a line that ends a block with a bracket or with a word such as `end`."""
+"""Pattern for a line that ends a block: the line begins with a closing bracket, or with a word such as `end`."""
 _SIGNATURE_END = re.compile(r"\s*[)\]]")
 """Pattern for the last line of a signature over several lines; the body of the definition may begin below this line."""
 
@@ -184,7 +184,7 @@ def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list
 
     Args:
         places: Spans of matching lines, in order; they do not overlap.
-        windows: Window of each match, which also has the matching lines; in the same order.
+        windows: Window of each match, in the order of `places`. A window includes the lines of its match.
     """
     # Windows are joined first, because the window of one match may include the matches before and after it.
     runs: list[LineSpan] = []

@@ -51,9 +51,10 @@ def _folders(environment: Mapping[str, str] | None) -> tuple[str, str]:
 
 
 def _named_in(path: str, home: str) -> str | None:
-    """Return the path of the global ignore file that a configuration file of git names, with `~` replaced.
+    """Return the path of the global ignore file that a configuration file of git names.
 
-    Return `None` if the configuration file names no such file or cannot be read, or if the path is not UTF-8.
+    The path has `home` in place of `~`. Return `None` if the configuration file names no global ignore file or cannot
+    be read, or if the path is not UTF-8.
     """
     try:
         with open(path, "rb") as file:

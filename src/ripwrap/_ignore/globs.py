@@ -1,7 +1,7 @@
 """Translate globs of ignore files, as rg's `globset` crate reads them, to patterns of `pathspec`; no I/O.
 
-The package `pathspec` has the classes of patterns, but translates globs as git does. rg differs from git in these
-points, which `tests/workspace/test_walk.py` compares with rg:
+The package `pathspec` has the classes of patterns, but translates globs as git does. rg differs from git in the points
+below. `tests/workspace/test_walk.py` checks that this module matches as rg does.
 
 - `{a,b}` are alternatives, and may be nested. They cannot be expanded into several patterns of git, because sixteen
   such groups in a row would give 65,536 patterns.

@@ -133,7 +133,7 @@ class Selection:
         return Folder(path, real, 0, stack.entered(self._inside, real), device, above)
 
     def enter(self, folder: Folder, name: str, names: Container[str] = IGNORE_NAMES) -> Folder:
-        """Return a subdirectory of a directory; `names` are the names in the subdirectory, if known."""
+        """Return the `Folder` of a subdirectory; `names` are the names in the subdirectory, if known."""
         path, real = folder.join(name), os.path.join(folder.real, name)
         above = folder.above
         if self.follow:
@@ -329,7 +329,7 @@ class Selection:
 
     @cached_property
     def _explicit_files(self) -> tuple[str, ...]:
-        """Absolute paths in `ignore_file`; the last path takes precedence. Empty with `no_ignore_files`."""
+        """Absolute paths of `ignore_file`; the last path takes precedence. Empty with `no_ignore_files`."""
         if self._given("no_ignore_files"):
             return ()
         return tuple(os.path.join(self.cwd, path) for path in _listed(self._options.get("ignore_file")))
@@ -465,7 +465,7 @@ def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | No
 
 
 def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
-    """Return True if an entry of an excluded directory is a directory, or a link that the walk follows."""
+    """Return True if an entry of an excluded directory is a directory to walk; a link counts only if it is followed."""
     full = os.path.join(selection.cwd, path)
     try:
         info = os.lstat(full)

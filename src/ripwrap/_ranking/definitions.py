@@ -63,8 +63,8 @@ class Definition(NamedTuple):
 
     Attributes:
         start: Offset of the definition in the text, or of the beginning of its line.
-        end: Offset of the end of the defined name, or of the end of the code after the name that marks the definition,
-            such as `=`.
+        end: Offset of the end of the defined name. If code after the name marks the definition, such as `=`, offset of
+            the end of this code.
         name: Name that is defined.
     """
 

@@ -34,7 +34,7 @@ Larger values gave no better results.
 """
 
 _MAX_TIED_ROWS = 5_000
-"""Number of rows from which on `best_rows()` ignores that further rows may have the same score as the last row."""
+"""Maximum number of rows for which `best_rows()` looks for further rows with the same score as the last row."""
 _MAX_SQL_VARIABLES = 500
 """Maximum number of variables of an SQL statement; SQLite before 3.32 allows 999 (https://www.sqlite.org/limits.html).
 """

@@ -74,8 +74,9 @@ class Query:
         words: Words in lower case, in order, without duplicates. Stop words such as `the` are left out if there are
             other words. Identifiers are split into parts. In Chinese, Japanese, Korean, Thai and similar scripts, every
             two consecutive characters are a word.
-        symbols: Names in the query that look like identifiers, such as `getUser`, or the only name that the query asks
-            for. Of a qualified name, only the last part is a symbol. A search prefers files that define a symbol.
+        symbols: Names in the query that look like identifiers, such as `getUser`. If the query is a single name, or
+            asks where a name is defined, only this name. Of a qualified name, only the last part is a symbol. A search
+            prefers files that define a symbol.
         symbolic: True if the query is a single symbol, or asks where a symbol is defined, as in 'where is CookieJar
             defined'.
         match: Expression for FTS5 (SQLite's full-text search) that matches chunks with any of the words or symbols.

@@ -70,7 +70,8 @@ class Fetcher:
         progress: Function that is called after every chunk with the number of bytes read so far, and the size of the
             file, which is `None` if it is not known.
         cancelled: Event that another thread sets when the call is cancelled.
-        retry_pause: Seconds before the second try; doubled before each further try.
+        retry_pause: Seconds before the second try; doubled before each further try. At random, a pause is up to 50 %
+            longer.
         advice: End of the error message after the deadline, which says what to do.
     """
 

@@ -79,8 +79,8 @@ class Release:
         """Return the hash that this release's archive must have.
 
         Raises:
-            DownloadFailedError: The archive has no pinned hash and `allow_unpinned` is false, or the `.sha256` file
-                could not be downloaded.
+            DownloadFailedError: The archive has no pinned hash, and `allow_unpinned` is false; or the `.sha256` file
+                could not be downloaded, or does not have exactly one hash.
         """
         if pin := self.sha256 or PINS.get((self.version, target)):
             return pin

@@ -32,7 +32,7 @@ def mirrors() -> list[str]:
 
 
 def allowed_offline(mirrors: list[str]) -> list[str]:
-    """Return the mirrors that `RIPWRAP_OFFLINE` allows: all, or only `file://` mirrors, which need no network."""
+    """Return the given mirrors; with `RIPWRAP_OFFLINE`, only `file://` mirrors, which need no network."""
     return [mirror for mirror in mirrors if not offline() or mirror.startswith("file:")]
 
 

@@ -103,7 +103,8 @@ class SearchRequest:
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[Match]:
         """Search the whole root, and return a page of its matches in path order.
 
-        Each page needs a new search. Pages in rg's own order could overlap, because it may differ between searches.
+        Each page needs a new search. Pages in rg's own order could overlap, because this order may differ between
+        searches.
         """
         left = self.page_matches if self.limit is None else min(self.page_matches, self.limit - offset)
         options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
@@ -300,7 +301,8 @@ class Task(Generic[T]):
         root: Root.
         request: Request.
         rg: Path or name of the rg to run; `None` lets the worker find one.
-        timeout: Maximum number of seconds for a page of results; `None` is no limit.
+        timeout: Maximum number of seconds for a page of results, or without an executor for all results; `None` is no
+            limit.
         lease: File of the call; if the file is removed, the task ends. `None` if the task is not run by an executor.
         offset: Number of results to skip.
         attempt: Number of the attempt, from 1. Without this number, a second attempt would be an equal call, and Dask

@@ -43,8 +43,9 @@ class Arrival(Generic[T]):
 
     Attributes:
         number: Number of the task.
-        item: Result or failure; `None` at the end.
-        worker: Process that ran the task; `None` without an executor.
+        item: Result or failure; `None` at the end of the task.
+        worker: Process that ran the task; `None` without an executor, at the end of the task, and if no process could
+            run the task.
     """
 
     number: int

@@ -81,9 +81,9 @@ class _Reader:
         self._frames = [_Frame("", [])]
         self._balanced = True
         self._code = 0
-        """Index of the last line of code."""
+        """Index of the last line of code that was read."""
         self._first = 0
-        """Index of the current line; -1 if the line begins in a string, or after a brace in it has closed a block."""
+        """Index of the current line; -1 if the line begins in a string, or a brace in the line has closed a block."""
         self._lead = (-1, -1)
         """First line of the last definition, and the first comment line directly above that line."""
 

@@ -30,7 +30,7 @@ _UNQUALIFIED_FORMATS = frozenset({"html", "ini", "markdown", "rst", "toml", "sql
 class PatternOutline:
     """`Outline` that finds all definitions of a file at once; use it to ask about many lines.
 
-    If several definitions begin on a line, the line belongs to the first of them.
+    If several definitions have their names on one line, the line belongs to the definition that ends last.
     """
 
     def __init__(self, path: str, lines: Sequence[str]) -> None:
@@ -149,9 +149,10 @@ class NearbyOutline:
         return around[number - 1] + 1 if number <= len(around) else number - len(around) + first
 
     def _reading_start(self, line: int) -> tuple[int, ...]:
-        """Return the indexes of the lines that begin the definitions around `line`, then the index to read from.
+        """Return indexes of lines; the last index is the index to read from.
 
-        All lines from the last index on are read. Of the definitions around them, only the first line is read.
+        The other indexes are the first lines of the definitions around the last index, the outermost first. Of these
+        definitions, only the first lines are read.
         """
         language = self._language
         if not isinstance(language, Indented):
@@ -191,8 +192,8 @@ class NearbyOutline:
     def _reading_end(self, first: int, line: int) -> int:
         """Return the index after the last line to read: the end of the file, or a few lines below `line`.
 
-        In a language such as Python, where only indentation ends a block, the first line of the next definition is the
-        last line to read, unless a string goes on further.
+        In a language such as Python, where only indentation ends a block, reading ends with the first line of the next
+        definition. If these few lines have no definition and end in a string, the string is read to its end.
         """
         language = self._language
         if not isinstance(language, Indented):
@@ -261,9 +262,10 @@ def _find_definitions(language: Language, lines: Sequence[str]) -> list[Definiti
 
 
 def _in_order(definitions: list[Definition]) -> list[Definition]:
-    """Sort definitions by first line, outer definitions first. A line belongs to the first that begins on the line.
+    """Sort definitions by first line, outer definitions first.
 
-    Drop each definition that then has no line of its own.
+    If several definitions have their names on one line, only the definition that ends last gets the line. Drop a
+    definition that then has no line.
     """
     ordered: list[Definition] = []
     line = -1

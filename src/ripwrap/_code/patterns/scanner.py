@@ -27,7 +27,7 @@ _CLOSERS: dict[str, Callable[[str], str]] = {
     "long": lambda token: token,
     "short": lambda token: token,
 }
-"""Functions that return the closer of a comment or string from its opener, by kind (see `scan_lines()`)."""
+"""Map a kind of comment or string (see `scan_lines()`) to a function that takes an opener and returns its closer."""
 
 
 def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedFile:
@@ -42,7 +42,7 @@ def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedF
         - `block`: a comment that may go over several lines
         - `directive`: a preprocessor directive
         - `whole`: a literal that the pattern matches to its end
-        - `short`: a string on one line
+        - `short`: a string on one line; a backslash at the end of the line continues the string on the next line
         - `long`: a string that may go over several lines
         - `bare`: a string that may go over several lines and has no escapes
         - `heredoc`: a here document
@@ -67,10 +67,10 @@ class _Scanner:
         self._dead: set[str] = set()
         """Openers without a closer; they are ordinary text in the current line."""
         self._last: dict[str, int] = {}
-        """Index of the last line with a closer, by closer; -1 if no line has it."""
+        """Map a closer to the index of the last line that has this closer; -1 if no line has it."""
         self._text: str | None = None
         self._words: dict[str, int] | None = None
-        """Index of the last line that consists of a word, by word; such a line may end a here document."""
+        """Map a word to the index of the last line that consists of this word; such a line may end a here document."""
 
     def strip(self, index: int, line: str) -> str:
         """Return the next line without its comments, and with placeholders for its strings."""

@@ -22,7 +22,7 @@ _MAX_OVERLAP_CHARS = 300
 """Maximum number of characters of the repeated lines."""
 _SMALL_DEFINITION_CHARS = 200
 _SMALL_DEFINITION_LINES = 3
-"""Maximum size of a small definition. Small definitions are joined with their neighbours."""
+"""Maximum number of characters and of lines of a small definition, which is joined with its neighbours."""
 _CLOSING_LINE = re.compile(r"[\W_]*|\s*end\b.*|\s*[\])};]+[\s\0]*(?://|/\*|#).*|\s*#\s*endif\b.*")
 
 

@@ -29,7 +29,7 @@ class Definition(NamedTuple):
         first: Index of its first line, including the comments and decorators above it.
         last: Index of its last line.
         name: Name, without the names of the definitions around it; empty for a definition without a name.
-        is_namespace: True if its contents are always split into definitions, even in a small namespace.
+        is_namespace: True for a namespace, which is split into its definitions even if the namespace is small.
         node: Node whose children are the contents of the definition; None if it has no contents.
     """
 
