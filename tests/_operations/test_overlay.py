@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 import ripwrap
 from _operations.test_against_rg import drawn, globs, patterns, types
 from ripwrap import PatternError, SearchError, sync
+from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.runner import BlockingRunner, C, Step, run_blocking
 from ripwrap.binary import RgBinary
 from support.effort import times
 
@@ -259,6 +261,22 @@ class TestOverlay:
         finally:
             (here / "long").unlink()
         assert found == {"long": len(long), "a.py": len(long)}
+
+
+@pytest.mark.posix
+def test_runs_of_rg_for_an_overlay_share_one_time_limit(here: Path) -> None:
+    limits: list[float] = []
+
+    class Recording(BlockingRunner):
+        async def collect(self, step: Step[C]) -> C:
+            limits.append(step.timeout or 0)
+            return await super().collect(step)
+
+    with ripwrap.overlay({"a.py": "needle\n"}):
+        command = search_command("needle", ".", (), {"type": "py"})
+    run_blocking(Recording(None).overlaid(command, 9.0))
+    assert len(limits) > 1
+    assert 9 >= limits[0] > limits[-1] > 0
 
 
 @pytest.mark.posix

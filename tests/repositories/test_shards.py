@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripwrap import Repositories, sync
-from ripwrap.repositories.collectors import split_files
+from ripwrap import Repositories, sync, testing
+from ripwrap.repositories.collectors import MatchesCollector, split_files
+from ripwrap.repositories.models import Root, RootError, Worker
+from ripwrap.repositories.scheduler import Arrival
 from support import rgs
 from support.effort import times
 
@@ -33,6 +35,17 @@ def assert_equal_answers(folder: Path, pattern: str, shards: int, **options: Any
     [one] = found.roots or [None]
     assert (one.files if one else ()) == whole.files
     assert found.truncated == whole.truncated
+
+
+def test_root_is_not_exact_if_a_shard_failed() -> None:
+    root = Root(name="a", path="/a")
+    collector = MatchesCollector([root], "x", per_root=9, limit=9)
+    worker = Worker(pid=1, host="h", rg="rg", rg_version="15.2.0")
+    collector.take(root, Arrival(0, testing.grep_result(testing.match()), worker))
+    collector.take(root, Arrival(1, RootError(root="a", kind="lost", error="LostError", message="gone")))
+    collector.end(root)
+    (found,) = collector.result().roots
+    assert (found.total_matches, found.exact, found.worker) == (1, False, None)
 
 
 TREE: dict[str | bytes, str | bytes] = {

@@ -62,6 +62,7 @@ def changed(arguments: dict[str, Any]) -> dict[str, Any]:
         ({"pattern": "y", "glob": '["*.c"]'}, {"pattern": "y", "file_pattern": "*.c"}),
         ({"pattern": "y", "case_sensitive": False, "explanation": "z"}, {"pattern": "y", "case_insensitive": True}),
         ({"pattern": "y", "case_sensitive": True}, {"pattern": "y"}),
+        ({"pattern": "y", "case_sensitive": False, "-i": True}, {"pattern": "y", "case_insensitive": True}),
         ({"pattern": "y", "-i": True, "case_insensitive": True}, {"pattern": "y", "case_insensitive": True}),
         ({"pattern": "y", "head_limit": "0"}, {"pattern": "y", "max_matches": MAX_NUMBER}),
     ],

@@ -161,6 +161,7 @@ def test_other_names_of_the_tool_and_its_arguments(plant: Plant) -> None:
     for name, arguments in (
         ("Read", {"file_path": "a", "offset": 10, "limit": 3}),
         ("Read", {"file_path": "a", "offset": "10", "limit": "3"}),
+        ("Read", {"file_path": "a", "start_line": 10, "end": 12, "limit": 99}),
         ("view", {"path": "a", "view_range": [10, 12]}),
         ("cat", '{"path": "a", "ranges": ["10-12"]}'),
         ("read_file", {"path": "a", "ranges": [[10, 11], [12, 12]]}),

@@ -60,7 +60,7 @@ class RgHost(Protocol):
             timeout: Time limit in seconds, at most 30; `None` is 30 seconds.
 
         Raises:
-            BinaryNotFoundError: There is no rg on the host.
+            BinaryNotFoundError: There is no usable rg on the host.
             BinaryError: The given rg cannot be used.
             RemoteError: The host cannot be reached.
             TimeoutError: The call took more than `timeout` seconds.

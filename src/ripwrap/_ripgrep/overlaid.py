@@ -14,6 +14,7 @@ import base64
 import json
 import os
 import re
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -208,19 +209,21 @@ async def prepare(
         call: `Runner.call()`.
         step: Class `Step`.
         command: Command with an overlay.
-        seconds: Time limit of each run of rg; `None` is no limit.
+        seconds: Time limit of all runs of rg together; `None` is no limit.
 
     Raises:
-        OverlayTimeoutError: A run of rg reached the time limit.
+        OverlayTimeoutError: The time limit was reached.
         SearchError: rg failed.
     """
     overlay = command.overlay
     if overlay is None:
         raise ValueError("the command has no overlay")
     paths = _Paths(command, overlay)
+    begun = time.monotonic()
 
     async def run(one: Command, make: Callable[[], C]) -> C:
-        collector: Any = await collect(step(one, make, seconds))
+        left = None if seconds is None else max(0.0, begun + seconds - time.monotonic())
+        collector: Any = await collect(step(one, make, left))
         if collector.timed_out:
             raise OverlayTimeoutError(collector.end)
         result: C = collector

@@ -172,13 +172,15 @@ class _RgRunner(ABC):
             return await self._collect(step, None)
         from ripwrap._ripgrep.overlaid import OverlayTimeoutError
 
+        begun = time.monotonic()
         try:
             overlaid = await self.overlaid(step.command, step.timeout)
         except OverlayTimeoutError as late:
             collector = step.collector()
             collector.finish(late.end, timed_out=True)
             return collector
-        return await self._collect(step, overlaid)
+        left = None if step.timeout is None else max(0.0, step.timeout - (time.monotonic() - begun))
+        return await self._collect(replace(step, timeout=left), overlaid)
 
     async def overlaid(self, command: Command, seconds: float | None) -> "Overlaid":
         """Search the texts of a command's overlay, and return the filter that adds the results to rg's output.

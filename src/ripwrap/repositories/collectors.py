@@ -108,8 +108,8 @@ class MatchesCollector:
             files=_first_matches(_in_path_order(results), self._per_root),
             total_matches=sum(result.total_matches for result in results),
             files_matched=sum(result.files_matched for result in results),
-            exact=all(result.exact for result in results),
-            worker=shards[0][1] if len(shards) == 1 else None,
+            exact=place not in self.errors and all(result.exact for result in results),
+            worker=shards[0][1] if len(shards) == 1 and place not in self.errors else None,
         )
         self._matches += found.total_matches
         self._files += found.files_matched

@@ -155,6 +155,7 @@ _IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments that are ignored: answers always have line numbers, and language models write comments in `explanation`."""
 
+
 _ONE_SIDE = frozenset({*ALIASES["before_context"], *ALIASES["after_context"]})
 _BOTH_SIDES = frozenset({"context_lines", *ALIASES["context_lines"]})
 
@@ -231,6 +232,11 @@ Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
 Strings: TypeAlias = Annotated[list[str], BeforeValidator(_parse_strings)]
 
 
+def _given(values: Mapping[str, Any], name: str) -> bool:
+    """Return True if an argument is given, by its name or by an alias."""
+    return not values.keys().isdisjoint((name, *ALIASES.get(name, ())))
+
+
 class ToolArguments(
     BaseModel,
     frozen=True,
@@ -285,8 +291,8 @@ class GrepContentArguments(ToolArguments, frozen=True):
         values = dict(given)
         if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
             values["context_lines"] = 0
-        if values.pop("case_sensitive", None) in (False, "false"):
-            values.setdefault("case_insensitive", True)
+        if values.pop("case_sensitive", None) in (False, "false") and not _given(values, "case_insensitive"):
+            values["case_insensitive"] = True
         return values
 
 
@@ -365,7 +371,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
         values = dict(given)
         limit = values.pop("limit", 0)
         start = next((values[name] for name in ("start_line", *ALIASES["start_line"]) if name in values), 1)
-        if limit and "end_line" not in values:
+        if limit and not _given(values, "end_line"):
             try:
                 values["end_line"] = max(int(start), 1) + int(limit) - 1
             except (TypeError, ValueError):
