@@ -1,4 +1,4 @@
-"""The typed Python API of ripgrep: stream files, trees and matches out of `rg` as they are found.
+"""The typed Python API of ripgrep: stream files and matches out of `rg` as they are found.
 
 ```python
 import asyncio

@@ -213,8 +213,8 @@ for _options in (FileOptions, SearchOptions):
     setattr(_options, "__pydantic_config__", {"extra": "forbid", "strict": True})  # noqa: B010 - unknown to type checkers
 
 VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
-"""Default options of `rank()`, `Index` and the agent tools. They leave out hidden files, which may have secrets, and
-links, which may lead to other directories.
+"""Default options of `rank()`, `replace()`, `replace_code()`, `Index` and the agent tools. They leave out hidden files,
+which may have secrets, and links, which may lead to other directories.
 """
 
 
