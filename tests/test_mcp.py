@@ -814,7 +814,7 @@ async def test_resource_is_the_answer_of_read_file(plant: Plant, mode: str, anyi
         ("file://{folder}/binary", "binary is binary"),
         ("file://{folder}/a.py?start_line=9", "has 1 line, so there is no line 9"),
         ("file://{folder}/a.py?start_line=x", "start_line"),
-        ("file://{folder}/a.py?path=/etc/passwd", "may have start_line, end_line, ranges, got 'path'"),
+        ("file://{folder}/a.py?path=/etc/passwd", "may have only start_line, end_line and ranges; got 'path'"),
         ("file://{folder}/a.py?file_path=/etc/passwd", "got 'file_path'"),
         ("file://{folder}/a.py?x", "bad query field: 'x'"),
         ("file://elsewhere/a.py", "it is not a file:// address of this machine"),

@@ -177,7 +177,7 @@ class BinaryNotFoundError(BinaryError):
 
 
 class UnsupportedPlatformError(BinaryError):
-    """No release of rg runs on this platform; the message names this platform and the supported platforms."""
+    """The requested release of rg was not published for this platform; the message names the supported platforms."""
 
 
 class DownloadFailedError(BinaryError):

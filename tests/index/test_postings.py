@@ -661,7 +661,7 @@ def test_index_with_many_deleted_documents_is_rebuilt(
         for version in (1, 2, 3):  # tantivy removes segments without remaining documents
             plant({f"{one}.txt": content(version) for one in range(7 - version)})
             index.refresh()
-        assert "is rebuilt: its full-text search has too many deleted documents" in caplog.text
+        assert "is rebuilt: its full-text index has too many deleted documents" in caplog.text
         assert index.check().ok
     assert postings_of(home) != first
     assert answers(root, home) == answers(root, home.with_name("new"))

@@ -37,7 +37,7 @@ def test_shows_a_diff_and_writes_only_if_asked(api: str, plant: Plant) -> None:
     said = asked.call("replace_content", {"pattern": r"foo\((\d)\)", "replacement": "bar[$1]", "file_pattern": "*.py"})
     assert said == (
         "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n x\n-foo(1)\n+bar[1]\n\n"
-        "(1 replacement in 1 file; no file was changed yet: apply=true writes them.)"
+        "(1 replacement in 1 file; no file was changed yet: apply=true changes it.)"
     )
     assert (folder / "a.py").read_text() == "x\nfoo(1)\n"
     said = asked.call("replace_content", {"pattern": "foo", "replacement": "bar", "apply": True})

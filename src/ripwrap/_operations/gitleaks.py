@@ -72,7 +72,7 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
 
     Raises:
         ValueError: The file is not TOML, a value is invalid, or the file has a key of gitleaks that ripwrap does not
-            support, such as `extend` or `commits`. The message names the rule and the key, or the pattern.
+            support, such as `extend` or `commits`. The message names the key or the pattern, and its place.
         OSError: The file cannot be read.
     """
     name = os.fspath(path)
@@ -101,7 +101,7 @@ def _rule(entry: Mapping[str, Any], place: str, everywhere: Sequence[tuple[Allow
     _check_keys(entry, _RULE, place)
     regex = entry.get("regex")
     if not isinstance(regex, str) or not regex:
-        raise ValueError(f"{place} has no regex; add a regex, or remove the rule (a rule needs more than a path)")
+        raise ValueError(f"{place} has no regex, which ripwrap needs, also beside a path; add one, or remove the rule")
     try:
         multiline = groups_of(regex, in_line=False).multiline
     except UnknownSyntaxError:

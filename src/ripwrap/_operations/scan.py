@@ -50,8 +50,8 @@ def scan(
     If all rules are searched together, texts come file by file, from the start of each file to its end. Rules that may
     span lines, name the start of the file (`\A`), or have white space between their parts (`(?x)`) are searched in
     further runs of rg. With such rules and without `overlaps`, all texts are held in memory before the first is
-    yielded. With more than 16 rules and no `sort`, rg may run twice. Then the texts that the first run has found in a
-    file are held until the second run has found its texts in this file, or has ended.
+    yielded. With more than 16 rules and no `sort`, rg may search all files twice. Then the texts that the first run has
+    found in a file are held until the second run has found its texts in this file, or has ended.
 
     ```python
     import asyncio

@@ -353,7 +353,10 @@ class ItemNames:
 
 
 class NamingAnswer(SearchAnswer):
-    """Base class of decoders of a search of items. In each message, they replace rg's path by the name of the item."""
+    """Base class of the decoders of rg's output for a search of items.
+
+    They replace the path in each message (a temporary file) by the name of the item.
+    """
 
     def __init__(self, limit: int | None) -> None:
         super().__init__(limit)

@@ -239,7 +239,7 @@ def _entries(
 
 
 def _visible_counts(root: Directory, limit: int, order: Order) -> dict[int, int]:
-    """Map the `id()` of each directory to a number N: the first N children of the directory are shown."""
+    """Map the `id()` of each directory with shown children to their number N: its first N children are shown."""
     visible: dict[int, int] = {}
     level = [root]
     while level and limit:

@@ -132,7 +132,7 @@ class _Gunzip(gzip.GzipFile):
     left = MAX_HEADER_BYTES
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to `size` bytes; raise `ReadError` if `size` is more than `left`, negative or None."""
+        """Read up to `size` bytes; raise `ReadError` if `size` is negative, `None` or more than `left`."""
         if size is None or not 0 <= size <= self.left:
             raise tarfile.ReadError(f"a header has more than {MAX_HEADER_BYTES} bytes")
         self.left -= size

@@ -88,10 +88,14 @@ class Release:
         if self.allow_unpinned:
             return fetcher.published_sha256(path)
         pinned = ", ".join(sorted({version for version, known in PINS if known == target}))
-        choose = f"(pinned versions: {pinned}). Choose one of them, or pass " if pinned else "in any version. Pass "
+        choose = (
+            f" (pinned versions: {pinned}). Choose one of them, or pass "
+            if pinned
+            else ", and neither has any other version. Pass "
+        )
         raise DownloadFailedError(
             HintedText(
-                f"rg {self.version} for {target} has no pinned SHA-256 {choose}",
+                f"rg {self.version} for {target} has no pinned SHA-256{choose}",
                 Hint("allow_unpinned", True),
                 " to trust the .sha256 file that is published with the archive.",
             ),

@@ -306,7 +306,7 @@ def _remembered(rg: Rg) -> RgBinary | None:
 
 
 def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
-    """Install rg, because no candidate is usable; raise an error with the reasons if that is not possible."""
+    """Install rg, because no candidate is usable; raise an error if the caller chose the rg, or if installing fails."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source == "argument":
         advice = HintedText(

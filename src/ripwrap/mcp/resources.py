@@ -69,8 +69,8 @@ async def read_resource(context: Context, params: ReadParams) -> types.ReadResou
     except ValueError as error:
         raise _unreadable(params.uri, f"cannot read {params.uri!r}: {error}") from None
     if unknown := [name for name in ranges if name not in RANGES]:
-        takes = f"the query of an address may have {', '.join(RANGES)}, got {unknown[0]!r}"
-        raise _unreadable(params.uri, f"{takes}; if the question mark is a part of the file's name, write it as %3F")
+        takes = f"the query of an address may have only {', '.join(RANGES[:-1])} and {RANGES[-1]}; got {unknown[0]!r}"
+        raise _unreadable(params.uri, f"{takes}. If the question mark is a part of the file's name, write it as %3F")
     try:
         workspace = await context.lifespan_context.workspace(context, params)
     except TOOL_ERRORS as error:

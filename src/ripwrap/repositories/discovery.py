@@ -132,7 +132,7 @@ def absolute_path(place: StrPath) -> str:
 
 
 def _names(paths: Iterable[str], taken: set[str]) -> dict[str, str]:
-    """Map each path to a name: the last part of the path, and earlier parts until all names are different."""
+    """Map each path to a name: the last part, with as many earlier parts as it needs to differ from other names."""
     names: dict[str, str] = {}
     left, parts = list(paths), 1
     while left:

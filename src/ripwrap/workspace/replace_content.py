@@ -133,4 +133,8 @@ def _message(arguments: ReplaceContentArguments, plan: EditPlan) -> str:
     if not plan:
         return "Nothing to replace; no file was changed."
     much = f"{plural(plan.total_edits, 'replacement')} in {plural(len(plan), 'file')}"
-    return f"Written: {much}." if arguments.apply else f"{much}; no file was changed yet: apply=true writes them."
+    return (
+        f"Written: {much}."
+        if arguments.apply
+        else f"{much}; no file was changed yet: apply=true changes {'it' if len(plan) == 1 else 'them'}."
+    )

@@ -231,8 +231,8 @@ def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
 def _first_line(match: ContentMatch, before: Section | None) -> int:
     """Return the number of the first line that belongs below the heading of a match.
 
-    Context above the definition stays above the heading. `before` is the definition of the previous match; context at
-    the end of `before` stays below the heading of `before`.
+    The heading names the definition that contains the match. Two kinds of context lines go above the heading: lines
+    above that definition, and lines that still belong to `before`, the definition of the previous match.
     """
     begin = match.section.line if match.section else 0
     if before and before.end_line < match.line:

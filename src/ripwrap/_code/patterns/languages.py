@@ -82,7 +82,7 @@ class Indented:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A format with headings, tables, keys or statements."""
+    """A format whose sections begin at headings (Markdown), tables (TOML), keys (YAML) or statements (SQL)."""
 
     format: str
     opener: re.Pattern[str] | None = None

@@ -440,9 +440,9 @@ class _Failures:
                 self._others.append(_OtherLength(one.keys, one.error))
 
     def with_other_length(self) -> _OtherLength | None:
-        """Return the first texts whose vectors have another length than the stored vectors.
+        """Return the first failed group of texts whose vectors have another length than the stored vectors.
 
-        The result is `None` if there are no such texts, or if not all of their vectors have the same length.
+        Return `None` if there is no such group, or if such groups have vectors of different lengths.
         """
         lengths = {one.error.length for one in self._others}
         return self._others[0] if len(lengths) == 1 else None

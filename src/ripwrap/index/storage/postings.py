@@ -83,7 +83,7 @@ def state_of(database: "Connection") -> PostingsState:
     """
     row = database.execute("SELECT folder, state, documents FROM postings").fetchone()
     if row is None:
-        raise RebuildError("its database does not name the directory of its full-text search")
+        raise RebuildError("its database does not name the directory of its full-text index")
     return PostingsState(*row)
 
 
@@ -177,7 +177,7 @@ class Postings:
                 if state_of(database) == before:
                     reader = self._reader_of(searcher, before, database)
                     if reader.count != before.documents:
-                        raise RebuildError("its full-text search and its database have different numbers of chunks")
+                        raise RebuildError("its full-text index and its database have different numbers of chunks")
                     yield reader
                     return
 
@@ -417,7 +417,7 @@ class PostingsReader:
         """
         deleted = self._counted - self._searcher.num_docs
         if deleted >= least and deleted * 2 >= self._counted:
-            raise RebuildError("its full-text search has too many deleted documents")
+            raise RebuildError("its full-text index has too many deleted documents")
 
     def match(self, words: Sequence[str]) -> "WordMatches":
         """Return the documents that have at least one of the words."""
