@@ -145,8 +145,10 @@ class Reason(Model, frozen=True):
 
     @property
     def message(self) -> HintedText:
-        """The text of `str()` with its hints as separate parts, so that the command line and the agent tools can print them
-        in their own syntax."""
+        """Text of `str()`, with its hints as separate parts.
+
+        So the command line and the agent tools can print the hints in their own syntax.
+        """
         if self.kind == "searched":
             return HintedText("searched")
         above = "" if self.matched == self.path else f"its directory {shown(self.matched)} is "
