@@ -205,7 +205,7 @@ class EditPlan(Model, frozen=True):
         return b"".join(file.raw_diff() for file in self.files)
 
     def selected(self, select: Select | None) -> tuple[FileEdits, ...]:
-        """Return the files that have chosen edits, with only these edits; `None` chooses all edits.
+        """Return the files with edits that `select` chooses, without their other edits; `None` chooses all edits.
 
         Raises:
             ValueError: `select` has a path that the plan does not change.
@@ -224,7 +224,7 @@ class EditPlan(Model, frozen=True):
         return f"{self.diff()}{self.message}"
 
     def grep_lines(self) -> Iterator[str]:
-        """Yield changed lines as grep writes them, `path:line:text`, and the lines around them, `path-line-text`."""
+        """Yield changed lines (their new text) as `path:line:text`, and the lines around them as `path-line-text`."""
         return grep_lines((file.path, file.lines()) for file in self.files)
 
     def _repr_html_(self) -> str:

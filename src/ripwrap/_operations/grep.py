@@ -236,7 +236,7 @@ class GrepRequest:
     def command_for(
         self, query: str | tuple[str, ...], options: SearchOptions, paths: Sequence[str] | None = None
     ) -> Command:
-        """Return the command that searches `paths` for `query` with `options`; `None` is the paths of this request."""
+        """Return the command that searches `paths` for `query`; without `paths`, it searches the request's paths."""
         known = self.paths if paths is None else paths
         command = search_command(query, os.curdir, known, options, on=self.command.on)
         return replace(command, cwd=self.command.cwd)
@@ -287,7 +287,7 @@ def grep_request(
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
-    """Return the limit and the options. If the options have `max_matches`, an old name, its value is the limit."""
+    """Return the limit and the other options; `max_matches`, the old name of `limit`, replaces the limit if given."""
     if "max_matches" not in options:
         return limit, options
     warn_deprecated("grep(max_matches=) is deprecated; use limit=")
@@ -296,7 +296,7 @@ def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | No
 
 
 def refuse_beside(what: str, name: str, value: object) -> None:
-    """Raise `ValueError` if `value` is true: the argument `name` cannot be combined with the argument `what`."""
+    """Raise `ValueError` if the argument `name` has a true `value`, because it cannot be combined with `what`."""
     if value:
         raise ValueError(
             HintedText(Hint(name, kind="omit"), " cannot be combined with ", Hint(what), "; leave one of them out")
@@ -465,9 +465,9 @@ async def explanation(
         patterns: Patterns that found nothing.
         options: Options of the search that found nothing.
         search: Function that returns the step (one or more runs of rg) for a search with other options.
-        how: Function that names the argument with which the caller can run a probe (a further search). It returns
-            `None` if there is no such argument.
-        name: Function that takes a path of rg, and returns the path as it appears in the sentence.
+        how: Function that takes a probe (a further search), and returns the argument, as text, with which the caller
+            can make the same search. If there is no such argument, it returns `None`, and the probe is not run.
+        name: Function that takes a path as rg prints it, and returns the path as it appears in the sentence.
         seconds: Time limit for all searches.
     """
     deadline = time.monotonic() + seconds

@@ -89,14 +89,14 @@ def bm25_pool(
 
     The pool has the `POOL_SIZE` rows with the highest BM25. It also has the best row of each additional file that is
     found among the best `depth * POOL_SIZE` rows, and at most `POOL_SIZE` rows that may define a symbol of the query.
-    Rows with equal BM25 are sorted by file and position.
+    Of rows with equal BM25, the earlier row (by file, then by place in the file) is the better one.
 
     Args:
         database: Database with the table.
         query: Query.
-        locate: Function that returns the files and positions of rows; rows that it leaves out do not count.
-        depth: Number of best rows in which additional files are found, as a multiple of `POOL_SIZE`. If needed, more
-            rows are read.
+        locate: Function that returns the file of each row and the row's place in it. Rows that it omits do not count.
+        depth: Number of the best rows to read, as a multiple of `POOL_SIZE`. More rows are read if `locate`
+            omits too many of them, or if many rows have equal BM25.
     """
     statement = SELECT_BM25 + " ORDER BY score DESC, rowid LIMIT ?"
     pool = best_rows(
@@ -128,13 +128,16 @@ def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], in
 def best_rows(
     search: Callable[[int], list[tuple[int, float]]], locate: LocateRows, wanted: int = POOL_DEPTH * POOL_SIZE
 ) -> list[tuple[int, float]]:
-    """Return the `POOL_SIZE` rows with the highest BM25, and then the best row of each additional file that was found.
+    """Return the `POOL_SIZE` rows with the highest BM25, and then the best row of each additional file.
+
+    The additional files are those of the further rows that `search` returned.
 
     Args:
         search: Function that takes a number, and returns at most this number of rows with their BM25, the best row
             first.
-        locate: Function that returns the files and positions of rows; rows that it leaves out do not count.
-        wanted: Number of rows to search for at first. More rows are searched for if needed.
+        locate: Function that returns the file of each row and the row's place in it. Rows that it omits do not count.
+        wanted: Number of rows to search for at first. The search is repeated for more rows if `locate` omits too many,
+            or if many rows have equal BM25.
     """
     # BM25 is computed for the whole table. Then `locate` leaves out rows of files that are not searched, and positions
     # decide the order of rows with equal scores. So search for the `wanted` best rows first. Rows that were not found
@@ -163,6 +166,6 @@ def batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def log_remark(query: Query) -> None:
-    """Log a warning if some words of a query are not searched."""
+    """Log a warning if some words of a query are not searched, because the query is too long."""
     if query.remark:
         _LOGGER.warning("%s", query.remark)

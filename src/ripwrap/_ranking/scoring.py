@@ -290,7 +290,7 @@ def _asks_for_definition(query: Query) -> bool:
 
 
 def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
-    """Return a number from 0 to 1 if the name of a file consists of consecutive words of the query; otherwise 0.
+    """Return a number, at most 1, for a file whose name consists of consecutive words of the query; 0 for other files.
 
     The number is the highest weight of the words in the name, divided by the highest weight of all words of the query.
     """
@@ -316,7 +316,7 @@ def _path_score(words: PathWords, worths: Mapping[str, float]) -> float:
 
 
 def _add_scaled(files: Sequence[_File], values: Sequence[float], weight: float) -> None:
-    """Add to the score of each file its item of `values`, divided by the highest value and multiplied by `weight`."""
+    """Add the item of `values` for each file, divided by the highest item and multiplied by `weight`, to its score."""
     highest = max(values, default=0.0) or 1.0
     for file, value in zip(files, values, strict=True):
         file.score += weight * value / highest
@@ -331,8 +331,9 @@ def _add_folders(files: Iterable[_File], worths: Mapping[str, float]) -> None:
 def _similarities(files: Iterable[_File]) -> dict[Candidate, float]:
     """Map each chunk with a cosine to its similarity to the query, from 0 to 1.
 
-    1 is the best cosine of all files. 0 is the best cosine of the file at rank 50, or the cosine 0 if there are fewer
-    files. The cosines themselves are not used, because they lie in a narrow range, which differs between queries.
+    A file has the cosine of its most similar chunk. The highest cosine of all files becomes 1. The cosine of the 50th
+    most similar file becomes 0, and so do lower cosines; with fewer than 50 files, a cosine of 0 becomes 0. The cosines
+    themselves are not used, because they lie in a narrow range, which differs between queries.
     """
     cosines = {chunk: chunk.cosine for file in files for chunk in file.chunks if chunk.cosine is not None}
     best: dict[str, float] = {}
@@ -454,10 +455,10 @@ def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
 
 
 def most_relevant_lines(text: str, query: Query) -> list[int]:
-    """Return the indexes, from 0, of the lines that define the first symbol of the query that the text defines.
+    """Return the indexes, from 0, of the lines that define a symbol of the query, at most `_MAX_RELEVANT_LINES`.
 
-    If the text defines no symbol of the query, return the indexes of the lines that have the most words of the query.
-    At most `_MAX_RELEVANT_LINES` lines are returned.
+    If the text defines several symbols of the query, only the first of them counts. If the text defines none, return
+    the indexes of the lines that have the most words of the query.
     """
     text = to_nfc(text)
     for symbol in query.symbols:

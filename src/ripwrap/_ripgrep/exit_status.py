@@ -71,7 +71,7 @@ class Exit:
         )
 
     def check(self, *, summary: bool) -> None:
-        """Raise an error if a search failed, so that it has no valid results, not even partial results.
+        """Raise an error if rg did not complete a search; unreadable paths raise no error.
 
         Args:
             summary: True if rg wrote its summary. rg writes it at the end of every complete search.
@@ -86,7 +86,7 @@ class Exit:
             raise self.failure()
 
     def check_listing(self) -> None:
-        """Raise an error if a listing (of paths or counts) failed, so that even partial results are not valid.
+        """Raise an error if rg did not complete a listing (of paths or counts); unreadable paths raise no error.
 
         Raises:
             SearchError: rg failed.

@@ -30,7 +30,7 @@ class RoundRobinCollector(PageCollector):
         self._max_named = min(request.max_files, max(MAX_NAMED_FILES, request.end))
 
     def named(self) -> Sequence[tuple[bytes, int]]:
-        """Return the first files with a match, in path order, each with its number of matches."""
+        """Return the first files with a match, by path, each with its number of matches; see `MAX_NAMED_FILES`."""
         self._keep_block()
         self._trim_names()
         return self._named

@@ -232,7 +232,7 @@ class Feed:
             self.error, self.ended = self.error or error, True
 
     async def _draw(self, items: AsyncIterator[Item], begun: float) -> list[Item]:
-        """Return the next items of an async iterable; a thread then writes them in one call."""
+        """Return the next items of an async iterable, at most as many as one call of a worker thread writes."""
         drawn: list[Item] = []
         size = 0
         while size < _PENDING_BYTES and len(drawn) < _PENDING_ITEMS and time.monotonic() - begun < SLOW_SECONDS:

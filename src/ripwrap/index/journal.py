@@ -382,7 +382,7 @@ def _identity(root: str) -> tuple[int, int]:
 
 
 def _state(path: str) -> tuple[int, ...] | None:
-    """Return the inode, size and times of a file, which show a change of the file; `None` if there is no file."""
+    """Return the inode, size and times of a file, to find out later if it has changed; `None` if there is no file."""
     with suppress(OSError):
         state = os.stat(path)
         return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

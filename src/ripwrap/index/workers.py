@@ -25,7 +25,7 @@ from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.index.splitting import TOKENIZER, Chunker, Position, Request, SplitFile, SplitText, split_file
 
 MIN_BYTES = 4_000_000
-"""Number of bytes that a refresh must have to read before it starts worker processes: about half a second of work."""
+"""Minimum size of the files to read, in bytes, for worker processes to be started: about half a second of work."""
 
 _BATCH_BYTES = 400_000
 _BATCH_FILES = 200
@@ -52,7 +52,7 @@ class Splitter:
         chunker: Object that splits texts into chunks.
         processes: Maximum number of worker processes; 0 starts none. `None` is the number of CPUs, up to 4, and starts
             none if there is only one CPU.
-        least: Number of bytes that a refresh must have to read before it starts worker processes.
+        least: Minimum size of the files to read, in bytes. A smaller refresh starts no worker processes.
     """
 
     chunker: Chunker
@@ -132,7 +132,7 @@ def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[Request]]:
 
 
 def _version(chunker: str) -> list[str]:
-    """Return versions that must be equal in this process and in a worker; an upgrade of the package changes them."""
+    """Return the versions of this module, the tokenizer and the chunker; a worker must have the same versions."""
     return [str(_INSTALLED), TOKENIZER, chunker]
 
 

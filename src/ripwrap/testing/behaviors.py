@@ -30,7 +30,7 @@ FOR_EVER = 3600  # seconds, much longer than the timeout of a test
 
 
 def say(*lines: str, end: str = "\n") -> None:
-    """Write lines to stdout at once."""
+    """Write lines to stdout, with one system call and without a buffer."""
     os.write(1, ("\n".join(lines) + end).encode())
 
 

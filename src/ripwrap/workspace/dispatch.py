@@ -136,7 +136,7 @@ class MissingRgRunner:
         await self._runner.checkpoint()
 
     def log(self, text: str) -> None:
-        """Log the reason why there is no rg. Do nothing if a reason was logged since a search last found rg."""
+        """Log the reason why there is no rg. After that, log nothing more until a search finds rg."""
         if not self._logged:
             _LOGGER.warning("%s", text)
         self._logged = True

@@ -287,7 +287,7 @@ def _excluding(options: FileOptions, location: Location, without: list[str]) -> 
 
 
 def _anchored(glob: str, location: Location) -> list[str]:
-    """Rewrite a glob relative to the location as globs relative to the directory that rg runs in."""
+    """Convert a glob that starts from the location to globs that start from the directory that rg runs in."""
     cwd = location.cwd.replace(location.sep, "/").rstrip("/") + "/"
     same = str if location.sep == "/" else str.lower
     if same(glob[: len(cwd)]) == same(cwd):  # the glob begins with an absolute path, as in an answer with several roots
@@ -316,7 +316,7 @@ def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
 
 
 def _plain(glob: str) -> str:
-    """Return the glob in rg's form: without `./`, without needless `**/`, and with `**/src/**` for `src/`."""
+    """Convert a glob to rg's form: `src/` to `**/src/**`, `./a` to `a`, and `**/*.py` to `*.py`, which is the same."""
     bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     glob = glob.removeprefix("./")
     while glob.startswith("**/") and "/" not in glob[3:]:

@@ -253,7 +253,7 @@ class _Walker:
 
 
 def _parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
-    """Parse globs as rules. An error message quotes the wrong glob after `mark`, as in rg's flag."""
+    """Parse globs as rules. An error message quotes the wrong glob with `mark` before it, as in `--glob=!GLOB`."""
     return Rules(rule for glob in globs if (rule := _parse_glob(glob, mark)))
 
 

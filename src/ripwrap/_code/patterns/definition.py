@@ -13,8 +13,8 @@ class Definition:
         line: Line with the name.
         start: First line of the definition, or of the decorators, attributes or comments above the definition.
         end: Last line; -1 until it is known.
-        indent: Column of the first character of the definition, from 0. Always 0 if the end does not depend on it.
-        signature_end: Last line of its signature; 0 if the end does not depend on it.
+        indent: Column of the first character of the definition, from 0. Always 0 if `end` does not depend on `indent`.
+        signature_end: Last line of the signature; 0 if `end` does not depend on the signature.
         flat: True if the body may have the same indentation as the definition. Then only a closing line ends the body.
         outdent: Last line that is certainly in the definition: the next line is not indented deeper than the
             definition, and does not close it. -1 if there is no such line. The definition ends at `outdent` if no

@@ -35,8 +35,8 @@ class Grammar:
         constants: Types of nodes that are definitions if they are at the top level and have four or more lines, with
             the rules for their names.
         attributes: Types of nodes that belong to the definition below them, as comments do.
-        hash_comments: True if comment lines with `#` above a definition belong to it, even if the syntax tree has them
-            elsewhere.
+        hash_comments: True if comment lines with `#` above a definition belong to it, although the syntax tree may have
+            them in the definition before.
         headings: True for Markdown, which has sections instead of definitions.
         qualified: True if names are qualified by the names of the definitions around them.
         generics: True if nested angle brackets take the parser quadratic time or more.

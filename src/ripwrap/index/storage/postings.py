@@ -131,7 +131,7 @@ class Postings:
         return None if self._opened is None else self._opened.path.name
 
     def is_replaced(self, database: "Connection", name: str | None) -> bool:
-        """Return True if the database has a directory of full-text search whose name is not `name`."""
+        """Return True if the database now names a directory of full-text search other than `name`."""
         found = database.execute("SELECT folder FROM postings").fetchone()
         return found is not None and found[0] != name
 

@@ -58,7 +58,7 @@ class View:
 
 
 def indexed_file(view: View, path: str | bytes, digest: bytes, stamp: Stamp) -> IndexedFile:
-    """Return the object that reads a file of a view, given the columns of the file in the tables."""
+    """Return the object that reads a file of a view; `path`, `digest` and `stamp` are the stored values."""
     return IndexedFile(view.root, decode_text(path), stamp, digest, follow=view.follows)
 
 
@@ -105,7 +105,7 @@ class Sent(NamedTuple):
 
 
 class Model(NamedTuple):
-    """State of the embeddings that an index has of one model.
+    """State of the embeddings of one model in an index.
 
     Attributes:
         dimension: Number of values in a vector; `None` if the index has no embeddings of the model.
@@ -158,10 +158,10 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the rows of the view whose files changed last, by path; each row is a file of the view.
+    """Return the rows of the files, by path, of the view that changed last.
 
-    Only views of the same directory, with the same options as `view`, count. The result is empty if the view that
-    changed last is `view` itself.
+    Only views with the directory and the options of `view` count. The result is empty if the view that changed last is
+    `view` itself, or if there is no such view.
     """
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
