@@ -39,7 +39,7 @@ def _text(line: Match | Context) -> Text:
 
 
 def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Group:
-    """Return a group that shows the path and lines of each file, and then the message."""
+    """Return a rich `Group` that shows the path and the lines of each file, and then `message`."""
     blocks: list[Text] = []
     for path, lines in files:
         gaps = Gaps()

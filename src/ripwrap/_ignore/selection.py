@@ -253,7 +253,8 @@ class Selection:
         Args:
             name: Name of the entry.
             text: Relative path, as `match_text()` returns it.
-            ignoring: Function that returns the rule of an ignore file; `None` if there are no ignore files.
+            ignoring: Function that returns the rule of an ignore file that decides about the entry, or None if no rule
+                matches; `None` in place of the function if ignore files do not count.
             hidden: Function that returns True for a hidden entry.
             is_folder: True for a directory.
         """
@@ -294,7 +295,7 @@ class Selection:
         return rule
 
     def _by_type(self, name: str) -> Cause | bool | None:
-        """Return the cause if a file is excluded because of its type, True if its type selects it, otherwise `None`."""
+        """Return the cause if a file's type excludes it, True if the type selects it, or `None` if no type decides."""
         text = byte_text(raw_bytes(name))
         for type_name, negated, rules in reversed(self._types):
             if rules.match(text, is_folder=False) is not None:
@@ -304,7 +305,7 @@ class Selection:
         return Cause("type", Hint("type", kind="omit"), detail=f"not of type {' or '.join(chosen)}") if chosen else None
 
     def _relative(self, path: str) -> str:
-        """Return a path relative to the working directory of rg; a path that is not below it is returned unchanged."""
+        """Return a path relative to the working directory of rg; return a path outside of that directory unchanged."""
         return path.removeprefix(os.path.join(self.cwd, ""))
 
     def _given(self, *names: str) -> bool:
@@ -515,7 +516,7 @@ def _size(value: int | str | None) -> int | None:
 
 
 def _by_glob(rule: Rule) -> Cause:
-    """Return the cause for a glob with `!`, depending on the option that has the glob."""
+    """Return the cause for an entry that a glob excludes; the cause depends on the option that the glob comes from."""
     match rule.file:
         case "hidden":
             return Cause("hidden", Hint("hidden", value=True))

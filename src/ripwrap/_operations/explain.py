@@ -19,11 +19,11 @@ class Probe:
     """Further search to try with other options, after a search that found nothing or too little.
 
     Attributes:
-        says: Difference from the search that found nothing, as the end of a sentence: 'if case is ignored'.
+        says: Change of the options in words, as the end of a sentence: 'if case is ignored'.
         hints: Options to pass for this search, or options to leave out, but not both.
         options: Options of the search.
-        narrower: Searches that change fewer options, to try if this search finds something. The answer then names the
-            narrower searches that also find something, in place of this search.
+        narrower: Searches that change fewer options. They are tried if this search finds something. If some of them
+            find something, too, the answer names those in place of this search.
     """
 
     says: str

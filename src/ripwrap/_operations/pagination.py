@@ -53,7 +53,7 @@ async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[B
     """Decode the matches of a page, and return its files in path order; other tasks may run in between.
 
     Args:
-        run: Runner, which lets other tasks run.
+        run: Runner, whose `checkpoint()` lets other tasks run.
         page: Request of the page: its offset and limits.
         blocks: rg's records of all files with matches, a block for each file, in path order.
 

@@ -139,7 +139,7 @@ def rank_request(
 
 @dataclass(frozen=True, slots=True)
 class FileTerms:
-    """Number of matches of each word of a query, for each file that has one of the words.
+    """Files that have words of a query, with the number of matches of each word in each file.
 
     Attributes:
         files: Map from each path to the number of matches of each stem (a word of the query without its ending).
@@ -173,7 +173,7 @@ async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
 
 
 async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, float]:
-    """Return the counts of words in files, and the time at which rg was started."""
+    """Return the number of matches of each word in each file, and the time at which rg was started."""
     log_remark(request.query)
     begun = 0.0
 
@@ -196,7 +196,7 @@ class Deadline:
 
     Attributes:
         timeout: Seconds; `None` is no limit.
-        begun: Time at which rg was started, as `time.monotonic()` gives it.
+        begun: Time at which rg was started, from `time.monotonic()`.
     """
 
     timeout: float | None = None
@@ -224,7 +224,7 @@ def _rank_files(request: RankRequest, hits: TermCounts, deadline: Deadline) -> l
 def rank_contents(
     query: Query, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: Deadline
 ) -> list[RankedChunk]:
-    """Return the best chunks of files. Each file is a path with its bytes, and the best file is first."""
+    """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
     sources = list(_decode(files))
     pool, worths = _pool(query, sources, deadline)
     of_path = {source.path: source for source in sources}

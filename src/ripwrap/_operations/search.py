@@ -155,7 +155,7 @@ def search_messages(
 
 
 def refuse_with_detect(name: str, value: object) -> None:
-    """Raise `ValueError` if an argument was given that cannot be combined with `encoding="detect"`."""
+    """Raise `ValueError` if the argument `name`, which cannot be combined with `encoding="detect"`, has a value."""
     if value:
         wrong, other = Hint(name, kind="omit"), Hint("encoding", "detect")
         raise ValueError(HintedText(wrong, " cannot be combined with ", other, "; leave one of them out"))
@@ -210,7 +210,7 @@ def capturing_search(
     options: SearchOptions,
     on: RgHost | None = None,
 ) -> tuple[Command, Callable[[], "CaptureAnswer"]]:
-    """Return the command of a search for the groups of one pattern, and a function that makes the decoder of a run."""
+    """Return the command with which rg writes the groups of each match, and a function that makes a `CaptureAnswer`."""
     groups = read_groups(patterns, options)
     known = patterns if groups is None else [groups.pattern]
     replacement = "$0" if groups is None else groups.replacement

@@ -385,7 +385,7 @@ def _make_command(
 
 
 def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgHost | None) -> None:
-    """Raise `ValueError` for what an overlay does not support: a host, sorting by time, and texts of ignore files."""
+    """Raise `ValueError` if the search runs on a host or sorts by time, or if a text is for an ignore file."""
     if on is not None:
         refuse_overlay("A search on a host")
     flags = list(itertools.takewhile(_END_OF_OPTIONS.__ne__, arguments))

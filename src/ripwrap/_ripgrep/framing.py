@@ -18,14 +18,14 @@ Linux allows 4,096 bytes for a path, and JSON takes up to six bytes for each byt
 
 
 class Framer:
-    """Splitter of output, which arrives in chunks, into lines. A line keeps its newline.
+    """Splitter that takes chunks of output and returns whole lines, each with its newline.
 
-    Empty lines are skipped, but not by `feed_joined()`. A line that is too long is dropped and counted; the next line
-    is read as usual.
+    `feed()` skips empty lines; `feed_joined()` may keep them. A line that is too long is dropped and counted; the next
+    line is read as usual.
 
     Attributes:
-        dropped: Map from a name to the number of dropped lines with this name. The function `name` returns the name
-            of a line, such as the path of its file.
+        dropped: Number of dropped lines by name. The function `name` returns the name of a line, such as the path of
+            its file.
     """
 
     def __init__(self, max_record: int, name: Callable[[bytes], str]) -> None:

@@ -53,7 +53,9 @@ class BaseListingCollector(Generic[ItemOut]):
 
 
 class ListingCollector(BaseListingCollector[Item]):
-    """Collector of the paths or counts that rg lists. After a chunk, it keeps at most `2 * max_items + 1000` of them.
+    """Collector of the paths or counts that rg lists.
+
+    Between two chunks of output, it keeps at most `2 * max_items + 1000` items.
 
     Attributes:
         total: Number of items so far whose path `allowed` accepts.
@@ -68,13 +70,13 @@ class ListingCollector(BaseListingCollector[Item]):
         allowed: Callable[[str], bool] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Set the number of items to collect, and which items count.
+        """Set the maximum number of items to return, and the function that chooses items.
 
         Args:
             decoder: Decoder of the items.
             max_items: Maximum number of items that `items()` returns.
             allowed: Function that takes a path and returns True if its item is to be collected.
-            progress: Function that is called with `total` after every chunk.
+            progress: Function that is called with `total` after every chunk of rg's output.
         """
         super().__init__(decoder)
         self.total = 0

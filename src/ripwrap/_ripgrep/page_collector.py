@@ -56,7 +56,7 @@ class Block:
 
     Attributes:
         path: Path of the file.
-        matches: Number of matches in the file so far, or until rg was stopped at its time limit.
+        matches: Number of matches in the file so far; not all of them if rg was stopped at its time limit.
         records: The `match` and `context` records up to the last match that can be on the page, and the context after
             it. Each record comes with True if it counts as a match.
         end: The `end` record; empty if rg was stopped before it.
@@ -182,7 +182,7 @@ class PageCollector:
         return not self._fills_page(len(self._kept), self._held) or path_order(path) < path_order(self._kept[-1].path)
 
     def _add_file(self, path: bytes, matches: int) -> None:
-        """Count a file whose records are not known, and keep it if it can be on the page."""
+        """Count a file of which only the number of matches is known, and keep it if it can be on the page."""
         self.matches += matches
         self.files += 1
         path = path.removeprefix(_DOT_SLASH)

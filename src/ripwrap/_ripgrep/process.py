@@ -147,7 +147,7 @@ def _room() -> int:
 
 
 def _cost(argument: str) -> int:
-    """Return the size of an argument: characters on Windows; elsewhere bytes, with a NUL and a pointer (execve(2))."""
+    """Return the size of an argument: characters on Windows; elsewhere bytes, plus a NUL and a pointer (execve(2))."""
     if os.name == "nt":
         return command_length([argument]) + 1
     return len(os.fsencode(argument)) + 1 + 8

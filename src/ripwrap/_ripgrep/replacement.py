@@ -106,7 +106,7 @@ def count_probe(patterns: Sequence[str], largest: int) -> tuple[str, str]:
 
 
 def group_count(result: str, largest: int) -> int:
-    """Return the number of groups, at most `largest`, from the replaced text of a `count_probe()`."""
+    """Return the number of groups, at most `largest`; `result` is the text with which rg replaced `PROBE`."""
     parts = result.split(_SEPARATOR)
     # The group that contains `PROBE` is the last one, after the groups of the patterns.
     return parts.index(PROBE) if PROBE in parts else largest

@@ -156,7 +156,7 @@ class TermCounts:
     def trim(self) -> None:
         """Keep the best `max_files` files of each word: the files with the most different words, then the most matches.
 
-        Further files cannot make a dropped file one of the best.
+        The result is the same as if this method were called only once, after the last file.
         """
         order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
         before: Counter[str] = Counter()

@@ -164,7 +164,7 @@ def _print_diff(plan: EditPlan, color: When) -> None:
 
 
 def _print_file(file: FileEdits, color: When) -> None:
-    """Print the diff of a file. Without colors, in a pipe or file, write the exact bytes of the diff."""
+    """Print the diff of a file. If stdout is not a terminal and has no colors, write the exact bytes of the diff."""
     console = styled_console(color)
     if console.color_system is not None or sys.stdout.isatty():
         console.print(colored_diff(file.diff()))

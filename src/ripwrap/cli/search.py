@@ -45,7 +45,7 @@ def _flag(help: str, metavar: str) -> Parameter:  # noqa: A002 - cyclopts' name
 @Parameter(name="*")
 @dataclass(frozen=True)
 class NearOptions:
-    """Options `--near` and `--within`, which keep only the matches near a match of each pattern of `--near`."""
+    """Options `--near` and `--within`, which drop matches that are not near a match of every `--near` pattern."""
 
     near: Annotated[
         tuple[str, ...],

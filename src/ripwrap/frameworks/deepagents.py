@@ -257,7 +257,7 @@ class RipwrapBackend(BackendProtocol):
         return info
 
     def _error(self, noun: str, path: str, error: Exception) -> str:
-        """Return deepagents' text for an error about a path, and the text of the workspace for any other error."""
+        """Return the text of an error: with deepagents' code if it is about a path, else as the workspace writes it."""
         code = _code(error)
         return f"{noun} '{path}': {code}" if code else self.workspace.error_text(error)
 

@@ -18,7 +18,8 @@ class _Prompt:
     Attributes:
         title: Title, as clients show it.
         description: Purpose of the prompt.
-        text: Text of the prompt, with the arguments in braces. `{where}` is the argument `path=…` of a tool, or empty.
+        text: Text of the prompt, with the names of arguments in braces. `{where}` stands for the argument `path=…` of a
+            tool, or for nothing.
         arguments: Arguments of the prompt.
         needs_index: True if only a server with an index has the prompt.
     """

@@ -107,7 +107,7 @@ class Answer:
 
 
 def parse_answer(fields: Sequence[str]) -> Answer:
-    """Parse the texts that the script `FIND` prints.
+    """Return the platform and the programs of a host, from the texts that the script `FIND` prints there.
 
     Raises:
         ValueError: The texts are not from this script.

@@ -285,7 +285,7 @@ def name_in_answer(location: Location, name: str) -> str:
 
 
 def named_files(files: Iterable[FileMatches], found: MergedCollector, location: Location) -> tuple[FileMatches, ...]:
-    """Return files and items with the names that answers show; join items that have the same name."""
+    """Return the files and items, each with its name in answers as its path; join those with the same name."""
     by_name: dict[str, FileMatches] = {}
     for file in files:
         name = name_in_answer(location, found.name_of(file.path))

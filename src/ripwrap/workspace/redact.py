@@ -48,7 +48,7 @@ class Rule:
 
     Attributes:
         name: Name of the kind of secret.
-        words: Texts in lower case. A line has such a secret only if it contains one of these texts.
+        words: Texts in lower case. The rule is tried only on lines that contain one of these texts, in any case.
         pattern: Regular expression; its group 1 is the secret, or the whole match if the pattern has no group.
     """
 
@@ -310,7 +310,7 @@ def _numbers_of_keys(lines: Iterable[str], scanner: KeyScanner) -> Iterator[int]
 
 
 def _content(line: str) -> Span:
-    """Return start and end of a line without the white space around it."""
+    """Return the start and end of a line's text, without the white space around the text."""
     end = len(line.rstrip())
     return min(len(line) - len(line.lstrip()), end), end
 

@@ -125,11 +125,12 @@ class GrepContentResult(ToolResult, frozen=True):
         query: Pattern that was searched.
         output_mode: Value of the argument `output_mode`.
         expand: Value of the argument `expand`.
-        matches: Matches of this page, sorted by file and line. The page has the first match of each file, then the
-            second match of each file, and so on, so that no file fills the page. Empty in other modes than `content`.
-        files: Files with a match on this page. In mode `content`, the first page also names files whose matches are not
-            shown, sorted by path, as far as `max_chars` allows. The limit is `max_matches` files in all, raised to 10
-            or lowered to 100 if necessary.
+        matches: Matches of this page, sorted by file and line; empty in other modes than `content`. Pages are filled
+            with the first match of each file, then the second match of each file, and so on, so that no file fills a
+            page alone.
+        files: Files with a match on this page. In mode `content`, the first page also names the first files by path,
+            even if their matches are not shown: `max_matches` files, but at least 10 and at most 100, and only as many
+            as `max_chars` allows.
         total_matches: Number of all matches; `None` if they were not counted.
         files_matched: Number of all files with a match.
         exact: True if the search ran to its end, so that `total_matches` and `files_matched` are final.
@@ -145,9 +146,9 @@ class GrepContentResult(ToolResult, frozen=True):
     exact: bool
 
     def structured(self) -> dict[str, Any]:
-        """Return the result as plain JSON values, with `files` as paths or as a mapping of paths to counts.
+        """Return the result as plain JSON values: `files` is a list of paths, or a map from paths to counts.
 
-        If two paths look the same, because they are not UTF-8, `files` has an object for each file.
+        With counts, `files` is a list of objects if two paths look the same, because they are not UTF-8.
         """
         plain = super().structured()
         counts = {file.path: file.count for file in self.files}
@@ -212,14 +213,14 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
 
 
 def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
-    """Return the heading that an answer has above the lines of a definition.
+    """Return the heading above the lines of a definition: its line numbers and, if necessary, its name and first line.
 
-    The heading has the qualified name of the definition if the first line of the definition does not contain that name.
+    The heading has the name only if the first line does not contain the qualified name.
 
     Args:
         section: The definition; `None` for a match outside of definitions.
         line: Number of the line that matches.
-        with_text: True to add the first line of the definition, because it is not shown below.
+        with_text: True to add the first line of the definition, because the answer does not show it below the heading.
     """
     if section is None:
         return "  outside of definitions:"
@@ -294,7 +295,8 @@ class ListResult(ToolResult, frozen=True):
     """Result of `ls()` and `tree()`.
 
     Attributes:
-        layout: Format of `str()`: `ls` starts with the listed directory and puts a dash before each line.
+        layout: Format of `str()`. `ls` starts with the listed directory and puts a dash before each entry; `tree` does
+            neither.
         entries: Files and directories, in the order of the lines.
         total_files: Number of all files, without files of common kinds (such as `*.pyc`) that are not shown, and
             without the files in closed directories (named but not listed).

@@ -112,7 +112,7 @@ class NearbyOutline:
     """
 
     def __init__(self, path: str, lines: Sequence[str]) -> None:
-        """Set the file; `enclosing()` reads it. The arguments are the same as for `PatternOutline`."""
+        """Set the file, which `enclosing()` reads later. The arguments are the same as for `PatternOutline`."""
         self._path = path
         self._lines = lines
         self._language = language_patterns(path, lines)
@@ -149,10 +149,9 @@ class NearbyOutline:
         return around[number - 1] + 1 if number <= len(around) else number - len(around) + first
 
     def _reading_start(self, line: int) -> tuple[int, ...]:
-        """Return indexes of lines; the last index is the index to read from.
+        """Return the indexes of the definitions around the line to read from, and then the index of that line.
 
-        The other indexes are the first lines of the definitions around the last index, the outermost first. Of these
-        definitions, only the first lines are read.
+        The outermost definition is first. Of each of these definitions, only the first line is read.
         """
         language = self._language
         if not isinstance(language, Indented):
@@ -211,8 +210,8 @@ class NearbyOutline:
     def _definitions_around(self, language: Indented, margin: int, line: int) -> tuple[int, ...]:
         """Return the indexes of the definitions around a line, the outermost first; empty if they are not found.
 
-        If there is no definition above the line, return the first line of the paragraph, because a definition may begin
-        with the paragraph.
+        If there is no definition between `margin` and the line, return the index of the first line of the paragraph,
+        because a definition may begin there.
         """
         # Walk up from the line. A definition that is less indented than the last definition found is around the line. A
         # less indented line that opens a block (`if`, `for`) is passed over. Any other less indented line ends the

@@ -111,7 +111,7 @@ def end_of(pattern: Pattern, match: SgNode) -> int | None:
 
 
 def _end(goal: Goal, node: SgNode, captured: Mapping[str, str]) -> int | None:
-    """Return the end of the text that `goal`, a node of the pattern, matches in `node`; `None` if it does not match."""
+    """Return the end of the text that `goal`, a node of the pattern, matches in `node`; `None` if there is no match."""
     if goal.variable is not None:
         text = captured.get(goal.variable.name)
         same = text is None or text.split() == node.text().split()

@@ -67,7 +67,7 @@ class Lines:
         self.count: int = len(lines) - (lines[-1] == "")  # no line follows the last "\n"
 
     def size(self, first: int, last: int) -> int:
-        """Return the number of characters of some lines, including line ends."""
+        """Return the number of characters of the lines from `first` to `last`, including line ends."""
         return self._starts[last + 1] - self._starts[first]
 
     def is_blank(self, line: int) -> bool:
@@ -79,11 +79,11 @@ class Lines:
         return all(_CLOSING_LINE.fullmatch(line) for line in self.lines[first : last + 1])
 
     def chunk(self, first: int, last: int, symbol: str | None) -> Chunk:
-        """Return some lines as one chunk."""
+        """Return the lines from `first` to `last` as one chunk."""
         return Chunk(self._starts[first], self._starts[last + 1], first + 1, last + 1, symbol)
 
     def windows(self, first: int, last: int) -> Iterator[Chunk]:
-        """Split some lines into windows of lines; these chunks have no symbol."""
+        """Split the lines from `first` to `last` into chunks without a symbol."""
         start = self._starts[first]
         for window in window_chunks(self.text[start : self._starts[last + 1]]):
             yield Chunk(

@@ -48,8 +48,8 @@ class SyntaxOutline:
         grammar: Grammar of the file's language.
         lines: Lines of the file.
         root: Root of the file's syntax tree.
-        max_container_bytes: Size in bytes above which a node of the grammar's `large_containers` is searched for
-            definitions.
+        max_container_bytes: Nodes whose kind is in the grammar's `large_containers` are searched for definitions only
+            if they are larger than this number of bytes.
     """
 
     grammar: Grammar
@@ -99,9 +99,9 @@ class SyntaxOutline:
         return full if len(full) <= MAX_NAME_CHARS else name
 
     def _definition_row(self, definition: Definition) -> int:
-        """Return the index of the first of a definition's lines of code that contains the definition's name.
+        """Return the index of the first line of a definition's code that contains its name.
 
-        If no line contains the name, return the first line of code.
+        If no line contains the name, return the index of the first line of the code.
         """
         start = definition.first if definition.node is None else max(definition.node.start_point.row, definition.first)
         words = definition.name.replace(".", " ").split()
