@@ -45,7 +45,7 @@ def run_mcp(
     Parameters
     ----------
     root
-        Directory to search; may be repeated [default: the roots of the client]
+        Directory to search; may be repeated [default: client roots]
     http
         Serve HTTP at http://HOST:PORT/mcp instead of stdio
     host
