@@ -1,6 +1,6 @@
-"""Split text into windows of at most 800 characters (consecutive lines), where possible before a definition.
+"""Split text into windows: consecutive lines of at most 800 characters in total, or one longer line.
 
-No I/O.
+A window ends before a definition if possible. This module does no I/O.
 """
 
 import re
@@ -51,9 +51,9 @@ class Chunk(NamedTuple):
 def window_chunks(text: str) -> Iterator[Chunk]:
     """Split text into chunks, so that each line is in one chunk; empty text has no chunks.
 
-    Each chunk takes as many lines as fit into 800 characters. Unless the chunk reaches the end of the text, it is then
-    cut after a blank line, if at least 300 characters remain in the chunk: after the last blank line that is followed
-    by a definition, or else after the last blank line.
+    Each chunk takes as many lines as fit into 800 characters, or one longer line. Unless a chunk of several lines
+    reaches the end of the text, it is then cut after a blank line, if at least 300 characters remain in the chunk:
+    after the last blank line that is followed by a definition, or else after the last blank line.
     """
     newline = "\n\r\n" if "\n\r\n" in text[:MAX_CHUNK_CHARS] else "\n\n"
     start, line, size = 0, 1, len(text)

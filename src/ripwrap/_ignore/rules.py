@@ -189,7 +189,7 @@ class IgnoreStack:
         return replace(stack, levels=levels)
 
     def without_levels(self) -> "IgnoreStack":
-        """Return a stack without the rules that were read so far; used at a root with `--no-ignore-parent`."""
+        """Return a stack with the same settings and no rules; used at a root with `--no-ignore-parent`."""
         return replace(self, levels=((),) * len(KINDS))
 
     def match(self, path: str, *, is_folder: bool) -> Rule | None:
@@ -227,7 +227,7 @@ def _exists(root: str, folder: str, name: str) -> bool:
 def _exclude_file(folder: str) -> str:
     """Return the path of the exclude file of a repository. In a worktree, `.git` is a file that names git's directory.
 
-    Return an empty path if the file `.git` names no absolute path, or if this file or git's directory cannot be read.
+    Return an empty path if the file `.git` names no absolute path, or if `.git` or git's directory cannot be read.
 
     rg follows the file `.git` only with `--require-git` (`resolve_git_commondir()` in ripgrep's
     `crates/ignore/src/dir.rs`).
@@ -259,7 +259,7 @@ def outer_rules(root: str, sub: str) -> str:
     - If `sub` or a directory above it is ignored, rg lists the files in `sub`; a listing of the root does not.
     - Any rule in `sub` or below `sub` overrides a rule above `sub`, as an `--ignore-file` has the lowest precedence in
       rg.
-    - rg 13 reads no `.gitignore` and no exclude file above a nested repository; the rules of these files are here, too.
+    - rg 13 reads no `.gitignore` and no exclude file above a nested repository; this text has their rules.
 
     The rules are valid only for this `sub`: they contain the number of directories above it, but not their names.
     rg 13 and 14 cannot parse some rules (nested braces, an unclosed `[`), and report them as in any ignore file. Ignore

@@ -124,7 +124,7 @@ class Candidates:
             yield _command(command, tuple(folders), {**others, **self._files_of_folders()}, mode)
 
     def _files_of_folders(self) -> FileOptions:
-        """Return options with which rg finds the unsure files in their directories, and few other files."""
+        """Return options with which rg, in the directories of the unsure files, finds these and few other files."""
         options: FileOptions = {"max_depth": 1, "follow": self.follow, "include_git": True, "no_ignore": True}
         if self.iglob:
             options["iglob"] = self.iglob
@@ -142,7 +142,7 @@ def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, obj
 def _glob(name: str) -> str:
     """Return a glob for the extension of a file name, such as `*.py`; the name itself if it has no extension.
 
-    So a few globs match many files.
+    One such glob matches many files, so that rg needs few globs.
     """
     extension = os.path.splitext(name)[1]
     return f"*{extension}" if extension else name

@@ -111,7 +111,7 @@ def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> C
 
 
 class ListingAnswer(Generic[Item]):
-    """Converter of rg's output in a mode that prints one item for each file. The converter stops at a limit."""
+    """Converter of rg's output to items, of which rg prints one for each file, such as a path; stops at a limit."""
 
     def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
         self._left = limit

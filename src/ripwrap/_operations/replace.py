@@ -54,9 +54,9 @@ _IGNORED = ("no_line_number",)
 
 
 class ReplacePlan(EditPlan, frozen=True):
-    """Plan of replacements that are not written yet, as `replace()` returns it.
+    """Plan of replacements, the result of `replace()`. No file is changed before `apply()`.
 
-    `EditPlan.diff()` shows them, `apply()` writes them, and `undo()` restores the files.
+    `diff()` shows the replacements, `apply()` writes them, and `undo()` restores the files.
     """
 
     async def apply(
@@ -91,7 +91,7 @@ class ReplacePlan(EditPlan, frozen=True):
                 separate file, and links that are not in the plan keep the old content. By default, files with several
                 hard links raise `ConflictError`.
             journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
-                have the text that was replaced. The last 50 finished journals are kept for up to 30 days.
+                contain the text that was replaced. The last 50 finished journals are kept for up to 30 days.
 
         Raises:
             ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
@@ -282,10 +282,11 @@ async def run_replace(
     Args:
         run: Runner of the searches.
         request: Checked arguments of `replace()`.
-        timeout: Seconds for the search; reading the files has the same limit. `None` is no limit.
-        allowed: Function that returns True for a path of rg that may be changed; `None` allows all.
-        holds: Function that returns True for a real path that may be read; `None` allows all. It is called immediately
-            before the file is read.
+        timeout: Seconds for the search, and again for reading the files; `None` is no limit.
+        allowed: Function that returns True if the file with a path, as rg prints it, may be changed; `None` allows all
+            files.
+        holds: Function that returns True if the file with a real path may be read; `None` allows all files. It is
+            called immediately before the file is read.
 
     Raises what `replace()` raises.
     """

@@ -29,7 +29,7 @@ _LONG_PATTERNS = 16 << 10
 
 
 class Scanning:
-    """State of a scan: the runs of rg that are left, and the matched texts that are held back.
+    """State of a scan: the runs of rg that are left, and the matched texts that are not yielded yet.
 
     Attributes:
         passes: Runs of rg that are left, in order. Each run searches all files for some of the rules.
@@ -106,7 +106,7 @@ class Scanning:
     def add(self, match: Match) -> bool:
         """Add a match of the current run; return True if `flush()` must be called.
 
-        In a run for a single rule, return True for each match; otherwise, when enough lines were added.
+        In a run for a single rule, `flush()` must be called after each match; in other runs, after a batch of lines.
         """
         self._lines.append(match)
         self._size += len(match.lines)
@@ -142,10 +142,9 @@ class Scanning:
     async def fail(self, run: Runner, error: PatternError) -> None:
         """Split the current run in two if the regex of its rules is too large for rg; otherwise raise an error.
 
-        A run for a single rule cannot be split.
-
         Raises:
-            PatternError: A rule does not compile. The error names the rule, unless each rule compiles alone.
+            PatternError: A rule does not compile, or the regex of a single rule is too large. The error names the rule.
+                If each rule compiles alone, but not together with the others, it names no rule.
         """
         part = self.passes[0]
         if error.rule is not None:
@@ -158,9 +157,10 @@ class Scanning:
         self.passes.extendleft(reversed(part.halves()))
 
     def _merge(self, hits: list[ScanMatch], *, ended: bool = False) -> list[ScanMatch]:
-        """Return `hits` and the texts that an earlier run found in the same files, sorted by file and position.
+        """Return `hits` and the texts that the first run found in the same files, sorted by file and position.
 
-        rg writes all matches of a file before the next file. So only the last file of `hits` may have more texts later.
+        rg writes all matches of a file before the next file. So only the last file of `hits` may have further hits; of
+        this file, the texts after the last hit are kept for a later call.
         """
         if not (hits or ended) or not (self._early or self._open):
             return hits
@@ -181,7 +181,7 @@ class Scanning:
         )
 
     def _found(self, hits: list[ScanMatch]) -> Sequence[ScanMatch]:
-        """Return the texts to yield now. If later runs may find overlapping texts, hold all texts; return nothing."""
+        """Return the texts to yield now: none if a later run may find overlapping texts; `hits` are then kept."""
         if self._request.overlaps:
             return self._limited(hits)
         if self._held or len(self.passes) > 1:

@@ -1,4 +1,4 @@
-"""Request of a streaming operation, and two functions that run a request: async and blocking."""
+"""Request of a streaming operation, and two functions that run it: one async, one blocking."""
 
 from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass

@@ -64,7 +64,7 @@ class Collector(Protocol):
         """Process the end of the last run.
 
         Args:
-            end: Combined exit of all runs that were started.
+            end: Exit codes and stderr of all runs that were started, joined into one `Exit`.
             timed_out: True if the last run was stopped at the time limit.
         """
         ...
@@ -82,7 +82,7 @@ class Step(Generic[C]):
     Attributes:
         command: Command of rg.
         collector: Function that makes the collector of the output. It is called again if rg is restarted.
-        timeout: Seconds after which rg is stopped, not counting the wait for a slot; `None` is no limit.
+        timeout: Seconds after which rg is stopped, not counting the wait until rg may start; `None` is no limit.
         then: Further commands of the same search, for other paths.
         metered: True if the output counts as progress of the call.
     """
@@ -163,7 +163,10 @@ class Runner(Protocol):
 
 
 class _RgRunner(ABC):
-    """Base class of the runners that start rg. They search the texts of an overlay before the files on disk."""
+    """Base class of the runners that start rg.
+
+    If a command has an overlay (texts to search in place of files on disk), its texts are searched first.
+    """
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
@@ -183,7 +186,7 @@ class _RgRunner(ABC):
         return await self._collect(replace(step, timeout=left), overlaid)
 
     async def overlaid(self, command: Command, seconds: float | None) -> "Overlaid":
-        """Search the texts of a command's overlay, and return the filter that adds the results to rg's output.
+        """Search the texts of a command's overlay; return a filter that adds their matches to rg's output for the disk.
 
         Raises:
             OverlayTimeoutError: A run of rg took longer than `seconds`.
@@ -202,7 +205,7 @@ class _RgRunner(ABC):
 
     @abstractmethod
     async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
-        """Run rg; if `overlaid` is not `None`, it filters the output."""
+        """Run rg, and filter its output with `overlaid`; `None` filters nothing."""
 
 
 class AsyncRunner(_RgRunner):

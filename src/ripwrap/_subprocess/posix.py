@@ -79,7 +79,7 @@ def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
 
 
 def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:  # noqa: ARG001 - Windows needs the process
-    """Return True if no process can still write to a pipe, so that the pipe has the whole rest of the output."""
+    """Return True if no process can still write to a pipe; the bytes in the pipe are then the end of the output."""
     return bool(_poll(pipe, 0) & select.POLLHUP)
 
 
@@ -90,5 +90,5 @@ def _poll(pipe: IO[bytes], seconds: float) -> int:
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
-    """Return the first `size` bytes of a file that a child writes; keep the offset, because the child uses it, too."""
+    """Return the first `size` bytes of a file that a child writes; the child's offset does not move."""
     return os.pread(file.fileno(), size, 0)

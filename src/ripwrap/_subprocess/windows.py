@@ -126,7 +126,7 @@ class Job:
         _KERNEL.TerminateJobObject(self._handle, KILLED_RETURNCODE)
 
     def is_empty(self) -> bool:
-        """Return True if no process of the job runs, or if Windows does not answer."""
+        """Return True if no process of the job runs, or if Windows cannot tell."""
         about = _Accounting()
         size = ctypes.sizeof(about)
         if not _KERNEL.QueryInformationJobObject(
@@ -171,7 +171,7 @@ def start(
     cwd: str | None = None,
     make_job: Callable[[int], Job] = make_job,
 ) -> Popen:
-    """Start a program without a window, in a job of its own; a pipe for its output has `PIPE_BYTES`.
+    """Start a program without a window, in a job of its own; a pipe for its output holds `PIPE_BYTES` bytes.
 
     Windows refuses to make a job for a process in a job that restricts the user interface. The program then runs
     without a job: `kill()` ends the program, but not the processes that the program started. A warning is logged.
@@ -236,7 +236,7 @@ def _warn_once(text: str) -> None:
 
 
 def _make_pipe() -> tuple[IO[bytes], IO[bytes]]:
-    """Return the two ends of a pipe of `PIPE_BYTES`; `subprocess` has no option for its size."""
+    """Return the two ends of a pipe that holds `PIPE_BYTES` bytes; `subprocess` has no option for the size."""
     reader, writer = wintypes.HANDLE(), wintypes.HANDLE()
     if not _KERNEL.CreatePipe(ctypes.byref(reader), ctypes.byref(writer), None, PIPE_BYTES):
         raise _error()
@@ -247,7 +247,7 @@ def _make_pipe() -> tuple[IO[bytes], IO[bytes]]:
 
 
 def widen_pipe(pipe: IO[bytes]) -> None:
-    """Do nothing, because `start()` makes pipes of `PIPE_BYTES`."""
+    """Do nothing, because `start()` makes pipes that are large enough."""
 
 
 def peek(popen: Popen) -> int | None:
@@ -283,7 +283,7 @@ def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
 
 
 def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:
-    """Return True if no process can still write to a pipe, so that the pipe has the whole rest of the output."""
+    """Return True if no process can still write to a pipe; the bytes in the pipe are then the end of the output."""
     if _peek_pipe(pipe) is None:
         return True
     # Windows reports the end of a pipe only when all its bytes are read.
@@ -300,7 +300,7 @@ def _peek_pipe(pipe: IO[bytes]) -> int | None:
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
-    """Return the first `size` bytes of a file that a child writes; keep the offset, because the child uses it, too."""
+    """Return the first `size` bytes of a file that a child writes; the child's offset does not move."""
     handle = _KERNEL.ReOpenFile(msvcrt.get_osfhandle(file.fileno()), _GENERIC_READ, _SHARE_ALL, 0)
     if handle in (None, _HANDLE(-1).value):
         raise _error()

@@ -1,4 +1,4 @@
-"""Command-line flags, which are made from the options of the library, and the names of options in error messages."""
+"""Make command-line flags from the options of the library, and write options in error messages as flags."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -167,7 +167,7 @@ def flags(
 
 
 def move_stdin(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments; move each `-` (standard input) behind a `--`, because cyclopts takes `-` for an option.
+    """Return the arguments with each `-` (standard input) at the end, after a `--`; cyclopts takes `-` for an option.
 
     If there is a `--` already, nothing is moved.
     """
@@ -221,7 +221,7 @@ def _names() -> dict[str, tuple[str, bool]]:
 
 
 def spell_as_flag(hint: Hint) -> str | None:
-    """Return the text of a hint, as a user types it in a shell; `None` if the command line cannot express the hint.
+    """Return the text of a hint for a user of the command line; `None` if no flag or command does the same.
 
     A hint is an option, a call, or a package to install. `fixed_strings=True` becomes `--fixed-strings`, and a call
     becomes a command in backticks.
@@ -290,5 +290,5 @@ def _parameter(key: str, hint: Any, defaults: FileOptions) -> Any:
 
 
 def _kind(origin: Any) -> Any:
-    """Return the type to which cyclopts converts a value; the library checks the value afterwards."""
+    """Return the type to which cyclopts converts the value of an option; the library checks the value afterwards."""
     return list[str] if origin in (Strings, Paths) else str if origin == Size else origin

@@ -177,7 +177,7 @@ class Trigrams:
         raise RipwrapError(f"the index of trigrams in {folder} was damaged {_ATTEMPTS} times in a row; check the disk")
 
     def _update(self, database: "Connection", view: View) -> None:
-        """Index the trigrams of files of a view whose content has no trigrams yet, in transactions of some files."""
+        """Index the trigrams of the files of a view that have none yet, at most `_FILES_PER_TRANSACTION` at a time."""
         number, last = number_of(database, view), 0
         while database.execute(_SELECT_MISSING, (number, last, 1)).fetchone():
             with write_transaction(database):

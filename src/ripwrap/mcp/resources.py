@@ -90,7 +90,7 @@ def _unreadable(uri: str, text: str) -> MCPError:
 
 
 async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Propose paths for `path` of a prompt or of the resource template; propose nothing for other arguments."""
+    """Propose values for the argument `path` of a prompt or of the resource template; none for other arguments."""
     ref = params.ref
     if isinstance(ref, types.PromptReference):
         absolute = False
@@ -114,14 +114,14 @@ async def complete(context: Context, params: types.CompleteRequestParams) -> typ
 async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[str]:
     """Return the files and directories whose paths begin with a text; paths of directories end in a slash.
 
-    If paths are absolute and the text is the beginning of the path of a root, return only such roots. Otherwise, only
-    the directory that the text names up to its last slash is listed, up to `MAX_ENTRIES` of its entries.
+    If absolute paths are returned, and the path of a root begins with the text, return only such roots. Otherwise,
+    list one directory: the part of the text before its last slash. At most `MAX_ENTRIES` of its entries are listed.
 
     Args:
         workspace: Workspace that lists the directory.
         begun: Beginning of a path, as the user has typed it.
-        absolute: Return absolute paths without the slash at the beginning, for the template. If False, return paths as
-            the tools show them: absolute only with several roots.
+        absolute: True to return absolute paths without the slash at the beginning, for the template. False to return
+            paths as the tools show them: absolute only if there are several roots.
     """
     slash = "/" if absolute and os.sep == "/" else ""
     if absolute or len(workspace.roots) > 1:

@@ -52,8 +52,8 @@ class RootError(Model, frozen=True):
         message: Text of the error.
         paths: Paths in the root that could not be read.
         attempts: Number of times that the search of the root was started; more than 1 only if a worker was lost.
-        worker: Process in which the search failed; `None` without an executor, if the process was lost, and if it had
-            no rg.
+        worker: Process in which the search failed; `None` without an executor, or if the process was lost or had no
+            rg.
     """
 
     type: Literal["error"] = "error"
@@ -119,7 +119,7 @@ class RootMatches(Model, frozen=True):
         files: Files with matches on the page, in the order of `rg --sort=path`.
         total_matches: Number of matches in the root; a lower bound if not `exact`.
         files_matched: Number of files with a match in the root; a lower bound if not `exact`.
-        exact: True if rg searched the whole root and no record was dropped.
+        exact: True if rg searched the whole root, and no match was left out for being larger than 20 MiB.
         worker: Process that searched the root; `None` without an executor, and for a root in several shards.
     """
 
@@ -150,7 +150,7 @@ class RepositoriesResult(Model, frozen=True):
         roots_matched: Number of roots with a match.
         roots_searched: Number of roots that were searched; roots that failed completely are not counted.
         exact: True if the numbers are final: all roots were searched to their end.
-        truncated: True if matches are missing on the page, or may be missing, because the result is not `exact`.
+        truncated: True if there are matches that are not on the page, or may be, because the result is not `exact`.
         errors: Failures of roots, in the order of `Repositories.roots`.
         message: Summary of the result in one or two sentences.
     """

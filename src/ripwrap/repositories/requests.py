@@ -1,4 +1,4 @@
-"""Requests for matches, files or counts of one root, and the code that runs them. Requests and results can be pickled.
+"""Requests for matches, files, counts or contents of one root, and the code that runs them; all can be pickled.
 
 A request is run in an event loop of this process, or in an event loop that a worker (a process of an executor) starts
 for it. A worker returns a long result in several pages.
@@ -61,7 +61,7 @@ class Found(Generic[T_co]):
 
 
 class Request(Protocol[T_co]):
-    """Request for matches, files or counts of one root."""
+    """Request for matches, files, counts or contents of one root."""
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T_co]:
         """Skip `offset` results, and return the next results; `items` is empty only if there are no more results."""
@@ -301,7 +301,7 @@ class Task(Generic[T]):
         root: Root.
         request: Request.
         rg: Path or name of the rg to run; `None` lets the worker find one.
-        timeout: Maximum number of seconds for a page of results, or without an executor for all results; `None` is no
+        timeout: Maximum number of seconds for a page of results (without an executor, for all results); `None` is no
             limit.
         lease: File of the call; if the file is removed, the task ends. `None` if the task is not run by an executor.
         offset: Number of results to skip.

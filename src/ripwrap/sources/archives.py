@@ -415,7 +415,7 @@ def _suffixes(kind: str) -> tuple[str, ...]:
 
 
 def _inner(name: str) -> str:
-    """Return the name of a compressed file without its directory and extension; for `.gz`, return `gz`."""
+    """Return the name of a compressed file without its directory and extension; for a file named `.gz`, return `gz`."""
     base = name.replace(os.sep, "/").rpartition("/")[2]
     return base.rpartition(".")[0] or base[1:]
 

@@ -14,9 +14,9 @@ from ripwrap.options import SearchOptions, StrPath
 
 
 class ReplacePlan(EditPlan, frozen=True):
-    """Plan of replacements that are not written yet, as `replace()` returns it.
+    """Plan of replacements, the result of `replace()`. No file is changed before `apply()`.
 
-    `EditPlan.diff()` shows them, `apply()` writes them, and `undo()` restores the files.
+    `diff()` shows the replacements, `apply()` writes them, and `undo()` restores the files.
     """
 
     def apply(
@@ -52,7 +52,7 @@ class ReplacePlan(EditPlan, frozen=True):
                 separate file, and links that are not in the plan keep the old content. By default, files with several
                 hard links raise `ConflictError`.
             journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
-                have the text that was replaced. The last 50 finished journals are kept for up to 30 days.
+                contain the text that was replaced. The last 50 finished journals are kept for up to 30 days.
             timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
         Raises:

@@ -51,7 +51,8 @@ class _RootIndex(BaseIndex):
     """Index of one root, with only the files that the tools may show.
 
     Attributes:
-        is_guarded: True if deep files are not indexed, because the root is a directory such as the home directory.
+        is_guarded: True if the root is a directory such as the home directory. Then only files in its upper levels are
+            indexed.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class _RootIndex(BaseIndex):
         return result
 
     def is_built(self) -> bool:
-        """Return True if the index was built for this root before, on any branch, and is not outdated.
+        """Return True if the index was built for this root, on any branch, by the same versions of ripwrap's parts.
 
         A refresh is then quick.
         """
@@ -113,7 +114,7 @@ class _RootIndex(BaseIndex):
         return False
 
     def allows(self, path: str) -> bool:
-        """Return True if an answer may show a path, relative to the root."""
+        """Return True if an answer may show a path, which is relative to the root."""
         return self._allowed is None or self._allowed(path)
 
     def close(self) -> None:
@@ -125,7 +126,7 @@ class _RootIndex(BaseIndex):
 
 
 class _MaskingEmbedder:
-    """Embedder that masks secrets, as answers do, in the texts and queries that it passes to another embedder."""
+    """Embedder that masks the secrets in texts and queries, and passes them to another embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -172,9 +173,9 @@ class Indexes:
     async def search(self, run: Runner, found: Scope, query: str, limit: int) -> IndexAnswer | None:
         """Return the best results of the indexes, or `None` if the files must be searched without indexes.
 
-        The result is `None` if an index is not built. For a path below a root, it is also `None` if the index has no
-        deep files (see `is_guarded`), or if too few results are below the path. For example, the index has no results
-        below a hidden path.
+        The result is `None` if an index is not built. For a path below a root, it is also `None` if the index has
+        only the upper levels (see `is_guarded`), or if too few results are below the path. For example, the index has
+        no results below a hidden path.
 
         Args:
             run: Runner of the calls.
@@ -225,7 +226,7 @@ class Indexes:
         """Return the files that may have a match of a pattern, or `None` if all files must be searched.
 
         The result is `None` for a single file and for several roots. It is also `None` if the index is not built, has
-        no deep files, or has no file below the path that may have a match.
+        only the upper levels, or has no file below the path that may have a match.
 
         Args:
             run: Runner of the calls.
@@ -353,5 +354,5 @@ def _notes_of(found: Found) -> Iterator[str]:
 
 
 def _spell_as_command(hint: Hint) -> str | None:
-    """Return a hint as `spell_as_argument()` does; but for `prune()`, return the shell command, for the user to run."""
+    """Return a hint as `spell_as_argument()` does, but the hint to call `prune()` as a command for the user's shell."""
     return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

@@ -41,7 +41,7 @@ class Complete:
 
     Attributes:
         generation: Generation of the model, a number that is replaced when its embeddings change; see `Model`.
-        contents: Contents of files whose chunks all have embeddings.
+        contents: `Content` tuples of the files whose chunks all have embeddings; see `contents_of()`.
         view: Generation of a view whose texts all have embeddings: a random number that is replaced when the view
             changes. `None` if no such view is known.
     """
@@ -52,9 +52,9 @@ class Complete:
 
 
 def contents_of(database: "Connection", number: int | None) -> set[Content]:
-    """Return the `Content` tuples (path, digest and ids, no text) of the files of a view.
+    """Return a `Content` tuple for each file of a view: its path, its digest and its ids, but not its text.
 
-    A view has the files of a directory on a branch. The set is empty if `number`, the id of the view, is `None`.
+    A view is the files of a directory on a branch. The set is empty if `number`, the id of the view, is `None`.
     """
     return set(database.execute(_CONTENTS, (number,)))
 
@@ -71,7 +71,7 @@ def find_missing(
         number: Id of the view; `None` if the index does not have the view.
         model: Name of the model.
         dimension: Length of a vector of the model; `None` if no vector is stored.
-        complete: Record of the contents to skip. This call adds the contents whose texts all have embeddings.
+        complete: Record of the files to skip. This call adds the files whose texts all have embeddings.
     """
     contents = contents_of(database, number)
     complete.contents &= contents
@@ -123,7 +123,7 @@ def vectors_of(database: "Connection", model: str, dimension: int, digests: Coll
 def store_batch(
     database: "Connection", model: str, batch: Embedded[bytes], *, replace: bool = False
 ) -> tuple[Model, Model]:
-    """Store the vectors of a batch; return the state of the model's embeddings before and after.
+    """Store the vectors of a batch; return the model's row (dimension and generation) before and after.
 
     Args:
         database: The index.
@@ -157,16 +157,16 @@ def store_batch(
 
 
 def drop_model(database: "Connection", model: str, dimension: int) -> None:
-    """Delete all embeddings of a model if their length is `dimension`."""
+    """Delete all embeddings of a model if its vectors have `dimension` numbers."""
     with write_transaction(database):
         if model_of(database, model).dimension == dimension:
             _drop_model(database, model)
 
 
 def drop_one(database: "Connection", number: int | None, model: str) -> None:
-    """Delete the embedding of one text of a view, so that the next refresh embeds this text.
+    """Delete the embedding of one text of a view.
 
-    That refresh then finds that the embedder returns vectors of a new length.
+    The next refresh must then embed this text, and so notices that the embedder returns vectors of a new length.
     """
     statement = (
         "SELECT chunk.digest FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ?"

@@ -67,7 +67,7 @@ class IndexFiles:
         return sizes
 
     def remove_vectors(self, keep: Container[int] = ()) -> None:
-        """Remove the files with search graphs of vectors. A graph is rebuilt from the tables when it is needed.
+        """Remove the files with search graphs of vectors. A graph is rebuilt from the database when it is needed.
 
         Args:
             keep: Ids of the views whose graphs are kept.
@@ -190,7 +190,7 @@ class IndexFiles:
 
 
 def vectors_file(folder: Path, view: int, model: str) -> Path:
-    """Return the path of the search graph for the vectors of a view and a model; the file may be missing."""
+    """Return the path of the search graph for the vectors that a model made for a view; the file may be missing."""
     digest = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
     return folder / f"vectors-{view}-{digest}.usearch"
 
