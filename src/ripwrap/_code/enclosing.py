@@ -67,16 +67,16 @@ class LineSpan(NamedTuple):
 
 
 def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> tuple[Section, LineSpan] | None:
-    """Return the definition around a span, and the lines of the definition with its decorators.
+    """Return the definition around a span, and the lines of the definition, with decorators and comments above it.
 
-    Return None if no line of the span is in a definition. Otherwise take the first line of the span that is in a
-    definition, and return the innermost definition around this line.
+    This is the innermost definition around the first line of the span that is in a definition. Return None if no line
+    of the span is in a definition.
 
     Args:
-        outline: Outline of the file, which finds the definition around a line.
+        outline: Outline of the file.
         span: Lines whose definition is returned.
-        name: Name of the preferred definition. If the innermost definition around a line of the span has this name,
-            return that definition.
+        name: Preferred name. If the innermost definition around any line of the span has this name, return this
+            definition instead.
     """
     found: Section | None = None
     for number in range(span.first, span.last + 1):
@@ -142,9 +142,8 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
 def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
     """Choose at most `max_lines` lines of a span to show, and return their numbers.
 
-    The matching lines (`place`) are chosen first; one of them is returned even if `max_lines` is 0. Then lines are
-    chosen around the match, at the start of the span, and at the end of the span. The start gets half as many lines as
-    each side of the match, and the end gets a quarter as many as each side.
+    The matching lines (`place`) are chosen first; one of them is returned even if `max_lines` is 0. For every four
+    lines above and four lines below the match, two lines at the start of the span and one line at its end are chosen.
     """
     count = span.last - span.first + 1
     if count <= max_lines:
@@ -214,7 +213,7 @@ class _Blocks:
     def around(self, first: int, last: int) -> tuple[int, int] | None:
         """Return the first and last line of the smallest block around some lines, or None outside of blocks.
 
-        If the first of these lines opens a block by indentation, and all lines are in it, return that block.
+        If the line `first` opens a block by indentation that contains all these lines, return that block.
         """
         indented = self._by_indentation(first, last)
         if indented is not None and indented[0] == first:

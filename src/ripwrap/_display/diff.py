@@ -17,7 +17,8 @@ def unified(path: str, lines: Iterable[Match | Context], sep: str = os.sep, *, n
         path: Path of the file.
         lines: Lines with changes and their context.
         sep: Separator in `path`; the diff has slashes, as git writes and reads them on every system.
-        nul_ends: True if all lines were split at newlines, so that a line may also end in NUL.
+        nul_ends: True to allow lines that end in NUL, because the lines were certainly split at newlines and not at
+            NULs.
 
     Raises:
         ValueError: A line has no number, or ends in NUL although `nul_ends` is False.
@@ -61,7 +62,7 @@ def _runs(lines: Iterable[Match | Context], *, nul_ends: bool) -> Iterator[tuple
 
 
 def _joined(changes: list[Change]) -> list[Change]:
-    """If a change removes the end of its line, merge the change with the next line."""
+    """Merge each change that removes the end of its line with the next line."""
     joined: list[Change] = []
     for old, new in changes:
         if joined and joined[-1][1] and not joined[-1][1].endswith(b"\n"):
@@ -90,7 +91,7 @@ def _split(lines: bytes) -> list[bytes]:
 
 
 def _place(start: int, count: int) -> bytes:
-    """Return the range of a hunk. A range without lines has the number of the line before it (POSIX, `diff -u`)."""
+    """Return the range of a hunk, e.g. `12,3`; without lines, it begins at the line before (POSIX, `diff -u`)."""
     return b"%d" % start if count == 1 else b"%d,%d" % (start if count else start - 1, count)
 
 

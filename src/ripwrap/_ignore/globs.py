@@ -64,7 +64,7 @@ def glob_pattern(
 
     Args:
         glob: Glob without the marks of an ignore file: a `!` or `/` at its start, and a `/` at its end.
-        include: Value of `include` in the pattern. It is False for a rule with `!`, and True for any other rule.
+        include: Attribute `include` of the pattern: False for a rule with `!`, True for any other rule.
         allow_unclosed: True if an unclosed `[` is literal, as in ignore files. If False, as for `--glob`, an unclosed
             `[` is an error.
         ignore_case: True to ignore the case of ASCII letters; globset never ignores the case of other letters.
@@ -224,7 +224,7 @@ def _count_choices(tokens: Tokens) -> int:
 
 
 def _ends(tokens: Tokens, path: str, starts: set[int], flags: int) -> set[int]:
-    """Return the positions where a match can end if it starts at one of `starts`."""
+    """Return the positions where a match of all `tokens` can end if it starts at one of `starts`."""
     for token in tokens:
         if isinstance(token, tuple):
             starts = set[int]().union(*(_ends(branch, path, starts, flags) for branch in token))

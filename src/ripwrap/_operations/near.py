@@ -96,7 +96,7 @@ async def run_near(
         query: One or several patterns whose matches are collected.
         options: Options of the search.
         page: Page to collect.
-        left: Function that returns the seconds for the next search; `None` is no limit.
+        left: Function that returns the seconds left for the next search; `None` is no limit.
     """
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in _OF_OUTPUT})
     others = [

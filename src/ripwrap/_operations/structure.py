@@ -1,9 +1,9 @@
 """Search code by its syntax with ast-grep, and make a plan that replaces what was found.
 
-Each match of a pattern must contain certain texts. rg lists the files of the language that contain the longest of these
-texts, or all files of the language if there is no such text. (Keywords and frequent names count as the shortest texts.)
-Of the listed files, only files that contain all the texts are parsed, in worker processes. The matches are the same as
-if ast-grep had searched all files.
+Each match contains the literals of the pattern, such as names and keywords. rg lists the files of the language that
+contain the longest literal, or all files of the language if the pattern has no literal. (Keywords and frequent names
+count as the shortest literals.) Of the listed files, only files that contain all literals are parsed, in worker
+processes. The matches are the same as if ast-grep had searched all files.
 """
 
 import math
@@ -65,9 +65,9 @@ def search_code(
     in path order, unless `sort` or `sortr` is given. JavaScript in HTML is not searched. `search_code()` needs the
     extra `structure`.
 
-    First, rg finds the files that have the longest name or text of the pattern. So a search with a rare name is fast.
-    Files are parsed in separate processes, because a parser may hang or crash. For a file that was not searched, or
-    only in part, a `CodeError` is yielded, whose `type` is `"error"`. Then the search continues.
+    First, rg finds the files that contain the longest name (or other fixed text) of the pattern. So a search for a rare
+    name is fast. Files are parsed in separate processes, because a parser may hang or crash. For a file that was not
+    searched, or only in part, a `CodeError` is yielded, whose `type` is `"error"`. Then the search continues.
 
     ```python
     import asyncio
@@ -306,7 +306,7 @@ async def run_replace_code(run: Runner, request: CodeRequest, *, timeout: float 
 
 @dataclass(slots=True)
 class FoundInFile:
-    """Result of the search of a file.
+    """Result of searching one file.
 
     Attributes:
         path: Path of the file; empty if the errors are about paths that rg could not read.
@@ -425,7 +425,7 @@ class CodeSearch:
         return raw[len(mark) :].decode(encoding).encode()
 
     def _add(self, found: FoundInFile, text: bytes, answer: Answer) -> None:
-        """Convert the matches of a worker process, and add them, or the changes of the fix, to the result of a file."""
+        """Add the matches in the answer of a worker process to `found`; for a replacement, add the changes instead."""
         line, counted, changed = 1, 0, 0
         for hit in answer.hits:
             first = text.rfind(b"\n", 0, hit.start) + 1
@@ -459,7 +459,7 @@ class _LeftOutError(Exception):
 def _match(
     path: str, text: bytes, line: int, first: int, last: int, start: int, end: int, spans: Mapping[str, tuple[int, int]]
 ) -> CodeMatch:
-    """Return the match of the bytes from `start` to `end`, whose lines are the bytes from `first` to `last`."""
+    """Return the match whose text is `text[start:end]` and whose lines are `text[first:last]`."""
     submatch = Submatch.model_construct(match=text[start:end].decode(), start=start - first, end=end - first)
     return CodeMatch.model_construct(
         path=path,

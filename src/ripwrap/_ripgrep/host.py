@@ -54,9 +54,9 @@ class RgHost(Protocol):
         """Return the rg to run on the host; blocking. The result is cached for each value of `rg`.
 
         Args:
-            rg: A path on the host, or a name to look up in the host's PATH. A result of an earlier call is returned
-                unchanged. `None` finds an rg: the rg that `install()` has installed, or else `rg` in the PATH of the
-                host.
+            rg: A path on the host, a name to look up in the host's PATH, or the result of an earlier call, which is
+                returned unchanged. `None` finds an rg: the rg that `install()` has installed, or else `rg` in the PATH
+                of the host.
             timeout: Time limit in seconds, at most 30; `None` is 30 seconds.
 
         Raises:

@@ -42,12 +42,12 @@ class Answer(Protocol[T_co]):
     Attributes:
         full: True if the limit of items is reached.
         ended: True if the last message of rg was read.
-        pending: Number of bytes so far of the last record, if the record is incomplete; otherwise 0.
+        pending: Number of bytes received of an incomplete last record; 0 if the last record is complete.
     """
 
     @property
     def pending(self) -> int:
-        """Number of bytes so far of the last record, if the record is incomplete; otherwise 0."""
+        """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
         ...
 
     @property
@@ -229,7 +229,7 @@ def _prepare_blocking(command: Command, binary: RgBinary, timeout: float | None)
 
 
 def start_async(binary: RgBinary, pending: Sequence[Command], overlaid: "Overlaid | None") -> AsyncChild:
-    """Start the first pending command for an async task; with an overlay, `overlaid` filters rg's output."""
+    """Start the first pending command for an async task; if `overlaid` is given, it filters rg's output."""
     if overlaid is None:
         return AsyncChild(binary, pending[0])
     from ripwrap._ripgrep.overlaid import async_child

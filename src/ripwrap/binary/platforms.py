@@ -1,4 +1,4 @@
-"""Map a platform to the targets (names of the builds of rg in a release) to try, in order; only `current()` does I/O.
+"""Choose the builds of rg (targets) to try on a platform, the best first; only `current()` does I/O.
 
 Facts about the releases:
 

@@ -71,7 +71,7 @@ def folder_name(version: str, target: str) -> str:
 
 
 def parse_folder_name(name: str) -> tuple[str, str]:
-    """Return the version and target in a directory name of the form of `folder_name()`; empty texts for other names."""
+    """Return the version and target in a name that `folder_name()` made; two empty texts for any other name."""
     found = re.fullmatch(r"ripgrep-(\d[\w.]*)-(.+)", name)
     return (found[1], found[2]) if found else ("", "")
 

@@ -79,10 +79,9 @@ def usage_error(error: CycloptsError) -> str:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    """Return the flag to suggest in place of the unknown flag `name`; empty if there is no such flag.
+    """Return the flag in `known` that has the same meaning as the unknown flag `name`, or a similar name.
 
-    This flag is from `known`, and has the same meaning or a similar name. For names such as `--exclude`, it is
-    `--glob='!…'`.
+    Return `--glob='!…'` for names such as `--exclude`, and an empty text if no flag fits.
     """
     plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
     meant = suggest(name.removeprefix("--").replace("-", "_"), plain)

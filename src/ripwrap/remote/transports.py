@@ -50,7 +50,7 @@ class SshHost(Host):
     """A machine that is reached by the program `ssh` of this system; the function `ssh()` returns it.
 
     Attributes:
-        host: Host name, alias of the configuration of ssh, or `user@host`.
+        host: Host name, alias from the ssh configuration, or `user@host`.
         options: Options of ssh, as `-o` takes them, in the order of their names.
         config: Configuration file of ssh; empty is the configuration of the user.
         program: The ssh to run.
@@ -68,7 +68,7 @@ class SshHost(Host):
         return f"ssh:{user}{at}[{machine}]" if ":" in machine else f"ssh:{self.host}"
 
     def script_line(self, script: str, arguments: Sequence[str]) -> tuple[str, ...]:
-        """Return the local command line that runs a script of the POSIX shell with arguments on the host."""
+        """Return the local command line that runs a POSIX shell script, with these arguments, on the host."""
         given = dict(self.options)
         named = {name.lower() for name in given}
         defaults = {name: value for name, value in SSH_OPTIONS.items() if name.lower() not in named}
@@ -109,7 +109,7 @@ class Container(Host):
         return f"{'podman' if os.path.basename(self.program) == 'podman' else 'docker'}:{self.container}"
 
     def script_line(self, script: str, arguments: Sequence[str]) -> tuple[str, ...]:
-        """Return the local command line that runs a script of the POSIX shell with arguments in the container."""
+        """Return the local command line that runs a POSIX shell script, with these arguments, in the container."""
         user = (f"--user={self.user}",) if self.user else ()
         return (self.program, "exec", "--interactive", *user, self.container, *shell_line(script, arguments))
 
@@ -136,7 +136,7 @@ def ssh(
     no key works. When the search, the connection or this process ends, rg on the host ends within about a second.
 
     Args:
-        host: Host name, alias of the configuration of ssh, or `user@host`.
+        host: Host name, alias from the ssh configuration, or `user@host`.
         cwd: Directory on the host; searches are relative to it. A relative path starts at the login directory. `~` is
             not expanded.
         options: Options of ssh (ssh_config(5)), e.g. `{"Port": 2222}`. They override the options of ripwrap:
@@ -148,8 +148,8 @@ def ssh(
 
     Raises:
         ValueError: `host` is empty, begins with a dash, or has white space or a character that a shell expands; `cwd`
-            begins with `~`; a name in `options` cannot be an option of ssh; or a value in `options` has a line end.
-            `cwd` and values must not have a NUL either.
+            begins with `~` or has a NUL; a name in `options` cannot be an option of ssh; or a value in `options` has a
+            line end or a NUL.
         RemoteError: This machine runs Windows.
     """
     check_system()

@@ -63,8 +63,8 @@ class Plan:
             `EXECUTOR_TASKS`.
         retries: Number of times that a root is sent again after its worker was lost.
         rg: The rg to run; the workers of an executor get its path or name.
-        lease_folder: Directory for the file that ends tasks of an executor; `None` is the directory for temporary
-            files.
+        lease_folder: Directory for the lease, a file whose removal ends the tasks of an executor; `None` is the
+            directory for temporary files.
     """
 
     executor: AnyExecutor | None = None

@@ -267,7 +267,7 @@ class Blob:
 
 
 class BlobName(str):
-    """Name of an item in a history: the newest selected path of a version of a file.
+    """Name of an item in a history: a path of a version of a file, the newest that the search selects.
 
     Attributes:
         blob: Version of the file.
@@ -370,7 +370,7 @@ class HistorySource(Source):
             return frozenset(record.partition(b"\t")[0].split(b" ")[2].decode() for record in output.records())
 
     def _read_commits(self, oids: Iterable[str]) -> None:
-        """Read commits that the log did not show."""
+        """Read the commits with these ids, which the log did not show, and store them."""
         with open_temporary_file() as ids:
             ids.write("".join(f"{oid}\n" for oid in oids).encode())
             if not ids.tell():

@@ -138,7 +138,10 @@ def serve(seconds: float, idle: float) -> None:
 
 
 def extract(wanted: Format, content: bytes) -> list[bytes]:
-    """Return two byte strings: JSON (the errors, and the location and size of each part), and the joined texts."""
+    """Return the parts and errors of a document, as two byte strings.
+
+    The first is JSON: the errors, and the location and size of each part. The second has the texts of all parts.
+    """
     head: list[tuple[dict[str, Any], int]] = []
     errors: list[tuple[dict[str, Any] | None, str]] = []
     texts = bytearray()
@@ -161,7 +164,7 @@ def _parts(wanted: Format, content: bytes) -> Iterator[tuple[Location, str | Exc
     """Yield the parts of a document, as the adapter of its format yields them.
 
     Raises:
-        TypeError: The adapter yields a value that is not a pair of a location and a text or an error.
+        TypeError: The adapter yields a value that is neither (location, text) nor (location, error).
         Exception: Any error that the adapter raises.
     """
     for part in wanted.load()(content):

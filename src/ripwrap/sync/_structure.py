@@ -31,9 +31,9 @@ def search_code(
     in path order, unless `sort` or `sortr` is given. JavaScript in HTML is not searched. `search_code()` needs the
     extra `structure`.
 
-    First, rg finds the files that have the longest name or text of the pattern. So a search with a rare name is fast.
-    Files are parsed in separate processes, because a parser may hang or crash. For a file that was not searched, or
-    only in part, a `CodeError` is yielded, whose `type` is `"error"`. Then the search continues.
+    First, rg finds the files that contain the longest name (or other fixed text) of the pattern. So a search for a rare
+    name is fast. Files are parsed in separate processes, because a parser may hang or crash. For a file that was not
+    searched, or only in part, a `CodeError` is yielded, whose `type` is `"error"`. Then the search continues.
 
     ```python
     from ripwrap import sync

@@ -26,7 +26,7 @@ class FakeRg:
     """Fake rg that `fake()` makes, with a record of its runs.
 
     Attributes:
-        path: Path of the program, for `rg=`. In the block of `fake()`, ripwrap also runs this program without `rg=`.
+        path: Path of the program, for `rg=`. In the block of `fake()`, ripwrap runs this program even without `rg=`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -154,7 +154,7 @@ def _latin(text: str | bytes) -> str:
 def _write(directory: Path, *arguments: str) -> Path:
     """Write a program that runs Python with `arguments` and then the program's own arguments, and return its path.
 
-    To print its version, the program needs no Python.
+    The program prints its version without starting Python.
     """
     if os.name == "nt":
         raise NotImplementedError(

@@ -63,7 +63,7 @@ _ALIASES = {alias: name for name, (aliases, _, _) in _TABLE.items() for alias in
 
 
 def find_language(name: str) -> Language:
-    """Return the language that has a name or alias; the case of letters is ignored.
+    """Return the language with this name or alias; case is ignored.
 
     Raises:
         ValueError: No language has this name or alias; the message suggests similar names.

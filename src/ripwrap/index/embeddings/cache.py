@@ -66,9 +66,7 @@ class VectorCache:
     def pool(self, database: "Connection", number: int, wanted: "Matrix") -> Pool | None:
         """Return the chunks of one view (the files of a branch) that are most similar to a query, the best first.
 
-        Return `None` if the view has no vectors.
-
-        If the stored vectors have another length than `wanted`, also return `None`.
+        Return `None` if the view has no vectors, or if the stored vectors have another length than `wanted`.
 
         Args:
             database: Connection to the database of the index, in a transaction.

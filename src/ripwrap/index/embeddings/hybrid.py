@@ -251,7 +251,7 @@ class HybridSearch:
     async def _embed_chunks(
         self, chunks: Sequence[int], dimension: int | None, done: "_Done", failures: "_Failures", *, patient: bool
     ) -> EmbeddingError | None:
-        """Embed the texts of chunks; return the error after which the rest was not tried, `None` if all were tried."""
+        """Embed the texts of chunks; return the error that ended the call early, or `None` if all texts were tried."""
         limits = limits_of(self.embedder) if patient else self._search_limits()
         for at in range(0, len(chunks), _TEXTS_IN_MEMORY):
             texts = await in_thread(partial(self._texts, chunks[at : at + _TEXTS_IN_MEMORY]))
@@ -386,7 +386,7 @@ class HybridSearch:
             self._sent.add(sent)
 
     def _drop_one(self) -> None:
-        """Delete one vector, so that the next refresh in any process embeds its text, and finds the new length."""
+        """Delete a vector, so that the next refresh in any process embeds its text again and notices the new length."""
         view, name = self._view(), self.embedder.name
         with suppress(RipwrapError):  # a read-only index is not refreshed either
             self._store.run(lambda database: drop_one(database, number_of(database, view), name))
@@ -440,15 +440,15 @@ class _Failures:
                 self._others.append(_OtherLength(one.keys, one.error))
 
     def with_other_length(self) -> _OtherLength | None:
-        """Return the first failed group of texts whose vectors have another length than the stored vectors.
+        """Return the first group of texts whose new vectors have another length than the stored vectors.
 
-        Return `None` if there is no such group, or if such groups have vectors of different lengths.
+        Return `None` if there is no such group, or if the new vectors of several groups differ in length.
         """
         lengths = {one.error.length for one in self._others}
         return self._others[0] if len(lengths) == 1 else None
 
     def results(self, stopped: EmbeddingError | None, untried: int) -> tuple[EmbeddingFailure, ...]:
-        """Return all failures, by reason; add the number of texts that were not tried, with the error `stopped`."""
+        """Return all failures, by reason; if `stopped` is an error, the `untried` texts count as failed with it."""
         if stopped is not None and untried > 0:
             self._add(stopped, untried)
         return tuple(

@@ -328,7 +328,7 @@ def files_in(path: Path) -> Iterator[os.DirEntry[str]]:
 
 @contextmanager
 def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
-    """Translate errors and panics of tantivy into errors of an index.
+    """Translate errors and panics that tantivy raises in the `with` block into errors of an index.
 
     Args:
         folder: The directory.
@@ -382,7 +382,7 @@ def _unwritable_error(folder: Path, number: int | None, why: str) -> RipwrapErro
 
 
 def _advice(number: int | None, allow: str) -> str:
-    """Return what to do about a system's error with this errno; `allow` is the advice if access is denied."""
+    """Return advice about an error of the system, given its errno; `allow` is the advice if access is denied."""
     if number in _TRANSIENT:
         return "close files or end programs, and try again"
     first = "free some space, or " if number in _FULL else f"{allow}, or " if number in _NO_ACCESS else ""

@@ -332,7 +332,7 @@ class Store:
     def why_untrusted(self, database: "Connection", versions: dict[str, str] | None) -> str:
         """Return the reason why the database must not be used, or an empty string.
 
-        Of the versions, only the version of the tables is compared.
+        Of `versions`, only the version of the tables is compared, not the versions of the content.
         """
         found = (versions or {}).get("schema")
         if found is not None and found != str(SCHEMA_VERSION):
