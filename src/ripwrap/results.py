@@ -112,11 +112,12 @@ class Reason(Model, frozen=True):
 
     Attributes:
         path: Path of the file or directory, as it was given.
-        kind: `searched`; or `ignored` (by an ignore file), `hidden`, `glob` (`glob` or `iglob`, or a directory of git
-            or of rg's index), `type` (`type` or `type_not`), `binary` (rg stops at the first NUL byte), `too_large`
-            (`max_filesize`), `link` (a symbolic link, with `follow=False`), `special` (a FIFO, socket or device),
-            `max_depth`, `one_file_system`, `unreadable`, or `outside` (not below a searched path). In a `Coverage`, it
-            may also be `other`: rg did not list the file, and ripwrap knows no rule that excludes it.
+        kind: `searched`, or the kind of reason why the file is not searched: `ignored` (by an ignore file), `hidden`,
+            `glob` (the option `glob` or `iglob`; also for directories of git and of rg's index), `type` (the option
+            `type` or `type_not`), `binary` (rg stops at the first NUL byte), `too_large` (the option `max_filesize`),
+            `link` (a symbolic link, with `follow=False`), `special` (a FIFO, socket or device), `max_depth` or
+            `one_file_system` (the options of these names), `unreadable`, or `outside` (not below a searched path). In a
+            `Coverage`, also `other`: rg did not list the file, and ripwrap knows no rule that excludes it.
         matched: Path to which the reason applies: `path`, or a directory above it.
         file: Path of the ignore file with the rule, relative to `cwd` if it is below `cwd`, otherwise absolute. `None`
             if the reason is not an ignore file.
@@ -255,14 +256,14 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
             if rg was stopped at the time limit.
         stop_reason: Reason why the page ends: `end` (no further match), `limit` or `max_files` (the argument of that
             name), or `timeout` (rg was stopped).
-        errors: Paths that rg could not read, in the order of `files`, then files with dropped records.
+        errors: Errors of paths that rg could not read, in path order; then errors of files with dropped records.
         dropped_records: Number of records that were left out, and not counted, because each is larger than 20 MiB.
         message: Summary of the result in one or two sentences, for a person or an agent.
         candidates: Number of files that rg searched because the index found that they may have a match; `None` without
             an index.
         files_total: Number of files that the index has for this directory and branch; `None` without an index.
-        coverage: Numbers of files that were searched, and of other files below the searched paths; `None`
-            unless `coverage=True` was passed.
+        coverage: Numbers of files that were searched and that were not searched; `None` unless `coverage=True` was
+            passed.
     """
 
     root: FsPath
@@ -356,8 +357,8 @@ class RankedChunk(Model, frozen=True):
         start_line: Number of the first line, from 1.
         end_line: Number of the last line.
         symbol: Name of the definition around the most relevant line, e.g. `Shop.add`; `None` at the top level. If an
-            index splits files at definitions, and a definition contains the whole chunk, `symbol` is this definition,
-            or a definition inside of this definition.
+            index knows that a definition contains the whole chunk, `symbol` is the name of that definition, or of a
+            definition inside of it.
         text: Lines of the chunk: at most 800 characters, or 2,000 for a definition. A single longer line is not cut.
         score: Value that results are sorted by; comparable only with scores of the same call.
         reasons: Reasons for the score, for a person or an agent.
@@ -400,7 +401,7 @@ class Expansion(Model, frozen=True):
         end_line: Number of the last line.
         match_lines: Numbers of the first and the last line of the match.
         lines: Lines that are shown: all, or at most `max_lines`.
-        elided: Numbers of the first and the last line of each gap, which is a run of lines that are left out.
+        elided: Gaps (consecutive lines that are left out), each as the numbers of its first and its last line.
     """
 
     path: FsPath

@@ -251,7 +251,7 @@ class _Before:
         self._left_out: list[Stats] = []
 
     def leave_out(self, message: object) -> None:
-        """Store the counts of a message about the bytes of a document, so that `add_to()` subtracts these counts."""
+        """If a message ends the search of the bytes of a document, store its counts; `add_to()` subtracts them."""
         if isinstance(message, End):
             self._left_out.append(message.stats)
 

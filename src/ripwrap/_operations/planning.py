@@ -298,7 +298,7 @@ def _hunk(text: bytes, start: int, end: int, number: int, edits: Sequence[tuple[
 
 
 def _lines_around(text: bytes, start: int, end: int, context: int) -> tuple[int, int]:
-    """Return the start and the end of the lines that contain a part of a text, with the context lines around them."""
+    """Extend `text[start:end]` to whole lines, and by `context` lines on each side; return the new start and end."""
     first = text.rfind(b"\n", 0, start) + 1
     for _ in range(context):
         if not first:

@@ -63,8 +63,8 @@ class CompiledRule:
     Attributes:
         rule: Rule.
         groups: Groups of the rule's pattern; `None` if ripwrap does not know the syntax of the pattern.
-        literals: Literals (fixed texts) that each matching line contains: all of several literals, or at least one of
-            several literals. `None` if no literal is known.
+        literals: Literals (fixed texts) that each matching line contains: all of them (`AllOf`), or at least one of
+            them (`AnyOf`). `None` if no literal is known.
     """
 
     rule: Rule
@@ -170,7 +170,7 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 
 
 def for_scan(command: Command) -> Command:
-    """Return a command that requires the version of rg for `scan()` in place of the version of rg for `captures`."""
+    """Return the command with another error for an old rg: the error names `scan()`, and not the option `captures`."""
     return replace(command, needs=(*(need for need in command.needs if need != NEEDS_CAPTURES), NEEDS_SCAN))
 
 
@@ -200,7 +200,7 @@ def _escaped(found: "re.Match[str]") -> str:
 
 
 def _has(text: bytes, required: Required) -> bool:
-    """Return True if a text that `fold()` returned has the literals, all or one of them, as `required` says."""
+    """Return True if a text that `fold()` returned has all (`AllOf`) or at least one (`AnyOf`) of the literals."""
     if isinstance(required, bytes):
         return required in text
     combine: Callable[[Iterable[bool]], bool] = all if isinstance(required, AllOf) else any

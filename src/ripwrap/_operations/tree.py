@@ -239,7 +239,10 @@ def _entries(
 
 
 def _visible_counts(root: Directory, limit: int, order: Order) -> dict[int, int]:
-    """Map the `id()` of each directory with shown children to their number N: its first N children are shown."""
+    """Return the number of children to show for each directory, by the `id()` of the directory.
+
+    The first children are shown. Directories without shown children are left out of the result.
+    """
     visible: dict[int, int] = {}
     level = [root]
     while level and limit:

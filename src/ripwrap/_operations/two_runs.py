@@ -44,8 +44,8 @@ class Density:
     """Condition under which a search is dense, so that its matches are counted first.
 
     Attributes:
-        matches: Number of matches beyond the page. At this number, the rate of matches is checked, once.
-        per_second: Number of matches per second, since the start of rg, from which the search is dense.
+        matches: Number of matches beyond the page after which the rate of matches is checked; it is checked only once.
+        per_second: Minimum rate of a dense search, in matches per second since the start of rg.
     """
 
     matches: int = 4096

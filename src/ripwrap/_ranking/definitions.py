@@ -63,8 +63,8 @@ class Definition(NamedTuple):
 
     Attributes:
         start: Offset of the definition in the text, or of the beginning of its line.
-        end: Offset of the end of the defined name. If code after the name marks the definition, such as `=`, offset of
-            the end of this code.
+        end: Offset of the end of the name; or of the end of the code after the name, such as `=`, if only this code
+            shows that the name is defined.
         name: Name that is defined.
     """
 

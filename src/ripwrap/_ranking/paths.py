@@ -172,7 +172,7 @@ def match_path(path: str, words: tuple[str, ...]) -> PathWords:
 
 
 def _alike(words: tuple[str, ...], names: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return the words that occur, in any form, in at least one of the names; a name is a tuple of its words."""
+    """Return the words of a query that occur, in any form, in at least one of the names, which are split into words."""
     found = set(chain.from_iterable(_alike_one(words, name) for name in names))
     return [word for word in words if word in found]
 
@@ -184,7 +184,7 @@ def _alike_one(words: tuple[str, ...], parts: tuple[str, ...]) -> tuple[str, ...
 
 @lru_cache(maxsize=16)
 def _phrases(words: tuple[str, ...]) -> frozenset[str]:
-    """Join the words of each group of one to three consecutive words; return the joined words and their stems."""
+    """Join one, two or three consecutive words in every possible way; return the joined words and their stems."""
     runs = (words[at : at + size] for size in (1, 2, 3) for at in range(len(words) - size + 1))
     return frozenset(spelled for run in runs for spelled in _joined(run))
 

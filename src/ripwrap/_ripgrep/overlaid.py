@@ -355,7 +355,7 @@ class Overlaid:
         return taken
 
     def _records(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the changed output for the paths or counts that a chunk completes."""
+        """Yield the changed output for each path or count that ends in a chunk; keep the rest for the next chunk."""
         self._rest += chunk
         done = 0
         pattern = _COUNT if self._mode == "counts" else _PATH

@@ -1,4 +1,4 @@
-"""Pool of worker processes that share the work of one call; a thread for each process sends it the requests."""
+"""Pool of worker processes that share the work of one call. Threads, as many as processes, send the requests."""
 
 import os
 import queue

@@ -49,16 +49,16 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
     """Copy one member of an archive into an open file.
 
     Args:
-        archive: Archive, a seekable file at any position.
+        archive: Open file of the archive; it must be seekable, and is read from its beginning.
         name: File name of the archive; its extension gives the format.
         member: Full name of the member, e.g. `ripgrep-15.2.0-x86_64-apple-darwin/rg`.
         into: File to which the bytes are written.
 
     Raises:
-        ExtractionFailedError: The archive is broken, too large, has too many members, or is in another format than its
-            name says; the member is missing or occurs twice; any member is a link, is encrypted or has a name that
-            leads out of the archive's directory; the archive has another release of rg; the compression of the archive
-            is unknown; or the extra `deflate64` is needed and not installed.
+        ExtractionFailedError: The archive is broken, too large, in another format than its name says, or has too many
+            members. `member` is missing, occurs twice, or is of another release of rg. Any member is encrypted, is not
+            an ordinary file or directory, has no name, or its name leads out of the archive's directory. Python cannot
+            read the compression, or needs the extra `deflate64`, which is not installed.
         OSError: The archive cannot be read, or the member cannot be written.
     """
     kind = "zip" if name.endswith(".zip") else "tar.gz"
@@ -123,10 +123,10 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
 
 
 class _Gunzip(gzip.GzipFile):
-    """Gzip file that limits the size of a header, because `tarfile` would read a name of gigabytes into memory.
+    """Gzip file that refuses to read too many bytes, because `tarfile` would read a name of gigabytes into memory.
 
     Attributes:
-        left: Number of bytes that may still be read, in total.
+        left: Number of bytes that may still be read; the caller sets it again for each header.
     """
 
     left = MAX_HEADER_BYTES

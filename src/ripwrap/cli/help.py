@@ -78,7 +78,7 @@ def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> "Iterator
 def _names(entry: "HelpEntry") -> str:
     """Return the names of an option and the placeholder of its value; for a positional argument, only its name.
 
-    If the help text shows a default of the option, the names of its negation are added.
+    If the help text shows a default, also return the names that negate the option, such as `--no-hidden`.
     """
     if entry.positional_label:
         return entry.positional_label

@@ -179,7 +179,7 @@ def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
 
 
 def _with_flags(result: "CheckResult | IndexStatus") -> "CheckResult | IndexStatus":
-    """Return the result with the file options of each view (the indexed files of a branch) written as flags."""
+    """Rewrite the file options of each view (the indexed files of a branch) as flags; return the changed result."""
     views = tuple(
         view.model_copy(update={"options": shlex.join(spell_file_flags(loads(view.options)))}) for view in result.views
     )

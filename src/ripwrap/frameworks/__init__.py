@@ -29,7 +29,7 @@ def async_call(
     Args:
         workspace: Workspace of the tool.
         name: Name of the tool.
-        answer: Function that converts the text and the result to the framework's answer.
+        answer: Function that takes the result of the tool as text and as an object, and returns the framework's answer.
         failure: The framework's error for a mistake of the language model; its argument is the text for that model.
     """
 

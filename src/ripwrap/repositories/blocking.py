@@ -81,7 +81,7 @@ class Repositories(BaseRepositories):
             order: `arrival` yields matches of all roots as they are found. `root` yields all matches of the first root,
                 then all matches of the second root, and so on.
             timeout: Seconds for each root, or with an executor for each page of a root; `None` is no limit. Matches
-                that were found before the limit are yielded, but with an executor only the matches of earlier pages.
+                that were found before the limit are yielded. With an executor, a page that reaches the limit is lost.
             on_progress: Function that is called with the number of roots that have ended, and the number of all roots.
             **options: rg's flags; see `SearchOptions`. Globs and paths are relative to each root.
 

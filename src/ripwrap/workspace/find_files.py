@@ -126,7 +126,7 @@ async def run_find_files(
 async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
 ) -> _Found:
-    """Return the paths that the glob matches, at least the first `most`, and the number of all matching paths."""
+    """Return the paths that the glob matches (all, or only the first `most`), and the number of all matching paths."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
     found = await run.call(partial(_find_entries, scope, arguments.pattern, arguments.entry_type))

@@ -92,10 +92,10 @@ class Query:
     Attributes:
         settings: Settings of the workspace.
         arguments: Arguments of the tool.
-        scope: Location of the call, and the options of rg that are the same for all tools.
-        files: Files that the caller asks for.
+        scope: Files and directories to search, and the options of rg that are the same for all tools.
+        files: Options of rg for the names or types of files that the caller asks for.
         allowed: Filter for the paths that rg prints; `None` allows all paths.
-        incomplete: True if the time limit was reached before all paths for `allowed` were listed.
+        incomplete: True if `allowed` lacks paths, because their listing reached the time limit.
         progress: Function that is called with the number of matches so far.
         pcre2: True if the pattern needs PCRE2.
         candidates: Files of an index that may have a match; `None` if all files are searched.
@@ -150,7 +150,10 @@ class Query:
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
     def commands(self, options: Mapping[str, object], mode: Mode = "json") -> tuple[Command, ...]:
-        """Return the commands for a search with `options`: one or two if an index names candidates, otherwise one."""
+        """Return the commands of rg that a search with `options` needs.
+
+        A search of the candidates of an index may need two commands; any other search needs one.
+        """
         command = self.command(options, mode)
         if self.candidates is None:
             return (command,)
@@ -356,7 +359,7 @@ def _fit_expanded(
     files: Mapping[str, FileMatches],
     sources: "Mapping[str, SourceFile]",
 ) -> GrepContentResult:
-    """Return the answer with the matches of `fitted`, and with as many lines of their definitions as fit."""
+    """Add to the answer `fitted` as many lines of the definitions around its matches as fit."""
     from ripwrap.workspace.expansion import REACHES, expand_matches
 
     settings = query.settings
@@ -591,7 +594,8 @@ async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> s
     Args:
         run: Runner of the search.
         query: The search, which has ended.
-        seen: Paths of all files with a match, also of hidden files that an ignore file includes with `!`.
+        seen: Paths of all files in which the search found a match; they are not counted again. Hidden files are among
+            them if an ignore file includes them with `!`.
     """
     scope, unwanted = query.scope, frozenset(seen)
     # With `overrides`, the globs of the caller would include ignored files again.

@@ -79,9 +79,9 @@ async def run_tree(
 
 
 def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
-    """Treat denied paths as `show_denied` says, and return the scope.
+    """Show the denied paths as the setting `show_denied` says, and return the scope.
 
-    Add the names of the denied paths to the tree, or add a note with their number to the scope, or do nothing.
+    Add their names to the tree, or add a note with their number to the scope, or do nothing.
     """
     if scope.denied is None or settings.show_denied == "hide":
         return scope

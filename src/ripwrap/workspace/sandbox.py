@@ -228,7 +228,7 @@ def _check_text(path: str) -> None:
 def below(path: PurePath, root: PurePath) -> str | None:
     """Return the part of a real path below a root, `.` for the root itself, or None for a path outside; no I/O.
 
-    The class of the path decides how parts are compared: on Windows, case is ignored.
+    Case is ignored if the paths are Windows paths.
     """
     return str(path.relative_to(root)) if path.is_relative_to(root) else None
 

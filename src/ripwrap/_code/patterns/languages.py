@@ -32,7 +32,7 @@ class Braced:
         definitions: Patterns for the text before a brace (the header); the last group that matches is the name.
         short: Patterns for definitions that are a statement without braces.
         newlines: True if the end of a line may end a statement.
-        nested: True if functions with a name may be defined in functions.
+        nested: True if a function may contain functions with a name.
         receiver: Pattern for the beginning of a method; its group is the type that has the method (Go). None if methods
             do not name their type.
         initialisers: True if braces may stand between a signature and its body, as in C++.
@@ -56,11 +56,10 @@ class Indented:
         definition_start: Pattern for the first line of a definition; the last group is the name.
         decorator: Pattern for a line that belongs to the definition below it.
         brackets: Brackets in which a statement continues on the next line.
-        closer: Pattern for a line that ends a block, and has the same indentation as the definition with this block.
-        joins: Pattern for a line that continues a block, and has the same indentation as the definition with this
-            block.
-        opens: Pattern for a signature whose block ends only at a `closer` line. The indentation of all other lines in
-            the block does not count.
+        closer: Pattern for a line that ends a block, such as `end`. The line must be indented like the definition.
+        joins: Pattern for a line that continues a block, such as `else`. The line must be indented like the definition.
+        opens: Pattern for a signature whose block ends only at a `closer` line, however the other lines in the block
+            are indented.
         prose: True if `definition_start` may match prose. Then a line counts as a definition only if it has a block or
             looks like code.
     """

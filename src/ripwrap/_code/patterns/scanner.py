@@ -166,9 +166,9 @@ class _Scanner:
         return at
 
     def _here(self, index: int, token: str) -> str:
-        """Return the word that ends a here document.
+        """Return the word that ends a here document, or an empty string if no line below consists of this word.
 
-        Return an empty string if no line below is this word; then the token is not the start of a here document.
+        Without such a line, the token does not start a here document.
         """
         word = _word_of(token.lstrip("<~- \t\\"))
         if self._words is None:

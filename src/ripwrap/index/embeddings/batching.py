@@ -34,7 +34,7 @@ K = TypeVar("K")
 
 
 class LengthError(EmbeddingError):
-    """Error for vectors that have another length than the stored vectors, or than the embedder declares.
+    """Error for vectors that are not as long as the stored vectors, or not as long as the embedder declares.
 
     Attributes:
         length: Number of values in each vector of the answer.
@@ -195,7 +195,7 @@ class Batches(Generic[K]):
     """Iterator over the batches of one call of `embed_all()`, in the order in which they finish.
 
     Attributes:
-        embedded: Number of texts whose vectors were returned.
+        embedded: Number of texts in the batches that the iterator has returned.
         failed: Texts that could not be embedded; complete after the iteration.
         stopped: Error after which no more texts were tried; `None` if all texts were tried.
     """
