@@ -44,7 +44,7 @@ class Framer:
 
     @property
     def pending(self) -> int:
-        """Number of bytes so far of the last record, if the record is incomplete; otherwise 0."""
+        """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
         return self._size
 
     def feed(self, chunk: bytes) -> list[bytes]:

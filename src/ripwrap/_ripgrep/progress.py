@@ -174,7 +174,7 @@ class MeteredAnswer(Generic[T]):
 
     @property
     def pending(self) -> int:
-        """Number of bytes so far of the last record, if the record is incomplete; otherwise 0."""
+        """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
         return self._answer.pending
 
     @property

@@ -55,7 +55,7 @@ class Host(ABC):
 
     @abstractmethod
     def script_line(self, script: str, arguments: Sequence[str]) -> tuple[str, ...]:
-        """Return the local command line that runs a script of the POSIX shell with arguments on the host."""
+        """Return the local command line that runs a shell script (POSIX), with its arguments, on the host."""
 
     @abstractmethod
     def cost(self, argument: str) -> int:
@@ -259,5 +259,5 @@ class Host(ABC):
 
 
 def shell_line(script: str, arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that runs a script of the POSIX shell with arguments; the command must run on the host."""
+    """Return the command that runs a shell script (POSIX) with its arguments; the command must run on the host."""
     return (*SHELL, script, NAME, *arguments)
