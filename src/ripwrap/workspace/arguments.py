@@ -190,8 +190,8 @@ def _join_globs(value: Any) -> Any:
 def _join_ranges(value: Any) -> Any:
     """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
 
-    A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or contain
-    strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
+    A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or
+    contain strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
     """
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _parse_strings(value)
