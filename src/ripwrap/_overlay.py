@@ -26,9 +26,9 @@ class Overlay:
     texts: Mapping[str, bytes | None]
 
     def exists(self, path: str) -> bool | None:
-        """Return True if the overlay has a text for an absolute path or for a file below it.
+        """Return True if the overlay has a text for an absolute path, or for a file below it.
 
-        Otherwise, return False if the overlay deletes the file with this path, or else `None`.
+        Return False if the overlay deletes the file; otherwise return `None`.
         """
         real = os.path.realpath(path)
         if real in self.texts:

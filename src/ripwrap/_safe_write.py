@@ -152,7 +152,7 @@ class Disk:
         _sync([*paths])
 
     def sync_folders(self, paths: Iterable[str]) -> None:
-        """Wait until the new names of files in their directories are on the disk.
+        """Wait until the directories of files are on the disk, so that a crash cannot undo the renaming of the files.
 
         This does nothing on Windows, which cannot sync a directory.
         """

@@ -220,7 +220,7 @@ class SearchError(RipwrapError):
         returncode: rg's exit code; the negative number of the signal that ended rg; `None` if rg never started.
         stderr: rg's stderr, at most 1 MiB of it; bytes that are not UTF-8 are U+FFFD.
         hint: Advice at the end of the message, in Python's spelling; empty if rg's own message is enough.
-        hints: Options, functions and packages in the message and in `hint`, as data.
+        hints: `Hint` objects for the options, functions and packages that the message and `hint` name.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class PatternError(SearchError, ValueError):
     rule: str | None = None
 
     def about_rule(self, rule: str) -> "PatternError":
-        """Return a copy of the error whose message also names `rule`, the rule of a scan with this pattern."""
+        """Return a copy of the error for a rule of a scan, with the name of the rule in its message and its `rule`."""
         message = HintedText(f"rule {rule!r}: ", self.args[0])
         error = PatternError(message, argv=self.argv, returncode=self.returncode, stderr=self.stderr)
         error.pattern, error.offset, error.rule, error.hint = self.pattern, self.offset, rule, self.hint

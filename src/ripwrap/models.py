@@ -282,10 +282,10 @@ class CapturedMatch(Match, frozen=True):
     """Match with its groups, as `search(captures=True)` yields it.
 
     A group that matched empty text is `""`; a group that took no part in the match is `None`. rg's output is the same
-    for both, so ripwrap decides by the syntax of the pattern. This fails for a group in a part that can match empty
-    text, and that an alternation or a lazy operator makes optional, as in `b|(a*)`. With `pcre2`, it also fails for a
-    group in an optional part that is not itself a capturing group, as in `k(?:=(.*))?`. An empty text of such groups is
-    reported as `None`.
+    for both, so ripwrap decides by the syntax of the pattern. Some groups are therefore `None` even if they matched
+    empty text. One example is the group of `b|(a*)`: an alternation (or a lazy operator, such as `??`) makes a part of
+    the pattern optional, and this part can match empty text. Another example, only with `pcre2`, is the group of
+    `k(?:=(.*))?`: it is in an optional part that is not itself a capturing group.
 
     Attributes:
         captures: Groups of each submatch.
@@ -514,5 +514,5 @@ class TreeEntry(Model, frozen=True):
     truncated: int = 0
 
     def __str__(self) -> str:
-        """Return the line, indented by four spaces for each level, with `/` after a directory."""
+        """Return the name, indented by four spaces for each level; the name of a directory ends in `/`."""
         return f"{'    ' * self.depth}{self.name}{'/' if self.is_dir else ''}"

@@ -355,9 +355,9 @@ class _Merged(Generic[T]):
             yield self._request.again(paths, label, self._left)
 
     def take(self, message: Any) -> Generator[T]:
-        """Yield a message, but no summary, and no message about a file that a later search searches.
+        """Yield the message, unless it is a summary, or a message of the first search about a file to search again.
 
-        An `End` of a later search gets the encoding of that search.
+        `summary()` yields the total of the summaries. An `End` of a later search gets the encoding of that search.
         """
         if isinstance(message, Summary):
             self._add(message)
@@ -438,15 +438,15 @@ class _DetectingCollector(MatchCollector):
         self._runs -= 1
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the exit of rg."""
+        """Store the exit of rg; if the detection timed out, mark the result as incomplete."""
         super().finish(end, timed_out=timed_out or self._timed_out)
 
 
 async def with_detected(run: Runner, request: "GrepRequest") -> "GrepRequest":
-    """Return a request of `grep()` that searches each file in its encoding, or `request` if no encoding was guessed.
+    """Return a request of `grep()` that searches each file in its encoding.
 
-    The search for the encodings takes at most the time limit of the request. Then the search for the pattern
-    has the whole time limit.
+    Return `request` itself if no encoding was guessed and the detection did not time out. The search for the encodings
+    takes at most the time limit of the request. Then the search for the pattern has the whole time limit.
 
     Raises what `Runner.collect()` raises.
     """

@@ -3,8 +3,8 @@ r"""Read rules from a TOML file in the format of gitleaks (https://github.com/gi
 The patterns in the file have the syntax of Go (https://pkg.go.dev/regexp/syntax). They are translated to the syntax of
 rg and of Python's `re`. For example, `\w`, `\d`, `\s` and `\b` match only ASCII in Go, but all of Unicode in rg. One
 difference remains: without `(?m)`, `^`, `$` and `\z` match only at the ends of the whole text in Go, but at the ends of
-each line in rg. ripwrap keeps these anchors, because rg searches line by line: many rules end in `(?:\s|$)`, and in rg
-only the `$` can match before a newline.
+each line in rg. ripwrap leaves these anchors in the patterns, because many rules end in `(?:\s|$)`. At the end of a
+line, the `\s` matches the newline in Go. In rg, which searches line by line, only the `$` can match there.
 """
 
 import os

@@ -35,7 +35,7 @@ def timeout_error(timeout: float | None) -> TimeoutError:
 
 
 def widened(options: SearchOptions) -> SearchOptions:
-    """Return the options without `word_regexp` and `line_regexp`, which only remove matches of a pattern."""
+    """Return the options without `word_regexp` and `line_regexp`, with which a pattern matches in fewer lines."""
     given = cast("Mapping[str, Any]", options)
     return cast("SearchOptions", {name: value for name, value in given.items() if name not in _NARROWING})
 
@@ -126,10 +126,10 @@ class LineSearch:
     async def _put(
         self, run: Runner, raw: Sequence[bytes], numbers: Sequence[int], rules: Sequence[CompiledRule]
     ) -> tuple[Sequence[int], dict[int, int], list[CompiledRule]]:
-        """Write the line `raw[number]`, for each of `numbers`, to the temporary file.
+        """Write the lines with these numbers (their indexes in `raw`) to the temporary file.
 
-        Return `numbers`, a map from the offset of each line in the temporary file to the number of the line, and the
-        rules that may match in the file. If no rule may match, nothing is written.
+        If no rule may match in the lines, nothing is written. Return three values: `numbers`; a map from the offset of
+        each line in the temporary file to the number of the line; and the rules that may match.
         """
         # The first line is empty, so that rg does not take the start of a line for a byte order mark.
         pieces, starts, at = [self._end], dict[int, int](), len(self._end)
@@ -190,7 +190,7 @@ class _LineCollector:
 
 
 def texts(match: CapturedMatch, rule: str, line: Match | None = None) -> Iterator[ScanMatch]:
-    """Yield each submatch of a match as a `ScanMatch`. `line`, if given, has the path and the position to use."""
+    """Yield each submatch of a match as a `ScanMatch`; its path, text and position are those of `line`, if given."""
     place = dict(match if line is None else line)
     for submatch, captures in zip(match.submatches, match.captures, strict=True):
         known: dict[str, Any] = {**place, "submatches": (submatch,), "captures": (captures,), "rule": rule}

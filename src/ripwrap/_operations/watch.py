@@ -92,12 +92,13 @@ class WatchRequest:
     include_git: bool
 
     def waiter(self) -> ChangeWaiter:
-        """Return the waiter for changes in the directory."""
+        """Return an object that waits for changes in the searched directory."""
 
         def accept(_: object, path: str) -> bool:
-            """Return True if a change of a path counts.
+            """Return True if a change of the path starts a new search.
 
-            Changes in `.git` count only if its files are searched. Changes of `.git/info/exclude` always count.
+            A change in `.git` does so only if the files in `.git` are searched. A change of `.git/info/exclude` always
+            does.
             """
             if self.include_git or ".git" not in path or path.endswith(_EXCLUDE):
                 return True
@@ -108,10 +109,12 @@ class WatchRequest:
         return waiter
 
     def without_paths(self, error: FileNotFoundError) -> list[Match]:
-        """Return an empty list of matches if only `paths` are missing, such as a file that an editor is replacing.
+        """Return an empty list after the error of a later search, if the searched directory still exists.
+
+        Then only some of `paths` are missing, for example a file that an editor is replacing.
 
         Raises:
-            FileNotFoundError: The searched directory is missing.
+            FileNotFoundError: The searched directory is missing; this is `error`.
         """
         if not os.path.isdir(self.search.command.cwd):
             raise error

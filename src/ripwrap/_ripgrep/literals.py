@@ -5,9 +5,10 @@ https://docs.rs/regex. No literal is extracted from a pattern with syntax that t
 looks up the files that contain the literals. A pattern without literals has to be searched in all files.
 
 Literals are bytes, because rg searches the raw bytes of a file. (If a file begins with a byte order mark of UTF-16,
-rg decodes the file first.) `fold()` folds the case of literals and of the contents of files. It folds ASCII letters as
-rg does; the Kelvin sign (U+212A) becomes `k`, and the long s (U+017F) becomes `s` (Unicode's CaseFolding.txt,
-status C). `fold()` does not fold other letters. So if case is ignored, all characters of a literal are ASCII.
+rg decodes the file first.) Literals and the contents of files are compared after `fold()`, which makes ASCII letters
+lower case. If case is ignored, rg also matches the Kelvin sign (U+212A) with `k`, and the long s (U+017F) with `s`
+(Unicode's CaseFolding.txt, status C). So `fold()` replaces these two, too. It does not fold other letters. Therefore,
+if case is ignored, literals consist only of ASCII characters.
 """
 
 import re
@@ -255,7 +256,7 @@ class _Parser:
         return found.required
 
     def _alternation(self, flags: _Flags, depth: int) -> _Group:
-        """Parse up to the end of a group, or of the pattern. Syntax such as `(?i)` changes `flags`."""
+        """Parse the rest of a group or of the pattern, and return the result. Syntax such as `(?i)` changes `flags`."""
         branches = [_Branch()]
         while (character := self._peek(flags)) not in ("", ")"):
             if character == "|":

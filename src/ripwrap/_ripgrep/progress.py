@@ -49,9 +49,10 @@ Counts: TypeAlias = tuple[int, int, int]
 
 
 def count_json(lines: bytes) -> Counts:
-    """Count the files, matches and searched bytes in complete lines of rg's JSON.
+    """Count the files, matches and searched bytes in complete lines of rg's JSON, without parsing the lines.
 
-    In JSON, a quote in a text is escaped, so no text looks like a key.
+    It looks for keys with their quotes, such as `{"type":"match"`. A text cannot contain these bytes, because JSON
+    escapes quotes in texts.
     """
     searched = sum(map(int, _SEARCHED.findall(lines)))
     return lines.count(b'{"type":"begin"'), lines.count(b'{"type":"match"'), searched
@@ -63,10 +64,10 @@ def count_paths(paths: bytes) -> Counts:
 
 
 def count_words(words: bytes) -> Counts:
-    """Count the files and matches in the output of `words_command()`, in which each match has a line.
+    """Count the files and matches in the output of `words_command()`.
 
-    For each file, the output has a path, a NUL, and these lines. An empty line separates files. The number of matches
-    includes the empty lines; `Meter` subtracts them.
+    For each file, the output has the path, a NUL, and one line for each match. An empty line separates two files. The
+    returned number of matches includes the empty lines; `Meter` subtracts them.
     """
     return words.count(b"\0"), words.count(b"\n"), 0
 
@@ -88,11 +89,12 @@ class Meter:
 
         Args:
             report: `on_progress` function of the caller.
-            count: Function that counts a part of rg's output; `count_json()` gets whole lines.
+            count: Function that counts files, matches and bytes in a part of rg's output. For `count_json()`, each part
+                consists of whole lines.
             limit: Maximum number of files or matches that the call yields; rg may write more. `None` is no limit.
-            collected: Function that takes a collector and returns its numbers of files and matches. They are
-                used in place of the numbers of `count`, because rg also writes records that do not count. With `None`,
-                the numbers of `count` are used.
+            collected: Function that takes a collector, and returns the numbers of files and matches that it has
+                collected. They replace the numbers of `count`, because a collector ignores some of rg's records. `None`
+                uses the numbers of `count`.
         """
         self._report = report
         self._count = count
@@ -108,8 +110,8 @@ class Meter:
     def begin_run(self) -> None:
         """Prepare for another run of rg in the same call.
 
-        Counts start at 0 again. While they are lower than the counts of earlier runs, the counts of earlier runs are
-        reported.
+        Counts start at 0 again. Until they are higher than in the earlier runs, the counts of the earlier runs are
+        reported, so that the reported numbers never decrease.
         """
         self._line = b""
         self._most = tuple(map(max, self._most, self._now))

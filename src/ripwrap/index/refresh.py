@@ -99,8 +99,8 @@ def refresh(
         view: View to update.
         paths: Files of the view, relative to its root.
         splitter: Object that reads files, and splits them into chunks.
-        expected: Generation of the view (a random number that is replaced when the view changes) before the files were
-            listed; `None` if the view was new.
+        expected: Generation of the view before the files were listed; `None` if the view was new. The generation is a
+            random number that is replaced when the view changes.
         progress: Function that is called in this thread: before the first changed file, after every few files, and at
             the end; `None` if there is none.
         insist: Write even if another process has refreshed the view since the files were listed. A file that is not in

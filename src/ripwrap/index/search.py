@@ -77,7 +77,7 @@ def search(
     limit: int | None,
     vectors: VectorSearch | None = None,
 ) -> Found:
-    """Return the best results of a view: chunks of the files of one branch.
+    """Return the best results for a query among the chunks of a view (the files of one branch).
 
     Args:
         database: The index, in a transaction.
@@ -86,8 +86,7 @@ def search(
         number: Id of the view in the tables.
         query: Parsed query.
         limit: Maximum number of results; `None` returns all ranked chunks.
-        vectors: Function that searches for the query by embeddings, or the reason why there is no such function; `None`
-            without an embedder.
+        vectors: Search by embeddings, or the reason why it is not available; `None` without an embedder.
     """
     log_remark(query)
     similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
@@ -111,11 +110,12 @@ def search(
 
 
 def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
-    """Return the chunks of a view that have the highest BM25, and chunks of `defined` that have a word of the query.
+    """Return ids and BM25 of chunks of a view: the chunks with the highest BM25, then some chunks of `defined`.
 
-    `defined` has the ids of the chunks that define a symbol of the query. The weight of a word is computed from the
-    chunks of all views. Chunks of other views (files of other branches) are dropped afterwards. Chunks with the same
-    score are sorted by path and start, so that the order in which files were indexed does not matter.
+    `defined` has the ids of the chunks that define a symbol of the query. Up to `POOL_SIZE` of them are added, if they
+    have a word of the query. BM25 is computed from the chunks of all views; then the chunks of other views (files of
+    other branches) are dropped. Chunks with the same score are sorted by path and start, so that the order in which
+    files were indexed does not matter.
     """
 
     def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:

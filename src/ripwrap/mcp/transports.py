@@ -44,8 +44,8 @@ def serve(
     """Serve until a signal arrives; over stdio, also end when the client disconnects. Log to stderr.
 
     Args:
-        roots: Directories that may be searched. If there are none, the server uses the roots that the client names,
-            over stdio only.
+        roots: Directories that may be searched. Over stdio, `roots` may be empty; then the server uses the roots that
+            the client names.
         transport: `"stdio"`, or `"http"` for streamable HTTP at `http://HOST:PORT/mcp`.
         host: Address to listen on.
         port: Port to listen on; 0 takes any free port.
@@ -54,7 +54,8 @@ def serve(
         options: Options of the `Workspace`.
 
     Raises:
-        ValueError: There are no roots over HTTP, there is no such port, or an option of the `Workspace` is invalid.
+        ValueError: `roots` is empty with `transport="http"`, there is no such port, or an option of the `Workspace` is
+            invalid.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """

@@ -59,7 +59,7 @@ class Host(ABC):
 
     @abstractmethod
     def cost(self, argument: str) -> int:
-        """Return the size of an argument on the local command line, in bytes, with the byte that follows it."""
+        """Return the number of bytes of an argument on the local command line, including the space or NUL after it."""
 
     @abstractmethod
     def advice(self, code: int, stderr: str) -> str:
@@ -118,7 +118,7 @@ class Host(ABC):
             BinaryNotFoundError: There is no usable rg on the host.
             BinaryError: The given rg cannot be used.
             RemoteError: The host cannot be reached, or did not answer in 30 seconds.
-            TimeoutError: The host did not answer within a `timeout` of at most 30 seconds.
+            TimeoutError: `timeout` is at most 30, and the host did not answer within `timeout` seconds.
             ValueError, TypeError: `rg` cannot be a path or name on the host.
         """
         if isinstance(rg, RemoteRg):

@@ -252,7 +252,7 @@ class TermsCollector:
     """Collector of the counts of a query's words in all roots, as if all roots were in one directory."""
 
     def __init__(self, query: Query) -> None:
-        """Set the query, whose words the roots count."""
+        """Set the query, whose words are counted in the roots."""
         self._query = query
         self._terms = TermCounts(lambda _: ())
         self._sizes: dict[str, int] = {}
@@ -277,9 +277,9 @@ class TermsCollector:
         self._places = {key: place for key, place in self._places.items() if key in held}
 
     def choose(self) -> list[str]:
-        """Return the keys of the files to read, best first; together, about `MAX_TOTAL_BYTES` at most are read.
+        """Return the keys of the files to read, best first.
 
-        `place()` explains the keys.
+        In total, about `MAX_TOTAL_BYTES` or fewer are to be read from these files. `place()` explains the keys.
         """
         self._terms.trim()
         self._drop()

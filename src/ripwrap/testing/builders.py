@@ -30,7 +30,7 @@ def match(
     Args:
         text: The line, or lines that match together, with the line end.
         path: Path of the file.
-        line_number: Number of the first line, from 1; `None` is the result of a search with `no_line_number`.
+        line_number: Number of the first line, from 1; `None`, as in a search with `no_line_number`.
         absolute_offset: Offset of the line in the file, in bytes.
         of: Text that matched: each occurrence in `text` is a submatch. `None` is the whole `text` without its line end.
 

@@ -47,8 +47,8 @@ class Page:
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
         exact: True if `total_matches` and `files_matched` are final.
-        names: Maximum number of files that the answer names even without showing a match of them; 0 except on the first
-            page.
+        names: Maximum number of files that the answer names, even if it shows none of their matches; 0 on every page
+            except the first.
     """
 
     files: tuple[FileMatches, ...]
@@ -237,7 +237,7 @@ def _alone(match: ContentMatch, length: int) -> ContentMatch:
 def _with_matches(
     page: Page, answer: GrepContentResult, matches: Sequence[ContentMatch], names: int
 ) -> GrepContentResult:
-    """Return the answer with only these matches; name the first `names` files, and the files of the matches."""
+    """Return a copy of the answer with only `matches`. It names the files of `matches`, and the first `names` files."""
     order = {file.path: number for number, file in enumerate(answer.files)}
     ordered = tuple(sorted(matches, key=lambda match: (order[match.file], match.line)))
     shown = {match.file for match in matches}

@@ -1,1 +1,4 @@
-"""Find definitions with regular expressions; import `outline` late, because its patterns take time to compile."""
+"""Find definitions with regular expressions.
+
+Import `outline` only in the functions that use it, because its patterns take time to compile.
+"""

@@ -131,7 +131,7 @@ def expected_shape() -> "frozenset[tuple[object, ...]]":
 
 
 def versions_of(database: "Connection") -> dict[str, str]:
-    """Return the versions of the code that made the content, such as the chunker; empty if there is no content."""
+    """Return the versions like `read_versions()`, but an empty map if the database is new, or not an index."""
     return read_versions(database) or {}
 
 
