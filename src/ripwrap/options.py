@@ -69,7 +69,7 @@ OptionGroup: TypeAlias = Literal["pattern", "files", "output", "engine"]
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Description of an option's flag, in the option's annotation.
+    """Description of an option's command-line flag, as a part of the option's type annotation.
 
     Attributes:
         help: Noun phrase or imperative of at most 60 characters, without a full stop. It names other options as flags.
@@ -104,7 +104,7 @@ EXCLUDED = (".git", ".ripgrep/")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of a value, in the annotation of an option.
+    """Limits of an option's value, as a part of the option's type annotation.
 
     `pydantic.Field` has the same effect, but importing Pydantic takes 80 ms, and `ripwrap --help` does not need it.
 

@@ -1,4 +1,4 @@
-"""Journals of changes. Each journal has its own directory, by default below the user's state directory.
+"""Journals of changes to files. Each journal has its own directory, by default below the user's state directory.
 
 A journal has the hashes of the old and the new content of each file, and the edits between the two contents.
 `journal.py` writes the files that a journal describes.
@@ -87,7 +87,7 @@ class Journal(Model, frozen=True):
 
     @classmethod
     def of(cls, root: str, files: Sequence[FileEdits]) -> Self:
-        """Return the journal for these edits of files below `root`."""
+        """Return a new journal, for these edits of files below `root`."""
         return cls(
             root=root,
             created=time.time(),
@@ -131,7 +131,7 @@ class Folder:
 
     @property
     def state(self) -> Progress | None:
-        """State of the journal; `None` if there is no journal, `turning` if the file with the state is damaged."""
+        """State of the journal; `None` if there is no journal. `turning` also if the file with the state is damaged."""
         try:
             text = (self.path / _STATE).read_text("ascii")
         except (FileNotFoundError, NotADirectoryError):
@@ -240,7 +240,7 @@ class Journals:
         )
 
     def prune(self) -> None:
-        """Delete finished journals: all that are older than `KEPT_SECONDS`, and the oldest beyond `KEPT_JOURNALS`."""
+        """Delete finished journals older than `KEPT_SECONDS`; of the others, keep the latest `KEPT_JOURNALS`."""
         oldest = time.time() - KEPT_SECONDS
         finished = [folder for folder in self.all() if folder.state in ("applied", "undone")]
         for number, folder in enumerate(finished):

@@ -246,9 +246,8 @@ def item_command(
 ) -> ItemCommand:
     """Return the command of a search of items.
 
-    `arguments` are the names of the caller's arguments besides the options. An error about an unknown option may
-    suggest one of these names. `roots` are directories whose items are searched even if an option excludes the
-    directory; empty is the top directory.
+    `arguments` are the names of the caller's arguments that are not options. An error about an unknown option may
+    suggest one of these names. Options may exclude items in the directories `roots`, but not these directories.
 
     Raises what `search_command()` raises, and `ValueError` for an option that a search of items does not support.
     """
@@ -290,7 +289,7 @@ def run_items_blocking(request: ItemRequest[T], rg: Rg, timeout: float | None) -
 
 
 async def run_grep_in(request: GrepInRequest, items: AnyItems, rg: Rg) -> GrepResult:
-    """Search items to the end, or to the time limit, and return the page."""
+    """Search items to the end, or until the time limit, and return the page."""
     return await _collect(AsyncRunner(rg), request, items)
 
 
@@ -385,7 +384,7 @@ class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
 
 
 class _SourceAnswer(NamingAnswer):
-    """Base class of decoders of a search of a `Source`. They also report the items that the `Source` could not read."""
+    """Base class of the decoders for searches of a `Source`. They also report the items that it could not read."""
 
     def __init__(self, limit: int | None, source: Source) -> None:
         super().__init__(limit)
@@ -402,7 +401,7 @@ class SourceMatchAnswer(_SourceAnswer, MatchAnswer):
 class SourceMessageAnswer(_SourceAnswer, MessageAnswer):
     """Decoder of rg's output that yields all messages of a search of a `Source`.
 
-    The errors of the summary include the items that could not be read.
+    The last message, the summary, has an error for each item that could not be read.
     """
 
 
@@ -423,7 +422,7 @@ class ItemMatchCollector(MatchCollector):
 
 
 class CollectingAnswer(Generic[MC]):
-    """Base class of decoders of a search of items that yield nothing, but pass rg's output to a collector of matches.
+    """Base class of decoders for searches of items. They pass rg's output to a collector of matches, and yield nothing.
 
     Attributes:
         names: Names of the items.
@@ -466,7 +465,7 @@ class CollectingAnswer(Generic[MC]):
 
 
 class PageAnswer(CollectingAnswer[ItemMatchCollector]):
-    """Decoder of a search of items that yields nothing, but collects the matches of one page.
+    """Decoder for searches of items. It collects the matches of one page, and yields nothing.
 
     Attributes:
         page: Request of the page: its offset and limits.

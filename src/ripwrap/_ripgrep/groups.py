@@ -189,11 +189,11 @@ def groups_of(pattern: str, *, pcre2: bool = False, verbatim: bool = False, in_l
 
 
 def _deciding(group: _Group, groups: Sequence[_Group], edits: dict[int, str], *, mark: bool) -> int | tuple[int, bool]:
-    """Return how to decide if a group with empty text is set: 0 (it is set), -1 (it is unset), or by another group.
+    """Return how to decide if a group with empty text is set.
 
-    The group is set if the other group has any text. The other group is returned as a pair: its offset, and True
-    if it has to be inserted into the pattern. If so, its parentheses are added to `edits`. `mark` is True if groups may
-    be inserted.
+    0: the group is set. -1: it is unset. A pair: it is set if another group has any text. The pair is the offset of
+    that other group, and True if it has to be inserted into the pattern. Then its parentheses are added to `edits`.
+    `mark` is True if groups may be inserted.
     """
     if not group.nullable:
         return -1

@@ -4,8 +4,8 @@ The work is done in a staging directory inside the cache. When the new rg has pr
 directory to its final name. A process that is killed leaves only a staging directory, which the next installation
 removes. If several processes install rg into a cache at the same time, one does the work, and the others wait.
 
-An installation into `dest`, another directory, moves only the file of rg there. It does not wait for other processes,
-and does not remove the staging directory of a process that was killed.
+An installation into `dest`, a directory other than the cache, moves only the file of rg there. It does not wait for
+other processes, and does not remove the staging directory of a process that was killed.
 """
 
 import errno
@@ -128,7 +128,7 @@ def install(
             `None` if it is not known.
         cancelled: Event that another thread sets when the call is cancelled.
         platform: Platform of another machine; `None` is this machine. The rg for another machine is not run here.
-        advice: End of the error message after `timeout`, which says what to do; `None` says to allow more time.
+        advice: End of the error message for a timeout: what to do. `None` is the advice to allow more time.
 
     Raises:
         UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: See
@@ -178,7 +178,9 @@ def _install_any(
     publish: Callable[[Path, Path], Path],
     check: Callable[[Path, str, str], None],
 ) -> tuple[str, bool]:
-    """Install rg for the first target whose rg can be downloaded and passes `check`; return the path of rg, and True.
+    """Try the targets in order, until an rg could be downloaded and passes `check`; return its path, and True.
+
+    A target is a kind of machine, such as `x86_64-unknown-linux-musl`; several may suit this machine.
 
     Raises:
         BinaryError: The installation failed for every target, or for a reason that concerns all targets.

@@ -123,7 +123,7 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
     It runs no commands. Paths are paths of the system, and the working directory is the first root.
 
     Attributes:
-        workspace: Workspace that reads.
+        workspace: Workspace through which files are read.
     """
 
     def __init__(self, workspace: Workspace) -> None:

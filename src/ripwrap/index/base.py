@@ -153,9 +153,9 @@ class BaseIndex:
                 `"auto"` is the first provider of `detect()` that can be used or, if there is none, wordllama. An
                 `Embedder` is used as it is. With `None`, the index searches words only. Embedders need the extra
                 `vectors`; Google's models need the extra `google`.
-            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. Up to 0.5, words have weight
-                1. Above 0.5, the weight of words falls; it is 0 for `hybrid_weight=1`. `search()` can override
-                the value for a query. With 0, searches send nothing.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. Words have the weight 1 if
+                this value is at most 0.5. Above 0.5, the weight of words falls, to 0 for `hybrid_weight=1`.
+                `search()` can override the value for a query. With 0, a search sends no text to the embedder.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
             workers: Maximum number of worker processes that read and split files. They are started if a refresh has
                 to read 4 MB or more, and end with the refresh. 0 means no workers. `None` means one for each CPU, up to
@@ -470,7 +470,7 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Embed a query. Return a function that searches with the embedding, or the reason why there is no function.
+        """Embed a query. Return a function that searches with the embedding, or the reason why embeddings are left out.
 
         Args:
             run: Runner of the calls.
@@ -601,7 +601,10 @@ class BaseIndex:
         return found if found is None or listed else found.without_replaced(view)
 
     def _is_searchable(self) -> bool:
-        """Return True if the index has the current branch, and this chunker and version made it; create no index."""
+        """Return True if there is an index for the current branch and these options, made by this version and chunker.
+
+        Do not create an index.
+        """
         view, versions = self._current_view(), self._store.versions
         return bool(
             self._store.run_if_current(
@@ -638,7 +641,7 @@ def check_weight(weight: float | None) -> None:
     """Check the weight of embeddings in the score.
 
     Raises:
-        ValueError: The weight is not from 0 to 1.
+        ValueError: The weight is below 0 or above 1.
         TypeError: The weight is not an int or float.
     """
     if weight is None:

@@ -133,7 +133,7 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
 def _readable_states(
     prefix: str, paths: Iterable[str], get_state: Callable[[str], os.stat_result], unreadable_paths: dict[str, str]
 ) -> tuple[list[str], list[os.stat_result]]:
-    """Return the paths whose states can be read, and the states.
+    """Return the paths whose states (results of `os.stat()`) can be read, and these states.
 
     Missing paths are left out. Unreadable paths are added to `unreadable_paths`, with the reasons.
     """
@@ -220,7 +220,10 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
 
 
 def _read_size(size: int, done: int) -> int:
-    """Return the number of bytes to read next. A buffer of `MAX_WHOLE_BYTES` for each file would take too much time."""
+    """Return the number of bytes to read next, about the rest of a file of `size` bytes; `done` bytes were read before.
+
+    To make a buffer of `MAX_WHOLE_BYTES` for each file would take too much time.
+    """
     return min(max(size - done + 1, _BINARY_CHECK_BYTES), MAX_WHOLE_BYTES + 1 - done)
 
 

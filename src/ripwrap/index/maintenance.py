@@ -149,7 +149,7 @@ def _empty_status(store: Store, view: View, embedder: EmbedderInfo | None) -> In
 
 
 def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
-    """Check an index, and return the result, with the method that fixes the index; change nothing.
+    """Check an index; return the result, and the method that fixes the index, such as `"rebuild"`. Change nothing.
 
     The method is `"refresh"` if nothing is wrong.
 
@@ -175,9 +175,9 @@ def _why_unreadable(error: "sqlite3.Error") -> HintedText:
 
 
 def _why_unsearchable(error: Exception) -> str:
-    """Return the message about an error of full-text search.
+    """Return the message about an error in the data for full-text search.
 
-    A refresh rebuilds damaged full-text search, and keeps the embeddings.
+    If the data are damaged, the message says that a refresh rebuilds them and keeps the embeddings.
     """
     if isinstance(error, RebuildError):
         return HintedText(f"The index is damaged: {error}; ", _REFRESH, " rebuilds it and keeps the embeddings.")
@@ -297,7 +297,7 @@ def prune_views(store: Store) -> tuple[str, ...]:
     Nothing is written if there is nothing to remove, or if the index is read-only.
 
     Returns:
-        Names of the removed views, which are the names of their branches.
+        Names of the branches whose views (the files of a branch) were removed.
     """
 
     def prune_if_any(database: "Connection") -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Read a file, split it into chunks, and find what an index stores of each chunk: defined names, and words.
+"""Read a file, split it into chunks, and find the names that each chunk defines and its words, for the index.
 
 This work takes most of the time of a refresh, and needs neither the database nor tantivy. So it can run in other
 processes; see `workers.py`.

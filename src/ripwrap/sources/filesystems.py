@@ -1,8 +1,9 @@
 """Read objects in object stores and files on other file systems through fsspec, several at a time.
 
 Each object is fetched in a daemon thread. So the program can exit while a server hangs, and the search waits for the
-next byte for `stall_seconds` at most. Objects are yielded URL by URL, and within a URL in the order of their names. If
-the objects that are being fetched, or wait to be searched, have `MAX_HELD_BYTES` or more, no further fetch is started.
+next byte for `stall_seconds` at most. Objects are yielded URL by URL, and within a URL in the order of their names. No
+further fetch is started while the objects that are being fetched, or wait to be searched, together have
+`MAX_HELD_BYTES` or more.
 """
 
 import errno
@@ -235,10 +236,12 @@ class FileSystemSource(Source):
         return sum(max(one.size or 0, task.done_bytes) for one, task in fetching)
 
     def _objects(self) -> "Iterator[_Object]":
-        """Yield the selected objects of all URLs. Objects with a format of `inside` are always selected.
+        """Yield the objects of all URLs, without those that options such as `glob` exclude.
+
+        Options do not exclude objects with a format of `inside`.
 
         Raises:
-            FileNotFoundError: No object matches.
+            FileNotFoundError: No object matches any of the URLs.
             SearchError: A store cannot list its objects.
         """
         found = False

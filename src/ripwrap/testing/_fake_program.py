@@ -61,7 +61,7 @@ class Flags:
         return next((int(self._values[name][-1]) for name in names if name in self._values), None)
 
     def last(self, *names: str) -> str | None:
-        """Return the last of these flags on the command line, which overrides the others; `None` if none was given."""
+        """Return the flag in `names` that comes last on the command line, and so counts; `None` if none was given."""
         return next((name for name in reversed(self._order) if name in names), None)
 
     def context(self) -> tuple[int, int]:
@@ -176,9 +176,9 @@ def spans(pattern: re.Pattern[str], line: str) -> list[tuple[int, int]]:
 
 
 def matching_lines(text: bytes, pattern: re.Pattern[str], flags: Flags) -> dict[int, list[tuple[int, int]]]:
-    """Map the number of each matching line, from 0, to the matches in the line; return no lines of a binary file.
+    """Return a map from the number of each matching line (from 0) to its matches; empty for a binary file.
 
-    As in rg, the context after the last match that `--max-count` allows may have further matches.
+    As in rg, `--max-count` does not exclude matches in the context after the last match that it allows.
     """
     found: dict[int, list[tuple[int, int]]] = {}
     most = flags.number("max-count")

@@ -282,7 +282,7 @@ class GrepContentArguments(ToolArguments, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Set arguments that follow from other arguments.
+        """Set `context_lines` and `case_insensitive` if other arguments imply their values.
 
         If `-B` or `-A` is given, but not `context_lines`, then `context_lines` is 0, as in rg. With `before_context`
         and `after_context`, `context_lines` keeps its default. `case_sensitive=False` sets `case_insensitive` to True,
@@ -639,10 +639,10 @@ Error messages mention functions of the library, but a language model can only c
 
 
 def spell_as_argument(hint: Hint) -> str | None:
-    """Return a hint (an option or a call in a message) as an argument of a tool, or as the name of a tool.
+    """Translate a hint in a message: an option to an argument of the tools, a method to the name of a tool.
 
     A hint to install a package stays a command, and `location=` becomes `index=`, an argument of `Workspace`. Return
-    `None` for an option that no tool has as an argument, and for a call whose work no tool does.
+    `None` for an option that is not an argument of a tool, and for a method without a tool that does the same.
     """
     if hint.kind == "install":
         return str(hint)

@@ -1,4 +1,4 @@
-"""Tool `resolve`: find the line of an anchor in the file as it is now."""
+"""Tool `resolve`: find the line of an anchor, such as `a.py#42·k7q`, in the file as it is now."""
 
 import io
 from functools import partial
@@ -24,7 +24,7 @@ class _Found(NamedTuple):
 
     Attributes:
         lines: Numbers and texts of the nearest lines with the hash, the nearest first.
-        matching: Number of all lines with the hash; 1 if the line of the anchor is unchanged.
+        matching: Number of all lines with the hash; always 1 if the line of the anchor is unchanged.
         total: Number of lines that were read.
     """
 
@@ -34,7 +34,7 @@ class _Found(NamedTuple):
 
 
 async def run_resolve(run: Runner, settings: Settings, arguments: ResolveArguments) -> ResolveResult:
-    """Find the line of an anchor.
+    """Find the line of an anchor: a line number and a hash of the line, after the path of the file.
 
     Raises:
         IsADirectoryError: The path is a directory.

@@ -1,4 +1,4 @@
-"""Collect a tree: files below their directories, listed by rg or by Python code."""
+"""List files with rg or with Python code, and arrange their paths as a tree of directories."""
 
 import fnmatch
 import os
@@ -29,14 +29,14 @@ They name these files in the cases in which they list the content of `COMMON_DIR
 
 
 class TreeCollector(BaseListingCollector[str]):
-    """Collector that arranges paths of files below their directories.
+    """Collector that arranges the paths of files as a tree of directories.
 
     Attributes:
         root: Entries of the location.
         total: Number of files, without the files in closed directories and the skipped files.
         skipped: Number of files of common kinds that are not shown.
-        closed: Paths, in the tree, of directories that are named but not listed.
-        denied: Paths, in the tree, of denied files and directories that are named.
+        closed: Directories that the tree shows without their content, as paths in the tree.
+        denied: Denied files and directories that the tree names, as paths in the tree.
         is_file: True if the location is a single file.
         folded: True if directories at `max_depth` have entries that are not shown.
     """
@@ -146,7 +146,7 @@ class TreeCollector(BaseListingCollector[str]):
 
 
 def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptions) -> TreeCollector:
-    """Return the tree of the files below a path, listed without rg; blocking, at most until the scope's time limit."""
+    """List the files below a path without rg, and return their tree; block until the scope's time limit at most."""
     from ripwrap.workspace.walk import ScopeWalk  # late: it imports pathspec
 
     tree, walk = new(), ScopeWalk(scope, options)
@@ -157,7 +157,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
 
 
 def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
-    """Add directories to an empty tree, as rg lists only files; blocking, at most until the scope's time limit."""
+    """Add the directories to an empty tree, because rg lists only files; block until the scope's time limit at most."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)

@@ -1,4 +1,4 @@
-"""Find the sections of documents and data files by headings, tables, keys and statements of SQL; no I/O."""
+"""Find sections: by headings (Markdown, RST, HTML), tables (TOML, INI), keys (YAML) or statements (SQL); no I/O."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -197,7 +197,7 @@ def _statements(source: ScannedFile) -> list[Definition]:
 
 
 def _depth(code: str, depth: int) -> int:
-    """Return the number of open blocks after a line, or -1 if a semicolon in the line ends the statement."""
+    """Return the number of blocks without `END` after a line, or -1 if a semicolon in the line ends the statement."""
     for token in _DEPTH.finditer(code):
         if token[0] == ";":
             if not depth:

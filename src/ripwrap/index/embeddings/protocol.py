@@ -96,7 +96,7 @@ class Destination(Model, frozen=True):
         url: Address of the server, without credentials; `None` if the model runs in this process.
         leaves_machine: True if texts leave this machine; `None` if ripwrap cannot tell. The default is `None` if there
             is a `url`, and otherwise False.
-        note: Additional sentence, or an empty string.
+        note: Sentence to show after these facts, such as 'Its package may download the model.'; empty if not needed.
     """
 
     name: str

@@ -109,8 +109,8 @@ def check_error(error: "sqlite3.Error") -> None:
 
     Raises:
         TimeoutError: The caller is cancelled.
-        KeyboardInterrupt: Ctrl-C was pressed. In a progress handler, sqlite3 drops the exception and interrupts the
-            statement.
+        KeyboardInterrupt: Ctrl-C was pressed while sqlite3 ran a progress handler. Then sqlite3 only interrupts the
+            statement, and drops the exception.
     """
     check()
     if code_of(error) == INTERRUPT:
@@ -124,7 +124,7 @@ def _set_progress_handler(database: "Connection") -> None:
 
 @contextmanager
 def _uninterrupted(database: "Connection") -> Generator[None]:
-    """Run statements without interruption, because an interrupted COMMIT may succeed and still raise an error."""
+    """Run the block without interruption, because an interrupted COMMIT may succeed and still raise an error."""
     database.set_progress_handler(None, 0)
     try:
         yield
