@@ -171,15 +171,15 @@ def section(figures: Figures) -> str:
         ("query without a refresh, p95", figures.query[1]),
         ("query after a refresh, p50", figures.refreshed),
         ("first `Index.grep()`, which adds trigrams", figures.trigrams),
-        ("`grep()`, p50", percentile(figures.grep)),
-        ("`Index.grep()` beside `watch()`, p50", percentile(figures.index_grep)),
-        ("`Index.grep()` beside `watch()`, p95", percentile(figures.index_grep, 0.95)),
+        ("`ripwrap.grep()`, without an index, p50", percentile(figures.grep)),
+        ("`Index.grep()` while `watch()` runs, p50", percentile(figures.index_grep)),
+        ("`Index.grep()` while `watch()` runs, p95", percentile(figures.index_grep, 0.95)),
     ]
     disk, trigrams = figures.disk / figures.text, figures.trigrams_disk / figures.text
     summary = (
         f"Index of the sources of Linux 6.1, with chunks of lines: {figures.files:,} files, {figures.chunks:,} chunks, "
-        f"{text:,.0f} MB of text. Relative to the text, the size of the index is {disk:.2f}, and the size of the "
-        f"trigrams, which `Index.grep()` needs, is {trigrams:.2f}. The build indexed "
+        f"{text:,.0f} MB of text. The index has {disk:.2f} times the size of the text; the trigrams, which the first "
+        f"`Index.grep()` adds, have a further {trigrams:.2f}. The build indexed "
         f"{text / figures.build.wall:.1f} MB/s and {text / figures.build.cpu:.1f} MB per CPU second, with at most "
         f"{figures.memory / _MB:,.0f} MB of memory. For patterns with a rare literal, `Index.grep()` let rg search a "
         f"median of {_median_count(figures.candidates):,} files. The table has wall times and CPU times."

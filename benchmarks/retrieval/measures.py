@@ -141,5 +141,6 @@ def verdicts(rows: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[tupl
             if method != "rg-words" and corpus in words:
                 worse = figures["NDCG@10"] < words[corpus]["NDCG@10"]
                 if worse or corpus == "all":
-                    judged.append((f"{method}: NDCG@10 not below rg-words, {corpus}", not worse))
+                    where = "" if corpus == "all" else f" on {corpus}"
+                    judged.append((f"{method}: NDCG@10 not below that of rg-words{where}", not worse))
     return judged

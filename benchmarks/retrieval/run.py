@@ -110,8 +110,9 @@ def report(
             "if they come later. Hit@5 is the share of the queries with a relevant file among the first five files. "
             "MRR is the mean of 1 divided by the rank of the first relevant file. Recall is the share of the relevant "
             f"files that are in the first {MAX_TOKENS:,} tokens of an answer ({CHARS_PER_TOKEN} characters each). "
-            "Lines is the share of the relevant lines in these tokens, if lines are annotated. p50 is the median of "
-            "the times of the queries, p95 is their 95th percentile, and CPU p50 is the median of the CPU times. Each "
+            "Lines is the share of the relevant lines that are in these tokens, for the queries with annotated lines. "
+            "p50 is the median of the times of the queries, p95 is their 95th percentile, and CPU p50 is the median of "
+            "the CPU times. Each "
             f"query ran {rounds} times, and its median time counts.",
             100,
         ),

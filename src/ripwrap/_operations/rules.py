@@ -88,7 +88,10 @@ class Rule(Model, frozen=True, extra="forbid"):
     multiline: bool = False
 
     def secret(self, hit: ScanMatch) -> str:
-        """Return the part of a match that is the secret; empty if the group `secret_group` is missing, or empty."""
+        """Return the part of a match that is the secret.
+
+        If the match has no group `secret_group`, or this group did not match, return an empty text.
+        """
         groups = hit.groups
         if self.secret_group:
             return (groups[self.secret_group - 1] if self.secret_group <= len(groups) else None) or ""

@@ -317,8 +317,8 @@ class _Child:
         """Return True if waiting for stdout must stop; called after `stall_seconds` without output.
 
         Waiting must stop if rg has ended, but another process still holds the pipe open. If rg could not start a
-        thread, rg may hang (rg-facts 8). In that case, this method kills rg, and waiting continues until the end of
-        stdout.
+        thread, rg may hang (rg-facts 8). In that case, this method kills rg and returns False, so waiting
+        continues.
 
         Args:
             whole: True if rg has written its last message. If False, waiting stops only if rg has ended with an exit

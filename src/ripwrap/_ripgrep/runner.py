@@ -335,7 +335,7 @@ class DeadlineRunner:
         self._lock = lock
 
     async def collect(self, step: Step[C]) -> C:
-        """Run rg; see `Runner`. At the time limit of all calls, raise `TimeoutError`: the output is incomplete."""
+        """Run rg; see `Runner`. Raise `TimeoutError` at the time limit of all calls together."""
         timeout = self._sooner(step.timeout)
         with self._named():
             collector = await self._runner.collect(replace(step, timeout=timeout))
@@ -345,7 +345,7 @@ class DeadlineRunner:
     async def collect_items(
         self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
     ) -> bool:
-        """Search items; see `Runner`. At the time limit of all calls, raise `TimeoutError`, as `collect()` does."""
+        """Search items; see `Runner`. Raise `TimeoutError` as `collect()` does."""
         with self._named():
             timed_out = await self._runner.collect_items(wanted, items, answer, self._sooner(seconds))
         self._left()

@@ -38,8 +38,8 @@ class ToolResult(Model, ABC, frozen=True):
             no next page, or if `offset` cannot reach it.
         message: Summary of what was found and what was left out, and how to get the rest.
         notes: Further sentences, for example about time limits and about paths that could not be read.
-        engine: `python` if Python code listed the files: in `ls()` if rg cannot be used, and in `find_files()` for
-            directories or a single file. Otherwise `rg`.
+        engine: `python` if Python code listed the files: in `ls()` if rg cannot be used, and in `find_files()` if
+            it looks for directories, too, or if `path` is a file. Otherwise `rg`.
     """
 
     root: str

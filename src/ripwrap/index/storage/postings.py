@@ -545,7 +545,7 @@ def _count(searcher: "Searcher", query: "EngineQuery") -> int:
 
 
 def _idf(total: int, having: int) -> float:
-    """Return the weight, in tantivy's BM25, of a word that `having` of `total` documents have."""
+    """Return the weight in tantivy's BM25 of a word that occurs in `having` of `total` documents."""
     return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
