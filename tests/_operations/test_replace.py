@@ -153,6 +153,8 @@ def test_bad_arguments_are_clear_errors(plant: Plant) -> None:
         sync.replace("a", "b", cwd=folder, encoding="iso-2022-jp")
     with pytest.raises(ValueError, match="cannot contain '漢'"):
         sync.replace("a", "漢", cwd=folder, encoding="latin1")
+    with pytest.raises(ValueError, match="cannot contain '漢', because its encoding is cp1251"):
+        sync.replace("a", "漢", cwd=folder, encoding="cp1251").apply()
     plan = sync.replace("a", "b", cwd=folder)
     with pytest.raises(ValueError, match="the plan does not change 'g', a path in select"):
         plan.selected(["g"])

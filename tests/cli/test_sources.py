@@ -65,7 +65,7 @@ def test_history_names_the_commit_of_each_match(repository: Path) -> None:
         (["--rev=-x"], "--rev must be a revision of git"),
         (["--rev", "HEAD", "-c"], "--count and --rev cannot be combined"),
         (["--history", "--coverage"], "--coverage and --history cannot be combined"),
-        (["-", "a.py"], "- (standard input) cannot be combined with other paths"),
+        (["-", "a.py"], "standard input (-) cannot be combined with other paths"),
         (["--since", "2024-01-01"], "--since needs --history"),
         (["--rev", "HEAD", "--sort=path"], "--sort does not apply to items"),
     ],

@@ -256,7 +256,7 @@ class _Before:
             self._left_out.append(message.stats)
 
     def add_to(self, message: T) -> T:
-        """Return a message unchanged; but for the summary of the second search, return the sum of both summaries."""
+        """Return a message unchanged; if it is the summary of the second search, return the sum of both summaries."""
         if not isinstance(message, Summary) or self.summary is None:
             return message
         return cast("T", self._total(self.summary, message))

@@ -171,7 +171,7 @@ def plan_files(
         except (FileNotFoundError, NotADirectoryError, _DiffersError):
             changed.append(one.path)
         except UnicodeDecodeError as error:
-            where = f"it is not valid {error.encoding}, at byte {error.start}"
+            where = f"it is not valid {codec or error.encoding}, at byte {error.start}"
             text = f"left out: {where}; repair the file, or pass another encoding"
             left_out.append(PathError(path=one.path, kind="other", message=text))
         else:
@@ -242,8 +242,8 @@ def _check_encodable(file: FileEdits, raw: bytes) -> None:
         except UnicodeEncodeError as error:
             character = error.object[error.start]
             raise ValueError(
-                f"{shown(file.path)} cannot contain {character!r}, because its encoding is {error.encoding}; leave out "
-                "the file or the character"
+                f"{shown(file.path)} cannot contain {character!r}, because its encoding is {file.encoding or 'utf-8'}; "
+                "leave out the file or the character"
             ) from None
         if raw[edit.start : edit.end] != file.encode(edit.before) or after.decode(file.encoding) != edit.after:
             raise _DiffersError

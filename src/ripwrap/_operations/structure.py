@@ -130,10 +130,11 @@ async def replace_code(
 ) -> ReplacePlan:
     """Find code by its syntax, and return a plan that replaces it; nothing is written before `plan.apply()`.
 
-    In `fix`, `$NAME` and `$$$NAME` stand for the code that the metavariables of the pattern have captured. The new text
-    is the same as with `ast-grep run --rewrite`: lines keep their indentation relative to the match. A part of the
-    match that the pattern does not name stays, such as an `else` or a semicolon. If a match is inside another match,
-    only the outer match is replaced. A second call finds the inner match.
+    In `fix`, `$NAME` and `$$$NAME` stand for the code that the metavariables of the pattern have captured. The lines of
+    the new text are indented relative to the match, as with `ast-grep run --rewrite`. Unlike ast-grep 0.51, ripwrap
+    keeps code at the end of a match that the pattern does not name, such as an `else` or a semicolon. If a match is
+    inside another match, only the outer match is replaced; to replace the inner match, apply the plan and call
+    `replace_code()` again.
 
     ```python
     import asyncio

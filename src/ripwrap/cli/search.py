@@ -161,7 +161,7 @@ class GitOptions:
             raise ValueError("--since needs --history; add --history, or leave --since out")
         if STDIN in paths and (len(paths) > 1 or self.rev is not None or self.history):
             raise ValueError(
-                "- (standard input) cannot be combined with other paths, --rev or --history; "
+                "standard input (-) cannot be combined with other paths, --rev or --history; "
                 "for a file with the name -, write ./-"
             )
         what = "--history" if self.history else "--rev" if self.rev is not None else STDIN if STDIN in paths else ""

@@ -252,9 +252,9 @@ class _Inotify:
         return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
 
     def _invalidate_all(self) -> None:
-        """Make all journals watch their directories from the beginning at their next use.
+        """Make every journal set up its watches again at its next use.
 
-        This is called if events may not have been counted, or if some directories may not be watched.
+        This is called if events were possibly not counted, or if some directories are possibly not watched.
         """
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.identity = None

@@ -107,7 +107,7 @@ class Answer:
 
 
 def parse_answer(fields: Sequence[str]) -> Answer:
-    """Return the platform and the programs of a host, from the texts that the script `FIND` prints there.
+    """Return the platform of a host, and its programs that may be an rg, from the texts that the script `FIND` prints.
 
     Raises:
         ValueError: The texts are not from this script.

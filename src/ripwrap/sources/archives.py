@@ -184,7 +184,10 @@ class _Reader:
         self._members = 0
 
     def read(self, name: str, file: IO[bytes], depth: int) -> Iterator[Item]:
-        """Yield the members of a file; record an error for each member that cannot be read."""
+        """Yield the members of a file.
+
+        Record an error for each member that cannot be read, or for the file if it is broken or exceeds a limit.
+        """
         kind = format_of(name, self._inside)
         document = find_format(kind or "")
         try:

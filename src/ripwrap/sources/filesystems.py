@@ -238,7 +238,7 @@ class FileSystemSource(Source):
     def _objects(self) -> "Iterator[_Object]":
         """Yield the objects of all URLs, without those that options such as `glob` exclude.
 
-        Options do not exclude objects with a format of `inside`.
+        Objects in a format that `inside` names, such as archives, are yielded even if the options exclude them.
 
         Raises:
             FileNotFoundError: No object matches any of the URLs.
