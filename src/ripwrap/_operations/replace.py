@@ -56,7 +56,7 @@ _IGNORED = ("no_line_number",)
 class ReplacePlan(EditPlan, frozen=True):
     """Plan of replacements, the result of `replace()`. No file is changed before `apply()`.
 
-    `diff()` shows the replacements, `apply()` writes them, and `undo()` restores the files.
+    `EditPlan.diff()` shows the replacements, `apply()` writes them, and `undo()` restores the files.
     """
 
     async def apply(

@@ -16,7 +16,7 @@ from ripwrap.options import SearchOptions, StrPath
 class ReplacePlan(EditPlan, frozen=True):
     """Plan of replacements, the result of `replace()`. No file is changed before `apply()`.
 
-    `diff()` shows the replacements, `apply()` writes them, and `undo()` restores the files.
+    `EditPlan.diff()` shows the replacements, `apply()` writes them, and `undo()` restores the files.
     """
 
     def apply(
