@@ -69,6 +69,17 @@ def test_docstring_block_prints_the_output_below_it(block: "re.Match[str]", tmp_
     run(block, tmp_path)
 
 
+def test_readme_has_fewer_than_100_lines() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) < 100
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_prose_wraps_at_100_columns(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    long = [line for line in prose.splitlines() if len(line) > 100 and not line.startswith(("|", "#", "!["))]
+    assert [line for line in long if " " in line.strip("- ")] == []  # a link may be longer
+
+
 NOT_RUN = {
     "from-grep-tools.md": 2,  # needs python-ripgrep and rgapi
     "from-ripgrepy.md": 1,  # needs ripgrepy
