@@ -23,20 +23,27 @@ def main() -> None:
     """Run the command line. If cyclopts or rich is missing, print how to install both, and exit with 2."""
     try:
         try:
-            from ripwrap.cli import run
-
-            sys.exit(run())
-        except ModuleNotFoundError as error:
-            if error.name not in ("cyclopts", "rich"):
+            _run()
+        except KeyboardInterrupt:  # Ctrl-C during imports, or a second Ctrl-C while the command ends
+            _end()
+        except SystemExit as end:
+            if end.code != EXIT_INTERRUPTED:
                 raise
-            print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
-            sys.exit(2)
-    except KeyboardInterrupt:  # Ctrl-C during imports, or a second Ctrl-C while the command ends
+            _end()
+    except KeyboardInterrupt:  # another Ctrl-C before `_end()` has set its handler
         _end()
-    except SystemExit as end:
-        if end.code != EXIT_INTERRUPTED:
+
+
+def _run() -> NoReturn:
+    try:
+        from ripwrap.cli import run
+
+        sys.exit(run())
+    except ModuleNotFoundError as error:
+        if error.name not in ("cyclopts", "rich"):
             raise
-        _end()
+        print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
+        sys.exit(2)
 
 
 def _end() -> NoReturn:

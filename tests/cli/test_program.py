@@ -135,6 +135,31 @@ def test_ctrl_c_twice_ends_an_index_build_quietly(plant: Plant, tmp_path: Path) 
     assert output(*command[3:], cwd=folder).startswith("1000 added, ")
 
 
+@pytest.mark.posix
+def test_second_ctrl_c_at_once_ends_quietly(folder: Path) -> None:
+    code = """
+import signal, sys, types
+
+set_handler, signals = signal.signal, []
+
+def interrupted(*arguments):
+    signals.append(arguments)
+    if len(signals) == 1:
+        raise KeyboardInterrupt
+    return set_handler(*arguments)
+
+def run():
+    raise KeyboardInterrupt
+
+sys.modules["ripwrap.cli"] = types.SimpleNamespace(run=run)
+signal.signal = interrupted
+from ripwrap.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_command_without_its_extra_names_the_extra(folder: Path) -> None:
     code = "import sys; sys.modules['cyclopts'] = None; from ripwrap.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
