@@ -131,6 +131,12 @@ class HintedText(str):
         )
 
 
+def combination_error(name: str, other: Hint) -> ValueError:
+    """Return the error for an option `name` that cannot be combined with another option."""
+    wrong = Hint(name, kind="omit")
+    return ValueError(HintedText(wrong, " cannot be combined with ", other, "; leave one of them out"))
+
+
 def _leaves(parts: Sequence[str | Hint | Clause]) -> Iterator[str | Hint]:
     for part in parts:
         yield from part if isinstance(part, tuple) else (part,)

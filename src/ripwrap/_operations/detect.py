@@ -33,7 +33,7 @@ from ripwrap._safe_open import open_regular_file
 from ripwrap._text import shown
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg, find, resolve
-from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.errors import Hint, HintedText, RipwrapError, combination_error
 from ripwrap.models import End, Stats, Summary
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 
@@ -159,9 +159,7 @@ def check_detection(options: SearchOptions, others: Mapping[str, object]) -> Sea
     """
     for name, value in others.items():
         if value not in (None, False, (), [], "", "none"):
-            wrong = Hint(name, kind="omit")
-            said = (" cannot be combined with ", Hint("encoding", DETECT), "; leave one of them out")
-            raise ValueError(HintedText(wrong, *said))
+            raise combination_error(name, Hint("encoding", DETECT))
     try:
         import_module("charset_normalizer")  # a missing package is an error of the call, not of the iteration
     except ModuleNotFoundError as error:

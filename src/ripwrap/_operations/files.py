@@ -11,7 +11,7 @@ from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.listing_collector import Decoder
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, combination_error
 from ripwrap.options import FileOptions, StrPath, check_limit
 
 Item = TypeVar("Item")
@@ -80,8 +80,7 @@ def files(
     """
     if rev is not None:
         if on_progress is not None:
-            wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("rev"), "; leave one of them out"))
+            raise combination_error("on_progress", Hint("rev"))
         from ripwrap._operations.revisions import listing_request, run_revision_listing  # git is rarely needed
 
         return run_revision_listing(listing_request(cwd, paths, rev, limit, options, on), rg)

@@ -23,7 +23,7 @@ from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.errors import Hint, HintedText, SearchError, combination_error
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, StrPath, check_callback, check_timeout
 from ripwrap.results import FileMatches, GrepResult, StopReason
@@ -140,12 +140,7 @@ async def grep(
         if value:
             refuse_beside(name, "on_progress", on_progress)
     if rev is not None:
-        if inside:
-            raise ValueError(
-                HintedText(
-                    Hint("inside", kind="omit"), " cannot be combined with ", Hint("rev"), "; leave one of them out"
-                )
-            )
+        refuse_beside("rev", "inside", inside)
         from ripwrap._operations.revisions import run_grep_revision  # it imports this module
 
         return await run_grep_revision(request, rev, rg)
@@ -298,9 +293,7 @@ def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | No
 def refuse_beside(what: str, name: str, value: object) -> None:
     """Raise `ValueError` if the argument `name` has a true `value`, because it cannot be combined with `what`."""
     if value:
-        raise ValueError(
-            HintedText(Hint(name, kind="omit"), " cannot be combined with ", Hint(what), "; leave one of them out")
-        )
+        raise combination_error(name, Hint(what))
 
 
 def _error_order(error: PathError) -> tuple[bool, bytes]:

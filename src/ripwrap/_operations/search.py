@@ -13,7 +13,7 @@ from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import DecodeError, Hint, HintedText, SearchError
+from ripwrap.errors import DecodeError, Hint, HintedText, SearchError, combination_error
 from ripwrap.models import CapturedMatch, Captures, Elapsed, Match, Message, PathError, Stats, Submatch, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
 
@@ -114,8 +114,7 @@ def search(
         return run_stream(metered(with_groups_of, on_progress, limit), rg)
     if inside:
         if on_progress is not None:
-            wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("inside"), "; leave one of them out"))
+            raise combination_error("on_progress", Hint("inside"))
         from ripwrap._operations.inside import inside_request, run_inside  # circular import
 
         return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
@@ -157,8 +156,7 @@ def search_messages(
 def refuse_with_detect(name: str, value: object) -> None:
     """Raise `ValueError` if the argument `name`, which cannot be combined with `encoding="detect"`, has a value."""
     if value:
-        wrong, other = Hint(name, kind="omit"), Hint("encoding", "detect")
-        raise ValueError(HintedText(wrong, " cannot be combined with ", other, "; leave one of them out"))
+        raise combination_error(name, Hint("encoding", "detect"))
 
 
 def search_request(
@@ -196,8 +194,7 @@ def captures_request(
     given = {**options, "inside": inside}
     for name in ("inside", "invert_match", "replace"):
         if given.get(name) not in (None, False):
-            wrong, other = Hint(name, kind="omit"), Hint("captures", True)
-            raise ValueError(HintedText(wrong, " cannot be combined with ", other, "; leave one of them out"))
+            raise combination_error(name, Hint("captures", True))
     command, answer = capturing_search(patterns, cwd, paths, limit, options, on)
     return StreamRequest(command, answer)
 

@@ -11,7 +11,6 @@ from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
 from ripwrap.options import SearchOptions, StrPath, check_callback
 from ripwrap.results import GrepResult
 
@@ -109,12 +108,7 @@ def grep(
         if value:
             refuse_beside(name, "on_progress", on_progress)
     if rev is not None:
-        if inside:
-            raise ValueError(
-                HintedText(
-                    Hint("inside", kind="omit"), " cannot be combined with ", Hint("rev"), "; leave one of them out"
-                )
-            )
+        refuse_beside("rev", "inside", inside)
         from ripwrap._operations.revisions import run_grep_revision_blocking  # it imports this module
 
         return run_grep_revision_blocking(request, rev, rg)

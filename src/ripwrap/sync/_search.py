@@ -9,7 +9,7 @@ from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, combination_error
 from ripwrap.models import Match, Message
 from ripwrap.options import SearchOptions, StrPath
 
@@ -105,8 +105,7 @@ def search(
         return run_stream_blocking(metered(with_groups_of, on_progress, limit), rg, timeout=timeout)
     if inside:
         if on_progress is not None:
-            wrong = Hint("on_progress", kind="omit")
-            raise ValueError(HintedText(wrong, " cannot be combined with ", Hint("inside"), "; leave one of them out"))
+            raise combination_error("on_progress", Hint("inside"))
         from ripwrap._operations.inside import inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout)
