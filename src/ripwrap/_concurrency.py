@@ -62,6 +62,14 @@ class Cancellation(threading.Event):
             self.has_child = False
 
 
+def countdown(seconds: float | None) -> Callable[[], float | None]:
+    """Start a time limit, and return a function that returns the seconds left, 0 or more; `None` is no limit."""
+    if seconds is None:
+        return lambda: None
+    until = time.monotonic() + seconds
+    return lambda: max(0.0, until - time.monotonic())
+
+
 CANCELLED: ContextVar[Cancellation] = ContextVar("ripwrap_cancelled", default=Cancellation())  # noqa: B039
 """`Cancellation` of the call that this thread runs. Outside of such a call, it is an event that is never set."""
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack, cast
 
 from ripwrap import _text
-from ripwrap._concurrency import warn_deprecated
+from ripwrap._concurrency import countdown, warn_deprecated
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.explain import Probe, probes
@@ -421,9 +421,9 @@ async def hidden_matches(run: Runner, request: GrepRequest, matches: int, second
         matches: Number of matches in files that are not hidden.
         seconds: Time limit for all searches.
     """
-    deadline = time.monotonic() + seconds
+    left = countdown(seconds)
     options: SearchOptions = {**request.options, "hidden": True}
-    found = await _search(run, request, options, _FIRST_MATCH, lambda: max(deadline - time.monotonic(), 0.0))
+    found = await _search(run, request, options, _FIRST_MATCH, left)
     return in_hidden_files(found, found.matches - matches, str(Hint("hidden", True)))
 
 

@@ -14,7 +14,6 @@ import base64
 import json
 import os
 import re
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from io import BytesIO
 from operator import itemgetter
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
+from ripwrap._concurrency import countdown
 from ripwrap._ignore.selection import Selection
 from ripwrap._overlay import Overlay
 from ripwrap._ripgrep.command import Command
@@ -219,11 +219,10 @@ async def prepare(
     if overlay is None:
         raise ValueError("the command has no overlay")
     paths = _Paths(command, overlay)
-    begun = time.monotonic()
+    left = countdown(seconds)
 
     async def run(one: Command, make: Callable[[], C]) -> C:
-        left = None if seconds is None else max(0.0, begun + seconds - time.monotonic())
-        collector: Any = await collect(step(one, make, left))
+        collector: Any = await collect(step(one, make, left()))
         if collector.timed_out:
             raise OverlayTimeoutError(collector.end)
         result: C = collector

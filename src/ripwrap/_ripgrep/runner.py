@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, cast
 import anyio
 import anyio.lowlevel
 
-from ripwrap._concurrency import CANCELLED, Cancellation, in_thread, in_thread_to_end
+from ripwrap._concurrency import CANCELLED, Cancellation, countdown, in_thread, in_thread_to_end
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
@@ -175,15 +175,14 @@ class _RgRunner(ABC):
             return await self._collect(step, None)
         from ripwrap._ripgrep.overlaid import OverlayTimeoutError
 
-        begun = time.monotonic()
+        left = countdown(step.timeout)
         try:
             overlaid = await self.overlaid(step.command, step.timeout)
         except OverlayTimeoutError as late:
             collector = step.collector()
             collector.finish(late.end, timed_out=True)
             return collector
-        left = None if step.timeout is None else max(0.0, step.timeout - (time.monotonic() - begun))
-        return await self._collect(replace(step, timeout=left), overlaid)
+        return await self._collect(replace(step, timeout=left()), overlaid)
 
     async def overlaid(self, command: Command, seconds: float | None) -> "Overlaid":
         """Search the texts of a command's overlay; return a filter that adds their matches to rg's output for the disk.
