@@ -410,29 +410,16 @@ BUDGETS = (
         factor=1000,
         unit=" ms",
     ),
-    Budget("command", "ripwrap search needle", "child_cpu", 380, "CPU", _COMMAND, factor=1000, unit=" ms"),
-    Budget("command", "ripwrap --help", "child_cpu", 400, "CPU", _COMMAND, factor=1000, unit=" ms"),
-    Budget(
-        "rank",
-        "ripwrap.sync",
-        "wall",
-        80,
-        "wall for each query",
-        _RANK,
-        corpus=STDLIB.name,
-        factor=1000 / len(STDLIB.queries),
-        unit=" ms",
+    *(
+        Budget("command", name, "child_cpu", limit, "CPU", _COMMAND, factor=1000, unit=" ms")
+        for name, limit in (("ripwrap search needle", 380), ("ripwrap --help", 400))
     ),
-    Budget(
-        "rank",
-        "ripwrap.sync",
-        "all_cpu",
-        2.5,
-        "CPU of Python and rg for each query",
-        _RANK,
-        corpus=LINUX.name,
-        factor=1 / len(LINUX.queries),
-        unit=" s",
+    *(
+        Budget("rank", "ripwrap.sync", metric, limit, text, _RANK, corpus=corpus.name, factor=factor, unit=unit)
+        for corpus, metric, limit, text, factor, unit in (
+            (STDLIB, "wall", 80, "wall for each query", 1000 / len(STDLIB.queries), " ms"),
+            (LINUX, "all_cpu", 2.5, "CPU of Python and rg for each query", 1 / len(LINUX.queries), " s"),
+        )
     ),
     Budget("rank", "ripwrap.sync", "memory", 80, "memory after imports", _RANK, factor=1e-6, unit=" MB"),
 )
