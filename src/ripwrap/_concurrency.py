@@ -37,11 +37,13 @@ class Cancellation(threading.Event):
         self.timeout = timeout
         self.has_child = False
 
-    def error(self, outcome: str = "") -> TimeoutError:
-        """Return the error to raise if the event is set; `outcome` is a clause such as `, and no file was changed`."""
+    def check(self, outcome: str = "") -> None:
+        """Raise `TimeoutError` if the event is set; `outcome` is a clause such as `, and no file was changed`."""
+        if not self.is_set():
+            return
         if self.timeout is None:
-            return TimeoutError(f"the call was cancelled{outcome}")
-        return TimeoutError(f"the call took more than timeout={self.timeout} seconds{outcome}; allow more time")
+            raise TimeoutError(f"the call was cancelled{outcome}")
+        raise TimeoutError(f"the call took more than timeout={self.timeout} seconds{outcome}; allow more time")
 
     @contextmanager
     def child(self) -> Generator[None]:
@@ -55,8 +57,7 @@ class Cancellation(threading.Event):
         """
         self.has_child = True  # before the check, so that a task that sets the event after the check sees the child
         try:
-            if self.is_set():
-                raise self.error()
+            self.check()
             yield
         finally:
             self.has_child = False

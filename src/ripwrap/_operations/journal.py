@@ -130,9 +130,7 @@ def _locked(store: Journals) -> Generator[None]:
 
 
 def _check_cancelled() -> None:
-    cancelled = CANCELLED.get()
-    if cancelled.is_set():
-        raise cancelled.error(", and no file was changed")
+    CANCELLED.get().check(", and no file was changed")
 
 
 def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk) -> None:

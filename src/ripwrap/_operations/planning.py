@@ -156,8 +156,7 @@ def plan_files(
     changed: list[str] = []
     seen: set[str] = set()
     for one in sorted(found, key=lambda one: path_order(os.fsencode(one.path))):
-        if cancelled.is_set():
-            raise cancelled.error()
+        cancelled.check()
         real = os.path.realpath(os.path.join(root, one.path))
         if real in seen:
             continue

@@ -225,9 +225,7 @@ class Deadline:
 
     def check(self) -> None:
         """Raise `TimeoutError` if the time limit is reached or the call is cancelled."""
-        cancelled = CANCELLED.get()
-        if cancelled.is_set():
-            raise cancelled.error()
+        CANCELLED.get().check()
         # On Windows the clock advances in steps of up to 16 ms, so a timeout of 0 needs `>=`.
         if self._end is not None and time.monotonic() >= self._end:
             seconds = in_seconds(self._timeout or 0)
