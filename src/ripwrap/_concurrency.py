@@ -109,7 +109,8 @@ async def in_thread(call: Callable[[], T]) -> T:
     If the task is cancelled, the `CANCELLED` event of the thread is set. The task then waits up to `CHILD_SECONDS` for
     the end of a child process that the thread runs (`Cancellation.child()`), but not for the end of the thread.
 
-    At most `MAX_THREADS` calls run at a time, so that later calls can use what earlier calls have cached.
+    At most `MAX_THREADS` calls run at a time. So if many calls begin at once, most of them find the results of the
+    first calls in a cache.
     """
     limiter = _LIMITER.get(None)
     if limiter is None:

@@ -142,8 +142,9 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
 def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
     """Choose at most `max_lines` lines of a span to show, and return their numbers.
 
-    The matching lines (`place`) are chosen first; one of them is returned even if `max_lines` is 0. For every four
-    lines above and four lines below the match, two lines at the start of the span and one line at its end are chosen.
+    The matching lines (`place`) are chosen first; one of them is returned even if `max_lines` is 0. Then lines are
+    taken from four places in the ratio 4 to 4 to 2 to 1: above the match, below the match, from the start of the span,
+    and from its end.
     """
     count = span.last - span.first + 1
     if count <= max_lines:

@@ -62,7 +62,7 @@ def _runs(lines: Iterable[Match | Context], *, nul_ends: bool) -> Iterator[tuple
 
 
 def _joined(changes: list[Change]) -> list[Change]:
-    """Merge each change that removes the end of its line with the next line."""
+    """If a change removes the newline of a line, merge the change with the next change."""
     joined: list[Change] = []
     for old, new in changes:
         if joined and joined[-1][1] and not joined[-1][1].endswith(b"\n"):
@@ -91,7 +91,10 @@ def _split(lines: bytes) -> list[bytes]:
 
 
 def _place(start: int, count: int) -> bytes:
-    """Return the range of a hunk, e.g. `12,3`; without lines, it begins at the line before (POSIX, `diff -u`)."""
+    """Return the range of a hunk, e.g. `12,3` for three lines from line 12 on.
+
+    An empty range has the number of the line before it (POSIX, `diff -u`).
+    """
     return b"%d" % start if count == 1 else b"%d,%d" % (start if count else start - 1, count)
 
 

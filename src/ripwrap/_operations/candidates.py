@@ -63,9 +63,9 @@ class Candidates:
     def path_filter(self) -> PathFilter | None:
         """Return a function that tells if the matches of a path in rg's output count; `None` if all matches count.
 
-        In the directory of an unsure file, rg also finds files that are not candidates, and finds named files a second
-        time. The function returns True once for each candidate. If rg searches all files, the function returns False
-        only for the index's own files.
+        For the files in `unsure`, rg searches whole directories. There it also finds files that are not candidates, and
+        finds the files in `named` a second time. So the function returns True once for each candidate. If rg searches
+        all files, the function returns False only for the index's own files.
         """
         if self.named is None:
             own = self.own

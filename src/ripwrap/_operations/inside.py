@@ -251,7 +251,10 @@ class _Before:
         self._left_out: list[Stats] = []
 
     def leave_out(self, message: object) -> None:
-        """If a message ends the search of the bytes of a document, store its counts; `add_to()` subtracts them."""
+        """Store the counts of a message that is an `End`; ignore other messages. The message is about a document.
+
+        The first search also reads the bytes of documents, which do not count. So `add_to()` subtracts these counts.
+        """
         if isinstance(message, End):
             self._left_out.append(message.stats)
 

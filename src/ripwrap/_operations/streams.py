@@ -247,7 +247,7 @@ def item_command(
     """Return the command of a search of items.
 
     `arguments` are the names of the caller's arguments that are not options. An error about an unknown option may
-    suggest one of these names. Options may exclude items in the directories `roots`, but not these directories.
+    suggest one of these names. `roots` are directories that no option excludes. Options can exclude the items in them.
 
     Raises what `search_command()` raises, and `ValueError` for an option that a search of items does not support.
     """

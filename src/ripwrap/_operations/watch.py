@@ -109,12 +109,12 @@ class WatchRequest:
         return waiter
 
     def without_paths(self, error: FileNotFoundError) -> list[Match]:
-        """Return an empty list after the error of a later search, if the searched directory still exists.
+        """Return an empty list, in place of the matches of a search (not the first) that raised `error`.
 
-        Then only some of `paths` are missing, for example a file that an editor is replacing.
+        None of `paths` exists, for example because an editor is replacing a file. The file may come back.
 
         Raises:
-            FileNotFoundError: The searched directory is missing; this is `error`.
+            FileNotFoundError: The searched directory does not exist either; this is `error`.
         """
         if not os.path.isdir(self.search.command.cwd):
             raise error

@@ -8,8 +8,8 @@ from ripwrap._ripgrep.page_collector import Block, PageCollector, PageRequest, p
 MAX_NAMED_FILES = 1000
 """Maximum number of files for `RoundRobinCollector.named()`: the first files with a match, in path order.
 
-Further files are only counted. If `PageRequest.end` is higher, it is the maximum instead. The maximum is never higher
-than `max_files`.
+Further files are only counted. If `PageRequest.end` is higher, `PageRequest.end` is the maximum instead. In both cases,
+`max_files` is an upper limit.
 """
 
 

@@ -303,7 +303,8 @@ class IndexedFile:
     def _read_unchanged(self, at: int, size: int) -> bytes | None:
         """Return `size` bytes from offset `at`; `None` if the file is unreadable, or may have changed.
 
-        The file may have changed if its size or a time differs from the stored stamp, or if the stamp has the size -1.
+        The file may have changed if its size or a time differs from the stored stamp. The size in the stamp is -1 if
+        the file was changed so recently that a further change could have the same times.
         """
         if self._stamp[0] < 0:
             return None

@@ -279,7 +279,7 @@ class TermsCollector:
     def choose(self) -> list[str]:
         """Return the keys of the files to read, best first.
 
-        In total, about `MAX_TOTAL_BYTES` or fewer are to be read from these files. `place()` explains the keys.
+        Files are added until their parts to read have `MAX_TOTAL_BYTES` together. `place()` explains the keys.
         """
         self._terms.trim()
         self._drop()

@@ -26,7 +26,7 @@ MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
 
 ROOTS_SHARE = 4
-"""Divisor of `max_chars`: the names of the roots may take a quarter of the answer."""
+"""The names of the roots may take `max_chars / ROOTS_SHARE` characters of the answer: a quarter."""
 
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")

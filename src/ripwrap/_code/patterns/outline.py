@@ -149,9 +149,9 @@ class NearbyOutline:
         return around[number - 1] + 1 if number <= len(around) else number - len(around) + first
 
     def _reading_start(self, line: int) -> tuple[int, ...]:
-        """Return the indexes of the definitions around the line to read from, and then the index of that line.
+        """Return the index of the line at which reading starts, after the indexes of the definitions around that line.
 
-        The outermost definition is first. Of each of these definitions, only the first line is read.
+        The outermost definition comes first. Of each of these definitions, only the first line is read.
         """
         language = self._language
         if not isinstance(language, Indented):
@@ -210,8 +210,8 @@ class NearbyOutline:
     def _definitions_around(self, language: Indented, margin: int, line: int) -> tuple[int, ...]:
         """Return the indexes of the definitions around a line, the outermost first; empty if they are not found.
 
-        If there is no definition between `margin` and the line, return the index of the first line of the paragraph,
-        because a definition may begin there.
+        `margin` is the index of the nearest definition above the line that is not indented. If there is no such
+        definition, return the index of the first line of the paragraph, because a definition may begin there.
         """
         # Walk up from the line. A definition that is less indented than the last definition found is around the line. A
         # less indented line that opens a block (`if`, `for`) is passed over. Any other less indented line ends the

@@ -34,7 +34,8 @@ class Segment(NamedTuple):
     Attributes:
         first: Index of the first line.
         last: Index of the last line.
-        symbol: Name of the definition that the segment is, or is in; None at the top level.
+        symbol: Name of the definition. Lines between definitions have the name of the definition around them, or None
+            at the top level.
         outer: Name of the definition around the segment; None at the top level. Small segments are joined only if their
             `outer` is equal.
         definitions: Number of definitions in the lines: 0 for lines between definitions, 1 for a definition, more after
