@@ -284,7 +284,7 @@ def fork_server(needs_posix: None) -> None:
 
 @pytest.fixture
 def running_in() -> Callable[[Path], list[psutil.Process]]:
-    """Return a function that finds every rg that runs in a folder, with any parent process."""
+    """Return a function that finds every rg that searches in a folder, with any parent process."""
     import psutil
 
     def find(folder: Path) -> list[psutil.Process]:
@@ -292,7 +292,8 @@ def running_in() -> Callable[[Path], list[psutil.Process]]:
 
     def runs_in(running: psutil.Process, folder: Path) -> bool:
         with suppress(psutil.Error, OSError):  # psutil lets an OSError of /proc pass if the process is just ending
-            return (running.name(), running.cwd()) == ("rg", str(folder))
+            # Before the first search, ripwrap runs `rg --version`, also in this folder.
+            return (running.name(), running.cwd()) == ("rg", str(folder)) and "--version" not in running.cmdline()
         return False
 
     return find

@@ -242,8 +242,9 @@ def test_ctrl_c_ends_a_waiting_search_and_its_rg(plant: Plant, running_in: Runni
     body += "\nexcept KeyboardInterrupt:\n    print('interrupted'); sys.exit(77)"
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(forked, "os.setsid()\n" + body, folder)
-        until_blocking(lambda: (folder / "found").exists() and len(running_in(folder)) == 1)
-        os.killpg(running_in(folder)[0].ppid(), signal.SIGINT)  # as a terminal does
+        until_blocking((folder / "found").exists)
+        [rg] = until_blocking(lambda: running_in(folder))
+        os.killpg(rg.ppid(), signal.SIGINT)  # as a terminal does
         done = running.result(timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (77, "interrupted\n", "")
     until_blocking(lambda: running_in(folder) == [])

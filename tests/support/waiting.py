@@ -4,9 +4,12 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import anyio
 import anyio.lowlevel
+
+T = TypeVar("T")
 
 _SECONDS = 60
 
@@ -21,12 +24,13 @@ async def until(condition: Callable[[], object]) -> None:
             await anyio.sleep(0.002)
 
 
-def until_blocking(condition: Callable[[], object]) -> None:
-    """Wait as `until()` does, in blocking code."""
+def until_blocking(condition: Callable[[], T]) -> T:
+    """Wait as `until()` does, in blocking code; return the value of the condition."""
     give_up = time.monotonic() + _SECONDS
-    while not condition():
+    while not (value := condition()):
         assert time.monotonic() < give_up
         time.sleep(0.002)
+    return value
 
 
 @asynccontextmanager
