@@ -101,7 +101,7 @@ def _rule(entry: Mapping[str, Any], place: str, everywhere: Sequence[tuple[Allow
     _check_keys(entry, _RULE, place)
     regex = entry.get("regex")
     if not isinstance(regex, str) or not regex:
-        raise ValueError(f"{place} has no regex, which ripwrap needs, also beside a path; add one, or remove the rule")
+        raise ValueError(f"{place} has no regex; add one, even if the rule has a path, or remove the rule")
     try:
         multiline = groups_of(regex, in_line=False).multiline
     except UnknownSyntaxError:
