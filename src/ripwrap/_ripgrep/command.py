@@ -85,6 +85,11 @@ class Command:
         return tuple(itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments))
 
     @property
+    def is_plain(self) -> bool:
+        """True if one run of rg over files on the disk, or on a host, answers the search."""
+        return self.overlay is None
+
+    @property
     def silent(self) -> bool:
         """True if rg writes nothing, not even a summary, because `--max-count=0` allows no match (rg-facts 25)."""
         return "--max-count=0" in self.flags

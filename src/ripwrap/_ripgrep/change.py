@@ -1,0 +1,159 @@
+"""Change the output of a run of rg: drop the results of some files, and put other results into it; no I/O."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from io import BytesIO
+from typing import Any, Literal, TypeAlias
+
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.decoder import decode_path, path_of
+from ripwrap._ripgrep.exit_status import Exit
+
+Mode: TypeAlias = Literal["json", "paths", "counts"]
+
+PATH = re.compile(rb"([^\0]+)\0()")
+COUNT = re.compile(rb"([^\0]+)\0([0-9]+(?:\r?\n|\0))")
+_KIND_BYTES = 24
+"""Number of bytes at the start of a record that are enough to know its kind."""
+
+
+def mode_of(command: Command) -> Mode:
+    """Return the form of the output of a command."""
+    flags = set(command.flags)
+    if "--json" in flags:
+        return "json"
+    return "counts" if flags & {"--count", "--count-matches"} else "paths"
+
+
+class Change:
+    """Change of the output of rg. This one drops the results of some files, and corrects the counts of rg's summary.
+
+    Attributes:
+        last: True if this is the only run of rg, or the last of several runs for parts of the paths.
+    """
+
+    def __init__(self, mode: Mode, drops: Callable[[str], bool], searched: int = 0) -> None:
+        """Set what to drop.
+
+        Args:
+            mode: Form of rg's output.
+            drops: Function that returns True for the path of a file to drop.
+            searched: Number of files to drop that rg searches, with and without a match; 0 if it is not known.
+        """
+        self.last = True
+        self._searched = searched
+        self._mode: Mode = mode
+        self._drops = drops
+        self.restart()
+
+    def restart(self) -> None:
+        """Return to the state before the first run."""
+        self._rest = b""
+        self._inside_line = self._dropping = self._wrote = False
+        self._dropped: list[dict[str, Any]] = []
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Filter the next bytes of rg's output, and return the changed output."""
+        if self._mode == "json":
+            pieces = [piece for line in BytesIO(chunk).readlines() for piece in self._line(line)]
+        else:
+            pieces = list(self._records(chunk))
+        taken = b"".join(pieces)
+        self._wrote = self._wrote or bool(taken)
+        return taken
+
+    def close(self) -> bytes:
+        """Return the rest of the changed output at the end of a run."""
+        rest, self._rest = self._rest, b""
+        taken = rest + (self._others() if self.last else b"")
+        self._wrote = self._wrote or bool(taken)
+        return taken
+
+    def exit(self, end: Exit) -> Exit:
+        """Convert the exit of a run, as if rg had written the changed output."""
+        wrote, self._wrote = self._wrote, False
+        return replace(end, wrote=wrote, returncode=1 if end.returncode == 0 and not wrote else end.returncode)
+
+    def _before(self, path: bytes) -> Iterator[bytes]:  # noqa: ARG002 - see `Overlaid`
+        """Yield output that belongs before the output for a file."""
+        return iter(())
+
+    def _others(self) -> bytes:
+        """Return output that belongs after the output for all files."""
+        return b""
+
+    def _ended(self, record: bytes) -> bytes:
+        """Return the record for the end of a file that is kept."""
+        return record
+
+    def _add(self, stats: dict[str, Any]) -> None:
+        """Correct the counts of rg's summary: subtract the counts of the files that were dropped."""
+        unmatched = stats["searches"] - stats["searches_with_match"]  # 0 before rg 15 (rg-facts 25)
+        if self._searched:
+            stats["searches"] -= min(unmatched, self._searched - len(self._dropped))
+        for dropped in self._dropped:
+            for name in stats.keys() - {"elapsed"}:
+                stats[name] = max(0, stats[name] - dropped[name])
+
+    def _records(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the changed output for each path or count that ends in a chunk; keep the rest for the next chunk."""
+        self._rest += chunk
+        done = 0
+        pattern = COUNT if self._mode == "counts" else PATH
+        while record := pattern.match(self._rest, done):
+            done = record.end()
+            path = decode_path(plain_bytes(record[1]))
+            if not self._drops(path):
+                yield from self._before(os.fsencode(path))
+                yield record[0]
+        self._rest = self._rest[done:]
+
+    def _line(self, line: bytes) -> Iterator[bytes]:
+        """Yield the changed output for a line of JSON, or for a piece of a line."""
+        ended = line.endswith(b"\n")
+        if self._inside_line:  # a piece of a long record whose kind is known
+            self._inside_line = not ended
+            if not self._dropping:
+                yield line
+            return
+        head = self._rest + line
+        self._rest = b""
+        short = head.startswith((b'{"type":"match"', b'{"type":"context"'))
+        if not ended and (len(head) < _KIND_BYTES or not short):
+            self._rest = head
+            return
+        if short:
+            self._inside_line = not ended
+            if not self._dropping:
+                yield head
+        elif head.startswith(b'{"type":"begin"'):
+            path = path_of(head)
+            self._dropping = self._drops(os.fsdecode(path))
+            if not self._dropping:
+                yield from self._before(path)
+                yield head
+        elif head.startswith(b'{"type":"end"'):
+            if self._dropping:
+                self._dropped.append(json.loads(head)["data"]["stats"])
+            else:
+                yield self._ended(head)
+            self._dropping = False
+        else:
+            yield from self._summary(head)
+
+    def _summary(self, head: bytes) -> Iterator[bytes]:
+        record: dict[str, Any] = json.loads(head)
+        if record.get("type") != "summary" or not self.last:
+            yield head
+            return
+        self._add(record["data"]["stats"])
+        yield self._others()
+        yield json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def plain_bytes(path: bytes) -> bytes:
+    """Return a path without a leading `./`."""
+    return path.removeprefix(os.fsencode(os.path.join(os.curdir, "")))
