@@ -22,7 +22,7 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 A public name is loaded when it is first used; the first load takes 0.2 s. To load a name before an event loop runs,
 import it at the top of a module: `from ripwrap import search`.
 
-Layout: eight layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each
+Layout: nine layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each
 other (`[tool.importlinter]` in pyproject.toml). Names that begin with an underscore are private.
 
     cli, frameworks, testing
@@ -30,6 +30,7 @@ other (`[tool.importlinter]` in pyproject.toml). Names that begin with an unders
     workspace, repositories
     index, remote
     _operations
+    _places
     _ripgrep, _ranking
     binary, results, edits, sources, _code, _ignore
     models, options, errors, columns, _display, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency,

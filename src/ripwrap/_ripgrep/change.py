@@ -54,6 +54,7 @@ class Change:
         self._rest = b""
         self._inside_line = self._dropping = self._wrote = False
         self._dropped: list[dict[str, Any]] = []
+        self._unmatched = self._searched  # files to drop, less those that had a match
 
     def feed(self, chunk: bytes) -> bytes:
         """Filter the next bytes of rg's output, and return the changed output."""
@@ -89,14 +90,20 @@ class Change:
         """Return the record for the end of a file that is kept."""
         return record
 
-    def _add(self, stats: dict[str, Any]) -> None:
-        """Correct the counts of rg's summary: subtract the counts of the files that were dropped."""
+    def _correct(self, stats: dict[str, Any]) -> None:
+        """Correct the counts of the summary of a run: subtract the counts of the files that were dropped in this run.
+
+        Summaries of several runs are added, so it does not matter in which run a file without a match was searched.
+        """
         unmatched = stats["searches"] - stats["searches_with_match"]  # 0 before rg 15 (rg-facts 25)
-        if self._searched:
-            stats["searches"] -= min(unmatched, self._searched - len(self._dropped))
+        self._unmatched -= len(self._dropped)
+        without = max(0, min(unmatched, self._unmatched))
+        self._unmatched -= without
+        stats["searches"] -= without
         for dropped in self._dropped:
             for name in stats.keys() - {"elapsed"}:
-                stats[name] = max(0, stats[name] - dropped[name])
+                stats[name] -= dropped[name]
+        self._dropped.clear()
 
     def _records(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the changed output for each path or count that ends in a chunk; keep the rest for the next chunk."""
@@ -146,12 +153,40 @@ class Change:
 
     def _summary(self, head: bytes) -> Iterator[bytes]:
         record: dict[str, Any] = json.loads(head)
-        if record.get("type") != "summary" or not self.last:
+        if record.get("type") != "summary":
             yield head
             return
-        self._add(record["data"]["stats"])
-        yield self._others()
+        self._correct(record["data"]["stats"])
+        if self.last:
+            yield self._others()
         yield json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+class Both(Change):
+    """Change that does two changes, one after the other."""
+
+    def __init__(self, first: Change, then: Change) -> None:
+        self._first, self._then = first, then
+        self.last = True
+
+    def restart(self) -> None:
+        """Return to the state before the first run."""
+        self._first.restart()
+        self._then.restart()
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Filter the next bytes of rg's output, and return the changed output."""
+        return self._then.feed(taken) if (taken := self._first.feed(chunk)) else b""
+
+    def close(self) -> bytes:
+        """Return the rest of the changed output at the end of a run."""
+        self._first.last = self._then.last = self.last
+        rest = self._first.close()
+        return (self._then.feed(rest) if rest else b"") + self._then.close()
+
+    def exit(self, end: Exit) -> Exit:
+        """Convert the exit of a run, as if rg had written the changed output."""
+        return self._then.exit(self._first.exit(end))
 
 
 def plain_bytes(path: bytes) -> bytes:

@@ -309,10 +309,10 @@ class Overlaid(Change):
         self._pending.clear()
         return taken
 
-    def _add(self, stats: dict[str, Any]) -> None:
-        """Subtract the counts of removed files, and add the counts of the texts."""
-        super()._add(stats)
-        for other in self._stats:
+    def _correct(self, stats: dict[str, Any]) -> None:
+        """Subtract the counts of removed files; in the last run, add the counts of the texts."""
+        super()._correct(stats)
+        for other in self._stats if self.last else ():
             for name in stats.keys() - {"elapsed"}:
                 stats[name] += other[name]
 

@@ -170,6 +170,7 @@ class _RgRunner(ABC):
             return await self._collect(step, Plan((Part(step.command), *map(Part, step.then))))
         left = countdown(step.timeout)
         parts: list[Part] = []
+        late = False
         for command in (step.command, *step.then):
             planned = await plan(command, cast("Runner", self), left())
             if planned.end is not None:
@@ -177,7 +178,9 @@ class _RgRunner(ABC):
                 collector.finish(planned.end, timed_out=True)
                 return collector
             parts += planned.parts
-        return await self._collect(replace(step, timeout=left()), Plan(tuple(parts)))
+            late = late or planned.late
+        rest = step if late else replace(step, timeout=left())
+        return await self._collect(rest, Plan(tuple(parts), late=late))
 
     @abstractmethod
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
@@ -205,7 +208,7 @@ class AsyncRunner(_RgRunner):
         async with slot():
             collector, end, timed_out = await _run(step, binary, plan, self._meter if step.metered else None)
             await parse_stderr(end)
-            _finish(collector, end, timed_out=timed_out)
+            _finish(collector, end, timed_out=timed_out or plan.late)
         return collector
 
     async def collect_items(
@@ -254,7 +257,7 @@ class BlockingRunner(_RgRunner):
         binary = find_usable_rg_blocking(step.command, self._rg, self._install_timeout)
         with blocking_slot():
             collector, end, timed_out = _run_blocking(step, binary, plan, self._meter if step.metered else None)
-            _finish(collector, end, timed_out=timed_out)
+            _finish(collector, end, timed_out=timed_out or plan.late)
         return collector
 
     async def collect_items(

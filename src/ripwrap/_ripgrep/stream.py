@@ -230,7 +230,7 @@ def _parts_blocking(command: Command, binary: RgBinary, timeout: float | None) -
     from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 
     made = run_blocking(plan(command, BlockingRunner(binary), timeout))
-    if made.end is not None:
+    if made.end is not None or made.late:
         raise TimeoutError(f"rg was stopped after timeout={timeout} seconds; allow more time")
     return made.parts
 

@@ -7,6 +7,7 @@ from typing import Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, page_counts, refuse_beside, run_grep
 from ripwrap._operations.near import NEAR_LINES, near_condition
+from ripwrap._operations.places import refuse_with_detect
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
@@ -80,11 +81,11 @@ def grep(
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
             that count. For each further pattern, rg searches once more, for up to `timeout` seconds. `near` cannot be
-            combined with `rev`, `inside` or `encoding="detect"`.
+            combined with `rev` or `inside`.
         within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
-            function ends the call. `on_progress` cannot be combined with `rev`, `inside` or `encoding="detect"`.
+            function ends the call. `on_progress` cannot be combined with `rev` or `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
@@ -95,12 +96,9 @@ def grep(
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
     cannot be combined, or if `rev` names no revision, and `SearchError` if git fails.
     """
-    detecting = options.get("encoding") == "detect"
-    if detecting:
-        from ripwrap._operations.detect import check_detection  # few calls need it
-
-        others = {"rev": rev, "inside": inside, "near": near, "on": on, "on_progress": on_progress}
-        options = check_detection(options, others)
+    for name, value in (("rev", rev), ("inside", inside)):
+        if value:
+            refuse_with_detect(options, name)
     condition = near_condition(near, within, options)
     kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
@@ -119,8 +117,4 @@ def grep(
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = BlockingRunner(rg, meter=meter)
-    if detecting:
-        from ripwrap._operations.detect import with_detected
-
-        request = run_blocking(with_detected(runner, request))
     return run_blocking(run_grep(runner, request, ended=None if meter is None else meter.end))
