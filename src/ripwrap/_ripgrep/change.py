@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from io import BytesIO
 from typing import Any, Literal, TypeAlias
 
 from ripwrap._ripgrep.command import Command
@@ -16,8 +15,11 @@ Mode: TypeAlias = Literal["json", "paths", "counts"]
 
 PATH = re.compile(rb"([^\0]+)\0()")
 COUNT = re.compile(rb"([^\0]+)\0([0-9]+(?:\r?\n|\0))")
-_KIND_BYTES = 24
-"""Number of bytes at the start of a record that are enough to know its kind."""
+_END = b'\n{"type":"end"'
+"""Beginning of the record for the end of a file, after a newline. No record contains it: JSON escapes newlines."""
+
+_HEAD_BYTES = 200
+"""Number of bytes at the start of a record that are kept until more bytes come, so that its head is never cut."""
 
 
 def mode_of(command: Command) -> Mode:
@@ -52,23 +54,20 @@ class Change:
     def restart(self) -> None:
         """Return to the state before the first run."""
         self._rest = b""
-        self._inside_line = self._dropping = self._wrote = False
+        self._in_file = self._dropping = self._wrote = False
         self._dropped: list[dict[str, Any]] = []
         self._unmatched = self._searched  # files to drop, less those that had a match
 
     def feed(self, chunk: bytes) -> bytes:
         """Filter the next bytes of rg's output, and return the changed output."""
-        if self._mode == "json":
-            pieces = [piece for line in BytesIO(chunk).readlines() for piece in self._line(line)]
-        else:
-            pieces = list(self._records(chunk))
-        taken = b"".join(pieces)
+        taken = b"".join(self._json(chunk) if self._mode == "json" else self._records(chunk))
         self._wrote = self._wrote or bool(taken)
         return taken
 
     def close(self) -> bytes:
         """Return the rest of the changed output at the end of a run."""
-        rest, self._rest = self._rest, b""
+        rest = b"" if self._dropping else self._rest
+        self._rest, self._in_file, self._dropping = b"", False, False
         taken = rest + (self._others() if self.last else b"")
         self._wrote = self._wrote or bool(taken)
         return taken
@@ -85,6 +84,17 @@ class Change:
     def _others(self) -> bytes:
         """Return output that belongs after the output for all files."""
         return b""
+
+    def _begin(self, record: bytes) -> bytes:
+        """Return the record for the beginning of a file that is kept."""
+        return record
+
+    def _records_of_file(self, records: bytes) -> bytes:
+        """Return the records of a file that is kept; the first or the last record may be incomplete.
+
+        An incomplete last record has at least `_HEAD_BYTES` bytes. `records` begins with a newline, or within a record.
+        """
+        return records
 
     def _ended(self, record: bytes) -> bytes:
         """Return the record for the end of a file that is kept."""
@@ -118,38 +128,53 @@ class Change:
                 yield record[0]
         self._rest = self._rest[done:]
 
-    def _line(self, line: bytes) -> Iterator[bytes]:
-        """Yield the changed output for a line of JSON, or for a piece of a line."""
-        ended = line.endswith(b"\n")
-        if self._inside_line:  # a piece of a long record whose kind is known
-            self._inside_line = not ended
-            if not self._dropping:
-                yield line
-            return
-        head = self._rest + line
+    def _json(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the changed output for a chunk of JSON; keep the rest for the next chunk.
+
+        Only the `begin` and `end` record of each file are looked for, because a dense search has many records between
+        these. The records of a file begin with the newline of its `begin` record, so `_END` finds each `end` record.
+        """
+        data, at = self._rest + chunk, 0
         self._rest = b""
-        short = head.startswith((b'{"type":"match"', b'{"type":"context"'))
-        if not ended and (len(head) < _KIND_BYTES or not short):
-            self._rest = head
+        while at < len(data):
+            if not self._in_file:
+                line_end = data.find(b"\n", at)
+                if line_end < 0:
+                    self._rest = data[at:]
+                    return
+                yield from self._between(data[at : line_end + 1])
+                at = line_end + (not self._in_file)
+                continue
+            end = data.find(_END, at)
+            line_end = data.find(b"\n", end + 1) if end >= 0 else -1
+            until = end if end >= 0 else _complete(data, at)
+            if until > at and not self._dropping:
+                yield self._records_of_file(data[at:until])
+            if line_end < 0:
+                self._rest = data[until:]
+                return
+            yield from self._end_file(data[end + 1 : line_end + 1])
+            at = line_end + 1
+
+    def _between(self, line: bytes) -> Iterator[bytes]:
+        """Yield the changed output for a record that is not about the current file."""
+        if not line.startswith(b'{"type":"begin"'):
+            yield from self._summary(line)
             return
-        if short:
-            self._inside_line = not ended
-            if not self._dropping:
-                yield head
-        elif head.startswith(b'{"type":"begin"'):
-            path = path_of(head)
-            self._dropping = self._drops(os.fsdecode(path))
-            if not self._dropping:
-                yield from self._before(path)
-                yield head
-        elif head.startswith(b'{"type":"end"'):
-            if self._dropping:
-                self._dropped.append(json.loads(head)["data"]["stats"])
-            else:
-                yield self._ended(head)
-            self._dropping = False
+        path = path_of(line)
+        self._in_file, self._dropping = True, self._drops(os.fsdecode(path))
+        if not self._dropping:
+            yield from self._before(path)
+            yield self._begin(line)[:-1]
+
+    def _end_file(self, line: bytes) -> Iterator[bytes]:
+        """Yield the changed output for an `end` record."""
+        dropping, self._in_file, self._dropping = self._dropping, False, False
+        if dropping:
+            self._dropped.append(json.loads(line)["data"]["stats"])
         else:
-            yield from self._summary(head)
+            yield b"\n"
+            yield self._ended(line)
 
     def _summary(self, head: bytes) -> Iterator[bytes]:
         record: dict[str, Any] = json.loads(head)
@@ -187,6 +212,12 @@ class Both(Change):
     def exit(self, end: Exit) -> Exit:
         """Convert the exit of a run, as if rg had written the changed output."""
         return self._then.exit(self._first.exit(end))
+
+
+def _complete(data: bytes, start: int) -> int:
+    """Return the position up to which the records of a file can be changed: before a record whose head may be cut."""
+    line = data.rfind(b"\n", start)
+    return line if line >= 0 and len(data) - line <= _HEAD_BYTES else len(data)
 
 
 def plain_bytes(path: bytes) -> bytes:
