@@ -9,13 +9,13 @@ from typing import TypeAlias, TypeVar, Unpack, cast
 
 from ripwrap import _text
 from ripwrap._concurrency import countdown, warn_deprecated
-from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condition, run_near
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
 from ripwrap._operations.places import place_command, refuse_with_detect
 from ripwrap._operations.two_runs import Density, collect_page
+from ripwrap._places.candidates import Candidates
 from ripwrap._ripgrep.command import ARGUMENTS, Command
 from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.host import RgHost
@@ -189,6 +189,11 @@ class GrepRequest:
         """Directory that is searched, as an absolute path without `..`."""
         return os.path.normpath(self.command.cwd)
 
+    def within(self, candidates: Candidates) -> "GrepRequest":
+        """Return the request that searches only the candidates of an index."""
+        command = replace(self.command, place=candidates.place(self.options))
+        return replace(self, command=command, candidates=candidates)
+
     def refuse_extras(self, what: str) -> None:
         """Raise `ValueError` if `explain`, `coverage`, `near` or `on` was given.
 
@@ -203,11 +208,7 @@ class GrepRequest:
 
     def first_step(self) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches for the matches of the page."""
-        if self.candidates is None:
-            return Step(self.command, partial(MatchCollector, self.page), self.timeout)
-        candidates = self.candidates
-        command, *then = candidates.commands(self.command, self.options)
-        return Step(command, lambda: MatchCollector(self.page, candidates.path_filter()), self.timeout, tuple(then))
+        return Step(self.command, partial(MatchCollector, self.page), self.timeout)
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches all files with `options` and collects `page`."""

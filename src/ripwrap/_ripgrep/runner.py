@@ -75,20 +75,18 @@ Lock = Callable[[], anyio.Lock]
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[C]):
-    """One run of rg, or several successive runs whose output goes to one collector.
+    """Search whose output goes to one collector: one run of rg, or several runs if its command has a place.
 
     Attributes:
         command: Command of rg.
         collector: Function that makes the collector of the output. It is called again if rg is restarted.
         timeout: Seconds after which rg is stopped, not counting the wait until rg may start; `None` is no limit.
-        then: Further commands of the same search, for other paths.
         metered: True if the output counts as progress of the call.
     """
 
     command: Command
     collector: Callable[[], C]
     timeout: float | None
-    then: tuple[Command, ...] = ()
     metered: bool = True
 
 
@@ -167,20 +165,14 @@ class _RgRunner(ABC):
         """Run rg; see `Runner`."""
         await self.checkpoint()  # let other tasks run between calls that start together
         if step.command.is_plain:
-            return await self._collect(step, Plan((Part(step.command), *map(Part, step.then))))
+            return await self._collect(step, Plan((Part(step.command),)))
         left = countdown(step.timeout)
-        parts: list[Part] = []
-        late = False
-        for command in (step.command, *step.then):
-            planned = await plan(command, cast("Runner", self), left())
-            if planned.end is not None:
-                collector = step.collector()
-                collector.finish(planned.end, timed_out=True)
-                return collector
-            parts += planned.parts
-            late = late or planned.late
-        rest = step if late else replace(step, timeout=left())
-        return await self._collect(rest, Plan(tuple(parts), late=late))
+        planned = await plan(step.command, cast("Runner", self), step.timeout)
+        if planned.end is not None:
+            collector = step.collector()
+            collector.finish(planned.end, timed_out=True)
+            return collector
+        return await self._collect(step if planned.late else replace(step, timeout=left()), planned)
 
     @abstractmethod
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:

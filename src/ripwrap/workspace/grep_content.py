@@ -13,11 +13,11 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, cast
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.explain import Probe
 from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._overlay import active_overlay
+from ripwrap._places.candidates import Candidates
 from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
@@ -149,36 +149,15 @@ class Query:
         location = self.scope.location
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
-    def commands(self, options: Mapping[str, object], mode: Mode = "json") -> tuple[Command, ...]:
-        """Return the commands of rg that a search with `options` needs.
-
-        A search of the candidates of an index may need two commands; any other search needs one.
-        """
+    def first_command(self, options: SearchOptions, mode: Mode = "json") -> Command:
+        """Return the command that searches with `options`, in the candidates of the index if there are any."""
         command = self.command(options, mode)
-        if self.candidates is None:
-            return (command,)
-        return tuple(self.candidates.commands(command, cast("SearchOptions", options), mode))
-
-    def path_filter(self) -> PathFilter | None:
-        """Return a filter for the paths that rg prints; `None` if all paths are allowed.
-
-        Each search needs a new filter, because the filter may allow a path only once.
-        """
-        expected = None if self.candidates is None else self.candidates.path_filter()
-        if expected is None:
-            return self.allowed
-        allowed = self.allowed
-        return lambda path: expected(os.fsencode(path)) and (allowed is None or allowed(path))
+        return command if self.candidates is None else replace(command, place=self.candidates.place(options, mode))
 
     def first_step(self, page_request: PageRequest) -> Step[RoundRobinMatchCollector]:
-        """Return the runs of rg that search for the matches, with the options of the call."""
-        command, *then = self.commands(self.options)
-        return Step(
-            command,
-            lambda: RoundRobinMatchCollector(page_request, self.path_filter(), self.progress),
-            self.scope.timeout,
-            tuple(then),
-        )
+        """Return the step that searches for the matches, with the options of the call."""
+        collector = partial(RoundRobinMatchCollector, page_request, self.allowed, self.progress)
+        return Step(self.first_command(self.options), collector, self.scope.timeout)
 
     def step(
         self, options: SearchOptions, page_request: PageRequest, timeout: float | None
@@ -420,13 +399,13 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
     offset = arguments.offset
     most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
     options = {name: value for name, value in query.options.items() if not name.endswith("_context")}
-    command, *then = query.commands(options, "count" if counting else "files-with-matches")
+    command = query.first_command(cast("SearchOptions", options), "count" if counting else "files-with-matches")
     decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=command.counts)
 
     def collector() -> ListingCollector[FileCount | str]:
-        return ListingCollector(decoder(), offset + most, allowed=query.path_filter(), progress=query.progress)
+        return ListingCollector(decoder(), offset + most, allowed=query.allowed, progress=query.progress)
 
-    found = await run.collect(Step(command, collector, query.scope.timeout, tuple(then)))
+    found = await run.collect(Step(command, collector, query.scope.timeout))
     hits = tuple(
         FileHits(path=location.shown(item))
         if isinstance(item, str)

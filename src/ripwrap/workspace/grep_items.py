@@ -196,7 +196,7 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
         answer.collector.timed_out = await run.collect_items(command, wrap(source), answer, scope.timeout)
         return merged(None, source.errors)
     formats = check_inside(comma_separated(query.arguments.inside))
-    visible = query.path_filter()
+    visible = query.allowed
 
     def is_file(path: bytes) -> bool:
         name = os.fsdecode(path)

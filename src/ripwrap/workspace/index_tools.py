@@ -14,7 +14,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ripwrap._concurrency import in_thread
-from ripwrap._operations.candidates import Candidates
+from ripwrap._places.candidates import Candidates
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner
