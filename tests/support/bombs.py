@@ -300,7 +300,7 @@ class Cost:
     children: list[str]
 
 
-_MEASURE = '''
+_MEASURE = """
 import json, os, sys, threading, time
 def children(pid):
     for task in os.listdir(f"/proc/{pid}/task"):
@@ -356,7 +356,7 @@ threads, processes = left(), programs()
 ended.set()
 watching.join()
 print("\\n" + json.dumps([str(result)[:20000], own - before, peak, seconds, threads, processes]))
-'''
+"""
 
 
 def peak(code: str, *, warm: str = "pass", limit: int = 3 << 30, timeout: float = 120) -> Cost:
@@ -373,7 +373,12 @@ def peak(code: str, *, warm: str = "pass", limit: int = 3 << 30, timeout: float 
     script = warming + _MEASURE.replace("{code}", body)
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))\n" + script
     done = subprocess.run(
-        [sys.executable, "-c", limited], capture_output=True, text=True, timeout=timeout, check=False, env={**os.environ}
+        [sys.executable, "-c", limited],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env={**os.environ},
     )
     if done.returncode:
         raise RuntimeError(f"exit code {done.returncode}: {done.stderr[-2000:]}")

@@ -207,6 +207,7 @@ class Feed:
         try:
             for item in self._items:
                 self._write(batch, item)
+                del item  # the next item needs the memory
                 if self._is_full(batch, begun):
                     break
             else:

@@ -147,6 +147,7 @@ class _NotesKeys(Source):
 
     def __iter__(self) -> Iterator[Item]:
         self._source.selects = self.selects
+        self._source.deadline = self.deadline
         scanner, document = KeyScanner(), ""
         for name, content in self._source:
             if isinstance(content, bytes):
@@ -159,6 +160,7 @@ class _NotesKeys(Source):
                 scanned = 0 if above else min(found.scanned, before.scanned)
                 self.keys[shown_name] = KeyLines(found.numbers | before.numbers, scanned)
             yield name, content
+            del content  # the next item needs the memory
 
     def close(self) -> None:
         """Close the source."""
