@@ -1,11 +1,10 @@
-"""Files that are small to make, but large to read: archives, documents, notebooks, sources and stores of a hostile author.
+"""Files of a hostile author that are small to make, but large to read: archives, documents, notebooks and texts.
 
 Each function writes one bomb and returns its path. `peak()` calls a function in a process of its own, and returns how
 much memory it and its child processes had, how long it took, and which threads and processes it left.
 """
 
 import gzip
-import io
 import json
 import os
 import struct
@@ -127,22 +126,18 @@ def tar_folders(path: Path, folders: int) -> Path:
 
 
 def tar_pax(path: Path, members: int, size: int, *, everywhere: bool = False) -> Path:
-    """Write a `.tar.gz` with many members whose PAX headers have `size` bytes: names, or texts for all later members."""
+    """Write a `.tar.gz` of members with PAX headers of `size` bytes: names or, with `everywhere`, global headers."""
     with gzip.open(path, "wb", 1) as file:
         for number in range(members):
             info = tarfile.TarInfo(f"{number:08}")
             text = "a" * size
             if everywhere:
-                file.write(_pax_global({f"k{number}": text}))
+                file.write(tarfile.TarInfo.create_pax_global_header({f"k{number}": text}))
             else:
                 info.pax_headers = {"path": f"{text}{number:08}"}
             file.write(info.tobuf(tarfile.PAX_FORMAT))
         file.write(bytes(1024))
     return path
-
-
-def _pax_global(headers: dict[str, str]) -> bytes:
-    return tarfile.TarInfo.create_pax_global_header(headers)
 
 
 def notebook(path: Path, cells: int, source: str = "[]") -> Path:
@@ -152,7 +147,7 @@ def notebook(path: Path, cells: int, source: str = "[]") -> Path:
         file.write('{"cells":[')
         for _ in range(cells // 1000):
             file.write(cell * 1000)
-        file.write(f'{{}}],"nbformat":4,"metadata":{{}}}}')
+        file.write('{}],"nbformat":4,"metadata":{}}')
     return path
 
 
@@ -170,8 +165,8 @@ _TYPES = """<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org
 <Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>
 <Default Extension="xml" ContentType="{type}"/></Types>"""
 _RELATIONS = """<?xml version="1.0"?><Relationships
-xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1"
-Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}" Target="{target}"/>{more}</Relationships>"""
+xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Target="{target}"
+Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}"/>{more}</Relationships>"""
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
@@ -217,8 +212,8 @@ def xlsx(path: Path, sheet: str, strings: str = "") -> Path:
         )
         archive.writestr(
             "xl/workbook.xml",
-            f'<workbook xmlns="{_SHEET}" xmlns:r="{relation}"><sheets><sheet name="s" sheetId="1" r:id="rId1"/></sheets>'
-            "</workbook>",
+            f'<workbook xmlns="{_SHEET}" xmlns:r="{relation}"><sheets><sheet name="s" sheetId="1" r:id="rId1"/>'
+            "</sheets></workbook>",
         )
         archive.writestr("xl/sharedStrings.xml", f'<sst xmlns="{_SHEET}">{strings}</sst>')
         archive.writestr("xl/worksheets/sheet1.xml", f'<worksheet xmlns="{_SHEET}">{sheet}</worksheet>')

@@ -245,9 +245,8 @@ class _Reader:
                 raise
             advice = "" if document else ": extract it to search all of it"
             self._fail(name, f"{error}; the rest of the file was not searched{advice}")
-        except TimeoutError:
-            raise
         except _BROKEN as error:
+            self._source.check_open()  # see `_member()`
             self._fail(name, _broken(error))
 
     def _zip(self, name: str, file: Input, depth: int) -> Iterator[Item]:
@@ -304,12 +303,12 @@ class _Reader:
             depth_text = plural(self._bounds.depth, "level")
             self._fail(name, f"not opened: archives are nested more than {depth_text} deep; extract it to search it")
             return
-        content: Any = tempfile.SpooledTemporaryFile(_HELD_BYTES) if is_archive else io.BytesIO()
-        with content:
+        with _spooled() if is_archive else io.BytesIO() as content:
             try:
                 with cast("IO[bytes]", open_member()) as opened:
                     fits = self._copy(name, opened, content, counted=counted, is_document=is_document)
             except _BROKEN as error:
+                self._source.check_open()  # `zipfile` hides a `TimeoutError`, which is an `OSError`
                 self._fail(name, _broken(error))
                 return
             if fits and (is_document or is_archive):
@@ -391,6 +390,11 @@ class _Reader:
         self._errors += 1
         if self._errors <= _MAX_ERRORS:
             self._source.errors.append(PathError(path=name, kind="other", message=text))
+
+
+def _spooled() -> Any:
+    """Return a file for an archive in an archive: in memory, or on the disk if it is large."""
+    return tempfile.SpooledTemporaryFile(_HELD_BYTES)
 
 
 def _broken(error: Exception) -> str:

@@ -71,6 +71,8 @@ TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANC
 TIMEOUT = 10.0
 MAX_CHARS = 20_000
 MAX_LINE = 500
+MAX_READ_BYTES = 32 << 20
+"""Default of `max_bytes` in `read_bytes()`. Masked with `redact`, a file of this size takes up to ten times as much."""
 
 MIN_MAX_CHARS = 1000
 MIN_MAX_LINE = 40

@@ -208,7 +208,8 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
         return RoundRobinMatchCollector(page, lambda path: is_file(os.fsencode(path)), query.progress)
 
     found = await run.collect(Step(query.command(query.options), collector, scope.timeout))
-    part = inside_part(query.command(query.options), scope.location.cwd, scope.location.paths, options, formats)
+    denied = () if scope.denied is None else scope.denied.iglobs()
+    part = inside_part(query.command(query.options), scope.location.cwd, scope.location.paths, options, formats, denied)
     part = replace(part, command=_filtered(part.command, allowed))
     searched = await run_items(run, part, answer, until, scope.allowed, wrap)
     return merged(found, searched.errors)

@@ -23,8 +23,11 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
     """Return the bytes of a whole file, with secrets masked if the workspace masks them."""
     if max_bytes is not None and max_bytes < 0:
         raise ValueError(f"max_bytes must be 0 or more, got {max_bytes}")
-    content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
-    return await run.call(partial(_masked, content, settings.timeout)) if settings.redact else content
+    try:
+        content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
+        return await run.call(partial(_masked, content, settings.timeout)) if settings.redact else content
+    except MemoryError:
+        raise ValueError(f"reading {shown(path)} needs too much memory; pass a smaller max_bytes") from None
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
@@ -44,12 +47,17 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     if not location.is_file:
         raise IsADirectoryError(f"{location.name} is a directory; list_directory() lists its entries")
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
-        # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `stat()`.
-        content = file.read(-1 if max_bytes is None else max_bytes + 1)
-        if max_bytes is not None and len(content) > max_bytes:
-            size = plural(max(os.fstat(file.fileno()).st_size, len(content)), "byte")
-            raise ValueError(f"{location.name} has {size}, more than max_bytes={max_bytes}; read a part with read_file")
+        size = os.fstat(file.fileno()).st_size
+        # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `fstat()`.
+        content = b"" if max_bytes is not None and size > max_bytes else file.read(_size(max_bytes))
+    if max_bytes is not None and max(size, len(content)) > max_bytes:
+        has = f"{location.name} has {plural(max(size, len(content)), 'byte')}, more than max_bytes={max_bytes}"
+        raise ValueError(f"{has}; read a part with read_file, or pass a larger max_bytes")
     return content
+
+
+def _size(max_bytes: int | None) -> int:
+    return -1 if max_bytes is None else max_bytes + 1
 
 
 def _masked(content: bytes, timeout: float | None) -> bytes:
