@@ -17,12 +17,14 @@ from typing import Any
 import pytest
 
 from ripwrap import sources, sync
+from ripwrap._ripgrep import spool
 from ripwrap._subprocess import worker
 from ripwrap._subprocess.worker import WorkerProcess
 from ripwrap.models import PathError
 from ripwrap.sources import archives, filesystems, reading
 from ripwrap.sources.adapters import find_format
 from ripwrap.sources.archives import ArchiveSource, Bounds
+from ripwrap.sources.reading import DocumentReader
 from support import bombs
 from support.effort import STRESS, times
 
@@ -253,7 +255,7 @@ class TestWorkers:
 
 @pytest.mark.extra
 def test_objects_of_unknown_size_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    fsspec = pytest.importorskip("fsspec")
+    fsspec: Any = pytest.importorskip("fsspec")
     monkeypatch.setattr(filesystems, "MAX_HELD_BYTES", MIB)
     monkeypatch.setattr(filesystems, "_CHUNK_BYTES", 1 << 16)
     over = threading.Event()
@@ -291,6 +293,34 @@ def test_objects_of_unknown_size_wait_for_their_turn(monkeypatch: pytest.MonkeyP
         assert len(list(items)) == 15
     finally:
         source.close()
+
+
+def test_end_of_a_search_does_not_wait_until_a_large_item_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "_PIECE_BYTES", 1)
+    with spool.Spool() as written:
+        batch = written.begin()
+        writer = threading.Thread(target=written.add, args=(batch, "large", bytes(MIB)))
+        writer.start()
+        while not os.listdir(batch.path):
+            pass
+    writer.join(60)
+    assert batch.names == []  # without all of its bytes, it is no item
+    assert not os.path.exists(written.path)
+
+
+def test_time_limit_of_a_reader_of_documents_is_no_error_of_the_document(tmp_path: Path) -> None:
+    bombs.notebook(tmp_path / "a.ipynb", 1000)
+    source = ArchiveSource(
+        str(tmp_path), ["a.ipynb"], ("ipynb",), follow=False, reader=DocumentReader(None, until=time.monotonic())
+    )
+    with pytest.raises(TimeoutError):
+        list(source)
+    assert source.errors == []
+
+
+def test_lack_of_memory_is_a_text_for_the_model(tmp_path: Path) -> None:
+    text = sync.Workspace(tmp_path).error_text(MemoryError())
+    assert text == "Error: the call needed too much memory; narrow it, e.g. with path"
 
 
 def test_bytes_of_a_large_file_are_refused_by_default(tmp_path: Path) -> None:

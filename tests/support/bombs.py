@@ -16,6 +16,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 MIB = 1 << 20
 
@@ -63,22 +64,26 @@ def zip_overlapping(path: Path, members: int, size: int) -> Path:
 
 def zip_zeros(path: Path, size: int, *, depth: int = 1, beside: bytes = b"") -> Path:
     """Write a zip with a member of zeros, in `depth` archives; `beside` is a member that does not compress."""
-    name, write = "zeros", lambda file: _zeros(file, size)
+    inner: Path | None = None
     for level in range(depth, 0, -1):
         at = path if level == 1 else path.with_name(f".{path.name}.{level}")
         with zipfile.ZipFile(at, "w", zipfile.ZIP_DEFLATED) as archive:
-            with archive.open(name, "w", force_zip64=True) as member:
-                write(member)
+            if inner is None:
+                with archive.open("zeros", "w", force_zip64=True) as member:
+                    _zeros(member, size)
+            else:
+                archive.write(inner, "inner.zip")
+                inner.unlink()
             if beside:
                 archive.writestr("beside", beside)
-        name, write = "inner.zip", lambda file, at=at: (file.write(at.read_bytes()), at.unlink())
+        inner = at
     return path
 
 
-def _zeros(file: object, size: int) -> None:
+def _zeros(file: IO[bytes] | gzip.GzipFile, size: int) -> None:
     for _ in range(size // MIB):
-        file.write(bytes(MIB))  # type: ignore[attr-defined]
-    file.write(bytes(size % MIB))  # type: ignore[attr-defined]
+        file.write(bytes(MIB))
+    file.write(bytes(size % MIB))
 
 
 def gz_zeros(path: Path, size: int) -> Path:

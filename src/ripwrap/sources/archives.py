@@ -75,7 +75,7 @@ _SHOWN_CHARS = 200
 _MAX_ERRORS = 1000
 """Maximum number of errors that are recorded for a file; the rest of them are counted."""
 
-_GLOBAL_HEADERS = frozenset({*tarfile.PAX_FIELDS, "hdrcharset"})  # type: ignore[attr-defined]
+_GLOBAL_HEADERS = frozenset({*tarfile.PAX_FIELDS, "hdrcharset"})
 """Headers for all later members of a tar that `tarfile` applies; it keeps any other, too, and copies them."""
 
 _RATIO_FROM_BYTES = 16 << 20
@@ -245,6 +245,8 @@ class _Reader:
                 raise
             advice = "" if document else ": extract it to search all of it"
             self._fail(name, f"{error}; the rest of the file was not searched{advice}")
+        except TimeoutError:  # the time limit of the search
+            raise
         except _BROKEN as error:
             self._source.check_open()  # see `_member()`
             self._fail(name, _broken(error))
@@ -271,10 +273,11 @@ class _Reader:
     def _tar(self, name: str, file: Input, depth: int) -> Iterator[Item]:
         counting = Counting(_decompress(name, file), self._count)
         with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|") as archive:
+            kept: Any = archive
             while (info := archive.next()) is not None:
-                archive.members.clear()  # `tarfile` would keep the headers of all members
-                for key in archive.pax_headers.keys() - _GLOBAL_HEADERS:
-                    del archive.pax_headers[key]
+                kept.members.clear()  # `tarfile` would keep the headers of all members
+                for key in kept.pax_headers.keys() - _GLOBAL_HEADERS:
+                    del kept.pax_headers[key]
                 counting.left = info.size + HEADER_BYTES
                 if not info.isreg():
                     self._count_member()

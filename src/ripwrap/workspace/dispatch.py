@@ -81,7 +81,7 @@ RETRY_DOWNLOAD_AFTER = 60.0
 
 _LOGGER = logging.getLogger("ripwrap")
 
-TOOL_ERRORS = (RipwrapError, ValueError, OSError)
+TOOL_ERRORS = (RipwrapError, ValueError, OSError, MemoryError)
 """Errors for which a tool returns a text instead of raising them."""
 
 
@@ -314,6 +314,8 @@ class ToolDispatcher:
         if isinstance(error, BinaryError):
             said = without_rg(error)
             self.runner.log(said)
+        elif isinstance(error, MemoryError):
+            said = "the call needed too much memory; narrow it, e.g. with path"
         else:
             said = "\n".join((spell_error(error, spell_as_argument), *getattr(error, "__notes__", ())))
         return self._cut(f"Error: {said}")
