@@ -25,6 +25,8 @@ from ripwrap.sources import archives, filesystems, reading
 from ripwrap.sources.adapters import find_format
 from ripwrap.sources.archives import ArchiveSource, Bounds
 from ripwrap.sources.reading import DocumentReader
+from ripwrap.workspace.grep_items import _NotesKeys
+from ripwrap.workspace.sandbox import Sandbox
 from support import bombs
 from support.effort import STRESS, times
 
@@ -204,6 +206,14 @@ class TestDeadline:
             list(source)
         assert source.errors == []
 
+    def test_time_limit_holds_while_keys_are_looked_for(self, tmp_path: Path) -> None:
+        source = source_of(bombs.gz_members(tmp_path / "a.gz", 1000))
+        location = Sandbox([str(tmp_path)]).locate(".")
+        noting = _NotesKeys(source, location)
+        noting.deadline = time.monotonic()
+        with pytest.raises(TimeoutError):
+            list(noting)
+
 
 class TestDocuments:
     def test_parts_of_a_document_are_limited(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,6 +269,7 @@ def test_objects_of_unknown_size_wait_for_their_turn(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(filesystems, "MAX_HELD_BYTES", MIB)
     monkeypatch.setattr(filesystems, "_CHUNK_BYTES", 1 << 16)
     over = threading.Event()
+    opened = threading.Barrier(16)  # all objects are begun before any of them has a byte
     sent = 0
 
     class Endless(io.RawIOBase):
@@ -282,6 +293,7 @@ def test_objects_of_unknown_size_wait_for_their_turn(monkeypatch: pytest.MonkeyP
             return {f"{number:02}": {"type": "file", "size": None} for number in range(16)}
 
         def open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+            opened.wait(30)
             return Endless()
 
     fsspec.register_implementation("liar", Liar, clobber=True)

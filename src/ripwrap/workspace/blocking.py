@@ -650,6 +650,7 @@ class Workspace:
             FileNotFoundError: `path` does not exist.
             NotADirectoryError: `path` is a file.
             PermissionError: The directory cannot be read.
+            TimeoutError: The entries were not listed in time.
         """
         from ripwrap.workspace.raw_files import run_list_directory
 

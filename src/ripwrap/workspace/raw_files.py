@@ -39,7 +39,10 @@ async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
 async def run_list_directory(run: Runner, settings: Settings, path: str) -> tuple[FileInfo, ...]:
     """Return the entries of a directory, sorted by name."""
     refuse_overlay("list_directory()")
-    return await run.call(partial(_list_directory, settings.sandbox, path))
+    deadline = Deadline(
+        settings.timeout, "not all entries of the directory were listed", "list it with ls or find_files"
+    )
+    return await run.call(partial(_list_directory, settings.sandbox, path, deadline))
 
 
 def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
@@ -89,7 +92,7 @@ def _time(state: os.stat_result) -> datetime | None:
         return None
 
 
-def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
+def _list_directory(sandbox: Sandbox, path: str, deadline: Deadline) -> tuple[FileInfo, ...]:
     location = sandbox.locate(path)
     if location.several:
         return tuple(_file_info(sandbox.locate(root)) for root in sandbox.roots)
@@ -99,8 +102,13 @@ def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
     named = (
         (name, location.shown(os.path.normpath(os.path.join(location.paths[0], name)))) for name in os.listdir(folder)
     )
-    found = (_entry(sandbox, os.path.join(folder, name), shown(name), shown_as) for name, shown_as in sorted(named))
-    return tuple(entry for entry in found if entry is not None)
+    found: list[FileInfo] = []
+    for name, shown_as in sorted(named):
+        deadline.check()
+        entry = _entry(sandbox, os.path.join(folder, name), shown(name), shown_as)
+        if entry is not None:
+            found.append(entry)
+    return tuple(found)
 
 
 def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
