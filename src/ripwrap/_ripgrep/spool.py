@@ -144,7 +144,7 @@ class Spool:
                 with suppress(OSError):
                     os.unlink(path)
                 raise _disk_error(error) from error
-            if self._closed:
+            if left:  # the search has ended meanwhile
                 return
         self._items += 1
         batch.names.append(name)
