@@ -41,6 +41,9 @@ SLOW_SECONDS = 0.1
 MAX_RUNNING = max(2, min(4, os.cpu_count() or 2))
 """Maximum number of rg processes of one call at a time. Each has one thread, so that items keep their order."""
 
+_PIECE_BYTES = 1 << 20
+"""Number of bytes of an item that are written at a time. The end of a search waits for the current piece."""
+
 _PENDING_BYTES = 1 << 20
 """Number of bytes of items from an async iterable that are held in memory before a thread writes them to files."""
 
@@ -104,9 +107,9 @@ class Spool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:  # a thread may still write an item
-            self._closed = True
-        self._finalizer()
+        self._closed = True
+        with self._lock:  # a thread may still write an item; it stops after the current piece
+            self._finalizer()
 
     def begin(self) -> Batch:
         """Return an empty batch.
@@ -135,12 +138,14 @@ class Spool:
             try:
                 with open(path, "xb", buffering=0) as file:
                     left = memoryview(content)
-                    while left:
-                        left = left[file.write(left) :]
+                    while left and not self._closed:
+                        left = left[file.write(left[:_PIECE_BYTES]) :]
             except OSError as error:
                 with suppress(OSError):
                     os.unlink(path)
                 raise _disk_error(error) from error
+            if left:  # the search has ended meanwhile
+                return
         self._items += 1
         batch.names.append(name)
         batch.size += len(content)
@@ -207,6 +212,7 @@ class Feed:
         try:
             for item in self._items:
                 self._write(batch, item)
+                del item  # the next item needs the memory
                 if self._is_full(batch, begun):
                     break
             else:

@@ -29,7 +29,15 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
 )
 from ripwrap.workspace.deny import SECRET_FILES
-from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, TIMEOUT, TOOL_ERRORS, ToolDispatcher, describe_tools
+from ripwrap.workspace.dispatch import (
+    MAX_CHARS,
+    MAX_LINE,
+    MAX_READ_BYTES,
+    TIMEOUT,
+    TOOL_ERRORS,
+    ToolDispatcher,
+    describe_tools,
+)
 from ripwrap.workspace.results import (
     CodebaseSearchResult,
     FileInfo,
@@ -596,14 +604,14 @@ class Workspace:
         arguments = parse_arguments(ReplaceContentArguments, given)
         return run_blocking(run_replace_content(self._tools.runner, self._tools.settings, arguments))
 
-    def read_bytes(self, path: str, *, max_bytes: int | None = None) -> bytes:
+    def read_bytes(self, path: str, *, max_bytes: int | None = MAX_READ_BYTES) -> bytes:
         """Return the bytes of a file. This method is not a tool, but for backends of frameworks; it needs no rg.
 
         With `redact`, keys, tokens and passwords are masked, as in answers.
 
         Args:
             path: Path of the file, as in the arguments of a tool: absolute, or relative to a root.
-            max_bytes: Maximum size of the file, in bytes; `None` is no limit.
+            max_bytes: Maximum size of the file, in bytes; by default 32 MiB. `None` is no limit.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots, or denied.
@@ -642,6 +650,7 @@ class Workspace:
             FileNotFoundError: `path` does not exist.
             NotADirectoryError: `path` is a file.
             PermissionError: The directory cannot be read.
+            TimeoutError: The entries were not listed in time.
         """
         from ripwrap.workspace.raw_files import run_list_directory
 

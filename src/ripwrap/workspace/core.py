@@ -46,6 +46,7 @@ from ripwrap.workspace.deny import SECRET_FILES
 from ripwrap.workspace.dispatch import (
     MAX_CHARS,
     MAX_LINE,
+    MAX_READ_BYTES,
     TIMEOUT,
     TOOL_ERRORS,
     TOOLS,
@@ -616,14 +617,14 @@ class Workspace:
         arguments = parse_arguments(ReplaceContentArguments, given)
         return await run_replace_content(self._tools.runner, self._tools.settings, arguments)
 
-    async def read_bytes(self, path: str, *, max_bytes: int | None = None) -> bytes:
+    async def read_bytes(self, path: str, *, max_bytes: int | None = MAX_READ_BYTES) -> bytes:
         """Return the bytes of a file. This method is not a tool, but for backends of frameworks; it needs no rg.
 
         With `redact`, keys, tokens and passwords are masked, as in answers.
 
         Args:
             path: Path of the file, as in the arguments of a tool: absolute, or relative to a root.
-            max_bytes: Maximum size of the file, in bytes; `None` is no limit.
+            max_bytes: Maximum size of the file, in bytes; by default 32 MiB. `None` is no limit.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots, or denied.
@@ -662,6 +663,7 @@ class Workspace:
             FileNotFoundError: `path` does not exist.
             NotADirectoryError: `path` is a file.
             PermissionError: The directory cannot be read.
+            TimeoutError: The entries were not listed in time.
         """
         from ripwrap.workspace.raw_files import run_list_directory
 

@@ -71,6 +71,8 @@ TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANC
 TIMEOUT = 10.0
 MAX_CHARS = 20_000
 MAX_LINE = 500
+MAX_READ_BYTES = 32 << 20
+"""Default of `max_bytes` in `read_bytes()`. Masked with `redact`, a file of this size takes up to ten times as much."""
 
 MIN_MAX_CHARS = 1000
 MIN_MAX_LINE = 40
@@ -79,7 +81,7 @@ RETRY_DOWNLOAD_AFTER = 60.0
 
 _LOGGER = logging.getLogger("ripwrap")
 
-TOOL_ERRORS = (RipwrapError, ValueError, OSError)
+TOOL_ERRORS = (RipwrapError, ValueError, OSError, MemoryError)
 """Errors for which a tool returns a text instead of raising them."""
 
 
@@ -312,6 +314,8 @@ class ToolDispatcher:
         if isinstance(error, BinaryError):
             said = without_rg(error)
             self.runner.log(said)
+        elif isinstance(error, MemoryError):
+            said = "the call needed too much memory; narrow it, e.g. with path"
         else:
             said = "\n".join((spell_error(error, spell_as_argument), *getattr(error, "__notes__", ())))
         return self._cut(f"Error: {said}")

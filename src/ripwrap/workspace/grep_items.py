@@ -147,6 +147,7 @@ class _NotesKeys(Source):
 
     def __iter__(self) -> Iterator[Item]:
         self._source.selects = self.selects
+        self._source.deadline = self.deadline
         scanner, document = KeyScanner(), ""
         for name, content in self._source:
             if isinstance(content, bytes):
@@ -159,6 +160,7 @@ class _NotesKeys(Source):
                 scanned = 0 if above else min(found.scanned, before.scanned)
                 self.keys[shown_name] = KeyLines(found.numbers | before.numbers, scanned)
             yield name, content
+            del content  # the next item needs the memory
 
     def close(self) -> None:
         """Close the source."""
@@ -206,7 +208,8 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
         return RoundRobinMatchCollector(page, lambda path: is_file(os.fsencode(path)), query.progress)
 
     found = await run.collect(Step(query.command(query.options), collector, scope.timeout))
-    part = inside_part(query.command(query.options), scope.location.cwd, scope.location.paths, options, formats)
+    denied = () if scope.denied is None else scope.denied.iglobs()
+    part = inside_part(query.command(query.options), scope.location.cwd, scope.location.paths, options, formats, denied)
     part = replace(part, command=_filtered(part.command, allowed))
     searched = await run_items(run, part, answer, until, scope.allowed, wrap)
     return merged(found, searched.errors)
