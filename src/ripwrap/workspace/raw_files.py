@@ -10,7 +10,7 @@ from functools import partial
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import byte_order_mark, plural, shown
+from ripwrap._text import as_utf8, byte_order_mark, plural, shown
 from ripwrap.errors import AccessDeniedError
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import key_lines, redact
@@ -42,13 +42,15 @@ async def run_list_directory(run: Runner, settings: Settings, path: str) -> tupl
 def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     location = sandbox.locate(path)
     if not location.is_file:
-        raise IsADirectoryError(f"{location.name} is a directory; list_directory() lists its entries")
+        raise IsADirectoryError(f"{shown(location.name)} is a directory; list_directory() lists its entries")
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
         # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `stat()`.
         content = file.read(-1 if max_bytes is None else max_bytes + 1)
         if max_bytes is not None and len(content) > max_bytes:
             size = plural(max(os.fstat(file.fileno()).st_size, len(content)), "byte")
-            raise ValueError(f"{location.name} has {size}, more than max_bytes={max_bytes}; read a part with read_file")
+            raise ValueError(
+                f"{shown(location.name)} has {size}, more than max_bytes={max_bytes}; read a part with read_file"
+            )
     return content
 
 
@@ -65,7 +67,7 @@ def _masked(content: bytes, timeout: float | None) -> bytes:
 def _file_info(location: Location) -> FileInfo:
     target = os.path.normpath(os.path.join(location.cwd, location.paths[0]))
     state = os.stat(location.cwd if location.several else target)
-    return _info(location.name, shown(os.path.basename(location.cwd if location.several else target)), state)
+    return _info(location.name, as_utf8(os.path.basename(location.cwd if location.several else target)), state)
 
 
 def _info(path: str, name: str, state: os.stat_result) -> FileInfo:
@@ -86,12 +88,12 @@ def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
     if location.several:
         return tuple(_file_info(sandbox.locate(root)) for root in sandbox.roots)
     if location.is_file:
-        raise NotADirectoryError(f"{location.name} is a file; pass the directory that contains it")
+        raise NotADirectoryError(f"{shown(location.name)} is a file; pass the directory that contains it")
     folder = os.path.join(location.cwd, location.paths[0])
     named = (
         (name, location.shown(os.path.normpath(os.path.join(location.paths[0], name)))) for name in os.listdir(folder)
     )
-    found = (_entry(sandbox, os.path.join(folder, name), shown(name), shown_as) for name, shown_as in sorted(named))
+    found = (_entry(sandbox, os.path.join(folder, name), as_utf8(name), shown_as) for name, shown_as in sorted(named))
     return tuple(entry for entry in found if entry is not None)
 
 

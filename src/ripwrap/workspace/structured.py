@@ -1,0 +1,83 @@
+"""Fit the structured answer of a tool, the JSON that MCP sends beside the text, into the budget of the text; no I/O."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from ripwrap._text import cut_text, shown
+
+Values: TypeAlias = dict[str, Any]
+
+_KEPT_CHARS = (1000, 300, 100, 30)
+"""Maximum lengths of strings, tried in this order, in an answer that is too long even with one entry."""
+
+
+def json_chars(values: Values) -> int:
+    """Return the length of values as `json.dumps()` writes them; other writers need less."""
+    return len(json.dumps(values))
+
+
+def shown_values(value: Any) -> Any:
+    """Return JSON values with all strings and keys as `shown()` shows them: they reach a model, as the text does."""
+    if isinstance(value, str):
+        return shown(value, lines=True)
+    if isinstance(value, dict):
+        return {shown(key, lines=True): shown_values(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    return [*map(shown_values, value)] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+
+
+def first_entries(values: Values, names: Iterable[str], count: int) -> Values:
+    """Return values with only the first `count` entries of the lists and maps that have these names."""
+    kept = {name: values[name] for name in names if name in values}
+    few = {
+        name: dict([*one.items()][:count]) if isinstance(one, dict) else one[:count]  # pyright: ignore[reportUnknownArgumentType]
+        for name, one in kept.items()
+    }
+    return values | few
+
+
+def fit(values: Values, max_chars: int, most: int, fewer: Callable[[int], Values]) -> Values:
+    """Return values that fit into `max_chars` characters of JSON: whole, with fewer entries, or with shorter strings.
+
+    Args:
+        values: Whole answer.
+        max_chars: Maximum length of the JSON.
+        most: Number of entries of the answer.
+        fewer: Function that takes a number N, and returns the answer with only the first N entries.
+    """
+    if json_chars(values) <= max_chars:
+        return values
+    for length in _KEPT_CHARS:
+        # The pattern that a caller gave, messages and notes are cut before entries are left out.
+        fits, too_many = 0, most + 1
+        while too_many - fits > 1:
+            middle = (fits + too_many) // 2
+            fits, too_many = (
+                (middle, too_many)
+                if json_chars(_cut(fewer(middle), length, deep=length < _KEPT_CHARS[0])) <= max_chars
+                else (fits, middle)
+            )
+        made = _cut(_noted(fewer(fits), fits, most, max_chars), length, deep=length < _KEPT_CHARS[0])
+        while fits and json_chars(made) > max_chars:  # the note needs room, too
+            fits -= 1
+            made = _cut(_noted(fewer(fits), fits, most, max_chars), length, deep=length < _KEPT_CHARS[0])
+        if json_chars(made) <= max_chars and (fits or not most):
+            return made
+    return made
+
+
+def _noted(values: Values, count: int, most: int, max_chars: int) -> Values:
+    note = f"This structured answer was cut to max_chars={max_chars}: it has {count} of {most} entries of the text."
+    return values | {"truncated": True, "notes": [note, *values.get("notes", ())][:5]}
+
+
+def _cut(value: Any, length: int, *, deep: bool) -> Any:
+    """Return values with strings of at most `length` characters; if `deep` is False, entries are not cut."""
+    if isinstance(value, str):
+        return cut_text(value, length)
+    if isinstance(value, dict):
+        return {
+            name: _cut(one, length, deep=deep) if deep or name == "notes" or isinstance(one, str) else one  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+            for name, one in value.items()
+        }
+    return [_cut(one, length, deep=deep) for one in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
