@@ -16,6 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::(?P<port>[0-9]{1,5}))?")
 _ORIGIN = re.compile(r"https?://(?P<authority>[^/?#@]+)", re.IGNORECASE)
 
+MAX_SESSIONS = 1000
+SESSION_TIMEOUT = 1800.0
+MAX_REQUEST_BYTES = 4_194_304
+
 Address = tuple[str, int | None]
 """Host and port; the port is `None` if none is named."""
 
@@ -30,9 +34,9 @@ class Limits:
         max_request_bytes: Maximum size of a request in bytes.
     """
 
-    max_sessions: int = 1000
-    session_timeout: float = 1800.0
-    max_request_bytes: int = 4_194_304
+    max_sessions: int = MAX_SESSIONS
+    session_timeout: float = SESSION_TIMEOUT
+    max_request_bytes: int = MAX_REQUEST_BYTES
 
     def texts(self) -> Mapping[int, str]:
         """Return the text of the answer for each status by which the SDK says that a limit is reached."""

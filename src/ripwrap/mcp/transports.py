@@ -21,7 +21,7 @@ from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.settings import offline
 from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.mcp.clients import WorkspaceOptions
-from ripwrap.mcp.gate import Gate, Limits
+from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, Limits
 from ripwrap.mcp.server import server
 from ripwrap.options import StrPath
 from ripwrap.workspace.dispatch import without_rg
@@ -40,9 +40,9 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     allowed_hosts: Sequence[str] = (),
-    max_sessions: int = Limits.max_sessions,
-    session_timeout: float = Limits.session_timeout,
-    max_request_bytes: int = Limits.max_request_bytes,
+    max_sessions: int = MAX_SESSIONS,
+    session_timeout: float = SESSION_TIMEOUT,
+    max_request_bytes: int = MAX_REQUEST_BYTES,
     **options: Unpack[WorkspaceOptions],
 ) -> None:
     """Serve until a signal arrives; over stdio, also end when the client disconnects. Log to stderr.
