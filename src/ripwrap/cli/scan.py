@@ -123,6 +123,6 @@ def _print_plain(hit: ScanMatch, *, redact: bool) -> None:
     if hit.line_number is not None:
         ((line, column, _, _),) = hit.ranges()
         place += f":{line}:{column + 1}"
-    text = b"" if redact else b": " + raw_bytes(hit.submatches[0].match).replace(b"\n", b"\\n")
+    text = b"" if redact or not hit.lines else b": " + raw_bytes(hit.submatches[0].match).replace(b"\n", b"\\n")
     line = f"{place}: {hit.rule}".encode("utf-8", "replace") + text
     sys.stdout.buffer.write((shown(text_of(line)).encode() if sys.stdout.isatty() else line) + b"\n")
