@@ -170,7 +170,7 @@ stopwords = ["abcdefghijklmnopqrstuvwxyz"]
 [[rules]]
 id = "widget-api-key"
 description = "A key of Widget."
-regex = '''(?i)[\w.-]{0,50}?(?:widget)(?:[ \t\w.-]{0,20})[\s'"]{0,3}=[\x60'"\s=]{0,5}([a-z0-9]{12})(?:[\x60'"\s;]|\\[nr]|$)'''
+regex = '''(?i)[\w.-]{0,50}?(?:widget)(?:[ \t\w.-]{0,20})=[\x60'"\s=]{0,5}([a-z0-9]{12})(?:[\x60'"\s;]|\\[nr]|$)'''
 entropy = 2
 secretGroup = 1
 keywords = ["widget"]

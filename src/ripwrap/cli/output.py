@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, AnyStr, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter
 
 from ripwrap._display.html import Gaps
-from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json
+from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import RunOptions, When, spell_as_flag
 from ripwrap.errors import HintedText
@@ -348,7 +348,10 @@ class Plain:
             for (number, plain), (_, line) in zip(lines, painted, strict=True):
                 place = b"" if number is None else self._paint(_GREEN, b"%d" % number) + mark
                 shown_line = omitted(message, plain, self._max_columns) or line.removesuffix(b"\n")
-                _write(b"%b%b%b%b\n" % (path, mark, place, shown_line))
+                whole = b"%b%b%b%b" % (path, mark, place, shown_line)
+                if sys.stdout.isatty() and not self._colored:
+                    whole = shown(text_of(whole), lines=True).encode()
+                _write(whole + b"\n")
 
     def _paint(self, style: bytes, text: bytes) -> bytes:
         return style + text + _RESET if self._colored else text
