@@ -126,6 +126,18 @@ def pages(workspace: sync.Workspace, tool: str, arguments: dict[str, Any]) -> It
     raise AssertionError("the pages do not end")
 
 
+def test_pages_of_structured_matches_have_every_match_once(plant: Plant) -> None:
+    lines = "needle and some more text for the line\n"
+    folder = plant({f"{LONG}-{number}.txt": lines * (number % 7 + 1) for number in range(40)})
+    workspace = sync.Workspace(folder, max_chars=6000)
+    found = [
+        (match["file"], match["line"])
+        for values in pages(workspace, "grep_content", {"pattern": "needle", "max_matches": 500})
+        for match in values["matches"]
+    ]
+    assert len(found) == len(set(found)) == sum(number % 7 + 1 for number in range(40))
+
+
 def test_lines_of_a_structured_answer_continue_at_next_offset(plant: Plant) -> None:
     workspace = sync.Workspace(plant({"a.txt": "".join(f"{number}\n" for number in range(1, 1001))}), max_chars=1000)
     lines: list[str] = []

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import metadata
 from typing import Any, Unpack
 
@@ -11,6 +12,7 @@ from mcp import MCPError, types
 from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
 
+from ripwrap._concurrency import in_thread
 from ripwrap._text import shown
 from ripwrap.mcp.clients import Client, Context, Params, WorkspaceOptions
 from ripwrap.mcp.prompts import get_prompt, list_prompts
@@ -190,7 +192,9 @@ class _RunningCall:
         try:
             result = await workspace.call_result(name, arguments, progress=self._note_found)
             text = _content(workspace.text(result))
-            self.result = types.CallToolResult(content=text, structured_content=workspace.structured(result))
+            # In a thread, because the values may have megabytes before they are cut.
+            values = await in_thread(partial(workspace.structured, result))
+            self.result = types.CallToolResult(content=text, structured_content=values)
         except TOOL_ERRORS as error:
             self.result = _error_result(workspace.error_text(error))
 

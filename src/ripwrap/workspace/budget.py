@@ -249,6 +249,8 @@ def _with_matches(
             "next_offset": end if more and matches else None,
         }
     )
+    places = {id(match): number for number, match in enumerate(ordered)}
+    shortened_answer.with_turns(page.offset, [places[id(match)] for match in matches])
     if not page.total_matches or (page.total_matches <= end and not page.offset):
         return shortened_answer
     return shortened_answer.model_copy(update={"message": _showing(page, shortened_answer)})

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from ripwrap._code.outline import Section
 from ripwrap._text import plural, shown
@@ -168,11 +168,22 @@ class GrepContentResult(ToolResult, frozen=True):
     exact: bool
 
     _entries = ("matches", "files")
+    _turns: tuple[int, ...] = ()
+    _offset: int = 0
+
+    def with_turns(self, offset: int, turns: Sequence[int]) -> Self:
+        """Set the number of matches before the page, and the indexes of `matches` in the order that filled the page."""
+        self._offset, self._turns = offset, tuple(turns)  # type: ignore[misc]  # private, so not frozen
+        return self
 
     def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:
         few = super()._fewer(values, count)
-        # Matches are taken from the files in turn, so no offset continues after the first matches by file.
-        return few if self.output_mode == "content" else few | _next_offset(self, count, self.files, self.files_matched)
+        if self.output_mode != "content":
+            return few | _next_offset(self, count, self.files, self.files_matched)
+        if len(self._turns) != len(self.matches) or count >= len(self.matches):
+            return few
+        kept = [values["matches"][at] for at in sorted(self._turns[:count])]
+        return few | {"matches": kept, "next_offset": self._offset + count if count else None}
 
     def _values(self) -> dict[str, Any]:
         """Return JSON values in which `files` is a list of paths, or a map from paths to counts.

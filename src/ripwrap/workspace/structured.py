@@ -1,6 +1,7 @@
 """Fit the structured answer of a tool, the JSON that MCP sends beside the text, into the budget of the text; no I/O."""
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
@@ -47,27 +48,25 @@ def fit(values: Values, max_chars: int, most: int, fewer: Callable[[int], Values
     """
     if json_chars(values) <= max_chars:
         return values
+    made = values
     for length in _KEPT_CHARS:
-        # The pattern that a caller gave, messages and notes are cut before entries are left out.
-        fits, too_many = 0, most + 1
-        while too_many - fits > 1:
-            middle = (fits + too_many) // 2
-            fits, too_many = (
-                (middle, too_many)
-                if json_chars(_cut(fewer(middle), length, deep=length < _KEPT_CHARS[0])) <= max_chars
-                else (fits, middle)
-            )
-        made = _cut(_noted(fewer(fits), fits, most, max_chars), length, deep=length < _KEPT_CHARS[0])
-        while fits and json_chars(made) > max_chars:  # the note needs room, too
-            fits -= 1
-            made = _cut(_noted(fewer(fits), fits, most, max_chars), length, deep=length < _KEPT_CHARS[0])
+
+        def cut(count: int, length: int = length) -> Values:
+            # The pattern that a caller gave, the message and notes are cut before entries are left out.
+            few = _noted(fewer(count), count, most, max_chars)
+            return {
+                name: _cut(one, length, deep=name == "notes" or length < _KEPT_CHARS[0]) for name, one in few.items()
+            }
+
+        fits = bisect_left(range(1, most + 1), True, key=lambda count: json_chars(cut(count)) > max_chars)
+        made = cut(fits)
         if json_chars(made) <= max_chars and (fits or not most):
-            return made
+            break
     return made
 
 
 def _noted(values: Values, count: int, most: int, max_chars: int) -> Values:
-    note = f"This structured answer was cut to max_chars={max_chars}: it has {count} of {most} entries of the text."
+    note = f"These values were cut to max_chars={max_chars}: they have {count} of {most} entries of the text."
     return values | {"truncated": True, "notes": [note, *values.get("notes", ())][:5]}
 
 
@@ -75,9 +74,8 @@ def _cut(value: Any, length: int, *, deep: bool) -> Any:
     """Return values with strings of at most `length` characters; if `deep` is False, entries are not cut."""
     if isinstance(value, str):
         return cut_text(value, length)
-    if isinstance(value, dict):
-        return {
-            name: _cut(one, length, deep=deep) if deep or name == "notes" or isinstance(one, str) else one  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
-            for name, one in value.items()
-        }
-    return [_cut(one, length, deep=deep) for one in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict) and deep:
+        return {name: _cut(one, length, deep=deep) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list) and deep:
+        return [_cut(one, length, deep=deep) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
