@@ -1,7 +1,7 @@
 """The gate of the MCP server over HTTP: hosts, origins, sessions and sizes that it refuses, in the real application."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def anyio_backend() -> str:
 @asynccontextmanager
 async def connected(
     folder: Path, limits: Limits | None = None, allowed: tuple[str, ...] = ()
-) -> AsyncIterator[httpx.AsyncClient]:
+) -> AsyncGenerator[httpx.AsyncClient]:
     """Serve the real application behind the gate in this process, without a socket."""
     made = mcp.server(folder)
     gate = _gated(made, "127.0.0.1", "127.0.0.1", allowed, limits or Limits())
@@ -128,10 +128,11 @@ async def test_number_of_sessions_is_limited(tmp_path: Path) -> None:
 async def test_session_that_is_idle_ends(tmp_path: Path) -> None:
     async with connected(tmp_path, Limits(max_sessions=1, session_timeout=0.05)) as client:
         session = ("Mcp-Session-Id", (await posted(client)).headers["mcp-session-id"])
+        opened = await posted(client)
         for _ in range(400):
-            opened = await posted(client)
             if opened.status_code == 200:
                 break
+            opened = await posted(client)
         assert opened.status_code == 200
         gone = await posted(client, session, json=PING)
         assert gone.status_code == 404

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError, types
 
-import ripwrap
-from ripwrap import RipwrapError, mcp, remote, sync
+from ripwrap import RipwrapError, cli, mcp, remote, sync
 from ripwrap._text import shown, shown_json
 from ripwrap.errors import spell_error
+from ripwrap.models import PathError
 from support.cli import on_terminal
 from support.git import require_git
 
@@ -58,11 +58,13 @@ def strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, one in value.items():
+        known: dict[str, Any] = value
+        for key, one in known.items():
             yield from strings(key)
             yield from strings(one)
     elif isinstance(value, (list, tuple)):
-        for one in value:
+        entries: list[Any] = [*value]
+        for one in entries:
             yield from strings(one)
 
 
@@ -262,7 +264,7 @@ def test_errors_of_the_command_line_echo_no_control(
     arguments: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    assert ripwrap.cli.run([*arguments]) == 2
+    assert cli.run([*arguments]) == 2
     assert controls(capsys.readouterr().err) == []
 
 
@@ -279,7 +281,7 @@ def test_stderr_of_a_host_is_shown_without_controls(
     assert controls(str(raised.value)) == []
     assert controls(spell_error(raised.value, lambda _: None)) == []
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert ripwrap.cli.run(["search", "x", "--on", "ssh:box"]) == 2
+    assert cli.run(["search", "x", "--on", "ssh:box"]) == 2
     assert controls(capsys.readouterr().err) == []
 
 
@@ -307,7 +309,7 @@ def test_pages_and_texts_of_the_library_have_no_control_and_models_are_exact(pla
         assert controls(one._repr_html_()) == []
         assert controls(on_console(one)) == []
     for error in (*found.errors, *plan.errors, *sync.rank("needle", cwd=folder)):
-        assert controls(str(error)) == [] or not isinstance(error, ripwrap.models.PathError)
+        assert controls(str(error)) == [] or not isinstance(error, PathError)
     for match in sync.search("needle", cwd=folder, glob="a.py"):
         assert controls(str(sync.expand(match, cwd=folder))) == []
     lines = {match.lines for file in found for match in file.matches}
@@ -320,9 +322,9 @@ def test_pages_and_texts_of_the_library_have_no_control_and_models_are_exact(pla
 def on_console(made: Any) -> str:
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), width=400, force_terminal=False)
-    console.print(made)
-    return console.file.getvalue()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue,reportUnknownMemberType,reportUnknownVariableType]
+    printed = io.StringIO()
+    Console(file=printed, width=400, force_terminal=False).print(made)
+    return printed.getvalue()
 
 
 @pytest.mark.slow

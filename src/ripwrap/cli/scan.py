@@ -124,5 +124,5 @@ def _print_plain(hit: ScanMatch, *, redact: bool) -> None:
         ((line, column, _, _),) = hit.ranges()
         place += f":{line}:{column + 1}"
     text = b"" if redact or not hit.lines else b": " + raw_bytes(hit.submatches[0].match).replace(b"\n", b"\\n")
-    line = f"{place}: {hit.rule}".encode("utf-8", "replace") + text
-    sys.stdout.buffer.write((shown(text_of(line)).encode() if sys.stdout.isatty() else line) + b"\n")
+    whole = f"{place}: {hit.rule}".encode("utf-8", "replace") + text
+    sys.stdout.buffer.write((shown(text_of(whole)).encode() if sys.stdout.isatty() else whole) + b"\n")

@@ -51,9 +51,9 @@ class SourceFile:
         section = self.outline.enclosing(line)
         if section is None or self.redactor is None:
             return section
-        line = self.lines[section.line - 1]
-        redacted = self.redactor(line, section.line)
-        name = redact_name(section.name, line, redacted.masks)
+        definition = self.lines[section.line - 1]
+        redacted = self.redactor(definition, section.line)
+        name = redact_name(section.name, definition, redacted.masks)
         text = redacted.text.strip()[:MAX_NAME_CHARS] if redacted.masks else section.text
         return section.model_copy(update={"text": text, "name": name})
 

@@ -173,7 +173,7 @@ class GrepContentResult(ToolResult, frozen=True):
 
     def with_turns(self, offset: int, turns: Sequence[int]) -> Self:
         """Set the number of matches before the page, and the indexes of `matches` in the order that filled the page."""
-        self._offset, self._turns = offset, tuple(turns)  # type: ignore[misc]  # private, so not frozen
+        self._offset, self._turns = offset, tuple(turns)  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # private
         return self
 
     def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:

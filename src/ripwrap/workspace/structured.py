@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ripwrap._text import cut_text, shown
 
@@ -23,18 +23,23 @@ def shown_values(value: Any) -> Any:
     if isinstance(value, str):
         return shown(value, lines=True)
     if isinstance(value, dict):
-        return {shown(key, lines=True): shown_values(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    return [*map(shown_values, value)] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+        return {shown(key, lines=True): shown_values(one) for key, one in cast("Values", value).items()}
+    if isinstance(value, list):
+        entries: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return [*map(shown_values, entries)]
+    return value
 
 
 def first_entries(values: Values, names: Iterable[str], count: int) -> Values:
     """Return values with only the first `count` entries of the lists and maps that have these names."""
-    kept = {name: values[name] for name in names if name in values}
-    few = {
-        name: dict([*one.items()][:count]) if isinstance(one, dict) else one[:count]  # pyright: ignore[reportUnknownArgumentType]
-        for name, one in kept.items()
-    }
+    few = {name: _first(values[name], count) for name in names if name in values}
     return values | few
+
+
+def _first(entries: Any, count: int) -> Any:
+    if isinstance(entries, dict):
+        return dict([*cast("Values", entries).items()][:count])
+    return entries[:count]
 
 
 def fit(values: Values, max_chars: int, most: int, fewer: Callable[[int], Values]) -> Values:
@@ -75,7 +80,8 @@ def _cut(value: Any, length: int, *, deep: bool) -> Any:
     if isinstance(value, str):
         return cut_text(value, length)
     if isinstance(value, dict) and deep:
-        return {name: _cut(one, length, deep=deep) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {name: _cut(one, length, deep=deep) for name, one in cast("Values", value).items()}
     if isinstance(value, list) and deep:
-        return [_cut(one, length, deep=deep) for one in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
+        entries: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return [_cut(one, length, deep=deep) for one in entries]
+    return value  # pyright: ignore[reportUnknownVariableType]
