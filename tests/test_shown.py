@@ -191,6 +191,12 @@ def test_errors_of_tools_echo_no_control(tool: str, name: str, rest: dict[str, A
         assert controls(workspace.call(hostile, rest)) == []
 
 
+def test_notes_of_an_error_are_shown_without_controls(folder: Path) -> None:
+    error = ValueError(HOSTILE)
+    error.add_note(HOSTILE)
+    assert controls(sync.Workspace(folder).error_text(error)) == []
+
+
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse these names")
