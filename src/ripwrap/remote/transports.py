@@ -159,11 +159,7 @@ def ssh(
     # ssh decodes the percent-escapes of ssh://USER@HOST:PORT.
     if not host or any(_BAD_HOST.search(text) or not text.isprintable() for text in (host, unquote(host))):
         raise ValueError(
-            HintedText(
-                Hint("host", kind="correct"),
-                " must be a name such as build-7 or user@build-7, without white space, characters of a shell, and "
-                f"names that begin with a dash, got {host!r}",
-            )
+            HintedText(Hint("host", kind="correct"), f" must be a name such as build-7 or user@build-7, got {host!r}")
         )
     for name, value in (options or {}).items():
         if not _OPTION.fullmatch(name) or re.search(r"[\x00\n]", str(value)):
