@@ -392,6 +392,15 @@ _DEPRECATED = {
 # (https://docs.python.org/3/howto/logging.html#configuring-logging-for-a-library).
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
+
+def _show_arguments(record: logging.LogRecord) -> bool:
+    from ripwrap._text import show_arguments  # late: it imports Pydantic
+
+    return show_arguments(record)
+
+
+logging.getLogger(__name__).addFilter(_show_arguments)
+
 if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any name
 
     def __getattr__(name: str) -> Any:

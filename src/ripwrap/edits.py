@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ripwrap._display import diff, html
 from ripwrap._display.plain import grep_lines
-from ripwrap._text import FsPath, Text, plural, raw_bytes, text_of
+from ripwrap._text import FsPath, Text, plural, raw_bytes, shown, text_of
 from ripwrap.models import Context, Match, Model, PathError, Submatch
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class EditPlan(Model, frozen=True):
 
     def __str__(self) -> str:
         """Return the diff, then the message."""
-        return f"{self.diff()}{self.message}"
+        return shown(f"{self.diff()}{self.message}", lines=True)
 
     def grep_lines(self) -> Iterator[str]:
         """Yield changed lines (their new text) as `path:line:text`, and the lines around them as `path-line-text`."""

@@ -28,6 +28,9 @@ def run_mcp(
     host: Annotated[str, Parameter(metavar="HOST")] = "127.0.0.1",
     port: Annotated[int, Parameter(metavar="PORT")] = 8000,
     allowed_host: Annotated[list[str] | None, Parameter(metavar="HOST", negative=())] = None,
+    max_sessions: Annotated[int, Parameter(metavar="N")] = 1000,
+    session_timeout: Annotated[float, Parameter(metavar="SECONDS")] = 1800.0,
+    max_request_bytes: Annotated[int, Parameter(metavar="N")] = 4_194_304,
     index: Annotated[bool, Parameter(show_default=False)] = False,
     index_location: Annotated[str | None, Parameter(metavar="DIR")] = None,
     embedder: EmbedderName = None,
@@ -54,6 +57,12 @@ def run_mcp(
         Port to listen at
     allowed_host
         Another host name to accept in requests; may be repeated
+    max_sessions
+        Refuse a further client over HTTP at N open sessions
+    session_timeout
+        End a session over HTTP after SECONDS without a request
+    max_request_bytes
+        Refuse larger requests over HTTP
     index
         Offer the tools of an index, kept in the user's cache
     index_location
@@ -95,6 +104,9 @@ def run_mcp(
         host=host,
         port=port,
         allowed_hosts=names,
+        max_sessions=max_sessions,
+        session_timeout=session_timeout,
+        max_request_bytes=max_request_bytes,
         rg=rg,
         index=index_location or index,
         embedder=embedder,

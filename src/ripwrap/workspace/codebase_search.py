@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ripgrep.runner import Runner
-from ripwrap._text import in_seconds, plural, shown
+from ripwrap._text import as_utf8, in_seconds, plural
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError
 from ripwrap.results import RankedChunk
@@ -18,7 +18,7 @@ from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.arguments import CodebaseSearchArguments, spell_as_argument
 from ripwrap.workspace.budget import NAMES_SHARE, notes_of, shortened, snippet
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
-from ripwrap.workspace.redact import redact
+from ripwrap.workspace.redact import redact, redact_name
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.scope import Scope, Settings, open_scope
 
@@ -99,8 +99,12 @@ def _redacted(settings: Settings, scope: Scope, chunks: Sequence[RankedChunk]) -
     masked: list[RankedChunk] = []
     for chunk in chunks:
         redactor = settings.redactor(scope.location, chunk.path) or redact
-        symbol = None if chunk.symbol is None else redact(chunk.symbol).text
-        masked.append(chunk.model_copy(update={"text": redactor(chunk.text, chunk.start_line).text, "symbol": symbol}))
+        masks = {
+            "text": redactor(chunk.text, chunk.start_line).text,
+            "symbol": None if chunk.symbol is None else redact_name(chunk.symbol),
+            "reasons": tuple(map(redact_name, chunk.reasons)),
+        }
+        masked.append(chunk.model_copy(update=masks))
     return masked
 
 
@@ -128,7 +132,7 @@ def _fit_to_budget(
         if not chunks:
             way = " Ask with other words, or use grep_content."
         return CodebaseSearchResult(
-            root=shown(scope.location.cwd),
+            root=as_utf8(scope.location.cwd),
             path=scope.location.name,
             query=query,
             ranking=ranking,

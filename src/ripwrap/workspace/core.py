@@ -44,7 +44,6 @@ from ripwrap.workspace.arguments import (
 )
 from ripwrap.workspace.deny import SECRET_FILES
 from ripwrap.workspace.dispatch import (
-    MAX_CHARS,
     MAX_LINE,
     MAX_READ_BYTES,
     TIMEOUT,
@@ -55,6 +54,7 @@ from ripwrap.workspace.dispatch import (
     tool_names,
 )
 from ripwrap.workspace.results import (
+    MAX_CHARS,
     CodebaseSearchResult,
     FileInfo,
     FindFilesResult,
@@ -752,6 +752,10 @@ class Workspace:
     def text(self, result: ToolResult) -> str:
         """Return the text that the tool itself would return for a result of its `…_result` method."""
         return self._tools.text(result)
+
+    def structured(self, result: ToolResult) -> dict[str, Any]:
+        """Return the JSON values of a result of a `…_result` method, at most `max_chars` characters of JSON."""
+        return self._tools.structured(result)
 
     def error_text(self, error: Exception) -> str:
         """Return the text `Error: …` that the tool itself would return for an error of its `…_result` method."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Never, TypeVar, get_args
 from pydantic import Field
 
 from ripwrap._ripgrep.runner import C, Lock, Runner, Step, T
-from ripwrap._text import cut_text
+from ripwrap._text import cut_text, shown
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
 from ripwrap.options import ShowDenied, StrPath
@@ -69,7 +69,6 @@ TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANC
 
 # Defaults of arguments of `Workspace`, and the smallest values that it accepts.
 TIMEOUT = 10.0
-MAX_CHARS = 20_000
 MAX_LINE = 500
 MAX_READ_BYTES = 32 << 20
 """Default of `max_bytes` in `read_bytes()`. Masked with `redact`, a file of this size takes up to ten times as much."""
@@ -140,7 +139,7 @@ class MissingRgRunner:
     def log(self, text: str) -> None:
         """Log the reason why there is no rg. After that, log nothing more until a search finds rg."""
         if not self._logged:
-            _LOGGER.warning("%s", text)
+            _LOGGER.warning(shown(text, lines=True))
         self._logged = True
 
     def _remember(self, error: BinaryError) -> None:
@@ -309,6 +308,10 @@ class ToolDispatcher:
         """Return the text of a result, cut to `max_chars` characters."""
         return self._cut(str(result))
 
+    def structured(self, result: ToolResult) -> dict[str, Any]:
+        """Return the JSON values of a result, at most `max_chars` characters of JSON."""
+        return result.structured(self.settings.max_chars)
+
     def error_text(self, error: Exception) -> str:
         """Return the text `Error: …` for an error; it says what to do next, e.g. how to install rg."""
         if isinstance(error, BinaryError):
@@ -318,7 +321,7 @@ class ToolDispatcher:
             said = "the call needed too much memory; narrow it, e.g. with path"
         else:
             said = "\n".join((spell_error(error, spell_as_argument), *getattr(error, "__notes__", ())))
-        return self._cut(f"Error: {said}")
+        return self._cut(f"Error: {shown(said, lines=True)}")
 
     def _cut(self, text: str) -> str:
         return cut_text(text, self.settings.max_chars)

@@ -24,7 +24,7 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import in_seconds, nothing_found, plural, shown
+from ripwrap._text import as_utf8, in_seconds, nothing_found, plural
 from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
@@ -41,7 +41,7 @@ from ripwrap.workspace.budget import (
 )
 from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.read_file import Deadline
-from ripwrap.workspace.results import FileHits, GrepContentResult, printable_start
+from ripwrap.workspace.results import FileHits, GrepContentResult, shown_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
     NO_LIMIT,
@@ -385,7 +385,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
     if found.dropped_records:
         location, allowed = query.scope.location, query.allowed
         names = (path for path in found.dropped if location.has(path) and (allowed is None or allowed(path)))
-        where = "".join(f", e.g. in {printable_start(location.shown(path))}" for path in islice(names, 1))
+        where = "".join(f", e.g. in {shown_start(location.shown(path))}" for path in islice(names, 1))
         yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
         files = plural(found.binary, "file")
@@ -559,7 +559,7 @@ async def _explained(run: Runner, query: Query) -> str:
         query.options,
         step,
         how,
-        lambda path: printable_start(location.shown(path)),
+        lambda path: shown_start(location.shown(path)),
     )
     return f" {said}" if said else ""
 
@@ -628,7 +628,7 @@ def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[s
     if query.candidates is not None:
         errors = query.candidates.errors_with(errors)
     return {
-        "root": shown(location.cwd),
+        "root": as_utf8(location.cwd),
         "path": location.name,
         "query": query.arguments.pattern,
         "output_mode": query.arguments.output_mode,

@@ -19,7 +19,7 @@ from ripwrap._ripgrep.decoder import FileTypes
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import Block, PageRequest
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import shown
+from ripwrap._text import as_utf8
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
@@ -284,7 +284,7 @@ def _plain(member: str) -> str:
 def name_in_answer(location: Location, name: str) -> str:
     """Return the name with which answers show a file or item."""
     file, separator, member = name.partition(SEPARATOR)
-    return location.shown(file) + shown(f"{separator}{member}")
+    return location.shown(file) + as_utf8(f"{separator}{member}")
 
 
 def named_files(files: Iterable[FileMatches], found: MergedCollector, location: Location) -> tuple[FileMatches, ...]:

@@ -223,6 +223,19 @@ def redact(
     return Redacted("".join((*pieces, text[done:])), tuple(masks), tuple(starts))
 
 
+def redact_name(name: str, line: str = "", masks: Iterable[Mask] = ()) -> str:
+    """Mask the secrets in the name of a definition.
+
+    Args:
+        name: Name, which may be qualified by the names of the definitions around it.
+        line: Line that defines the name.
+        masks: Masks of that line; the name may repeat a secret that only the rest of the line makes recognisable.
+    """
+    for mask in masks:
+        name = name.replace(line[mask.start : mask.end], mask.text)
+    return redact(name).text
+
+
 def key_lines(file: BinaryIO, scanner: "KeyScanner | None" = None) -> KeyLines:
     """Return the numbers of the lines of private keys in the first `MAX_SCANNED_BYTES` of an open file.
 

@@ -9,7 +9,7 @@ from typing import cast
 from ripwrap._operations.journal import apply_edits
 from ripwrap._operations.replace import replace_request, run_replace
 from ripwrap._ripgrep.runner import Runner
-from ripwrap._text import plural, shown
+from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.options import SearchOptions
 from ripwrap.workspace.arguments import ReplaceContentArguments
@@ -88,7 +88,7 @@ def _masked(settings: Settings, location: Location, file: FileEdits, deadline: D
     redactor = settings.redactor(location, file.path, deadline.check)
     named = file.model_copy(update={"path": location.shown(file.path)})
     number = 0
-    for at, line in enumerate(shown(named.diff()).removesuffix("\n").split("\n")):
+    for at, line in enumerate(as_utf8(named.diff()).removesuffix("\n").split("\n")):
         if at < 2 or line.startswith("\\"):
             yield line
         elif hunk := _HUNK.match(line):
@@ -111,11 +111,10 @@ def _answer(
         notes.append(f"The list of files has only the first {_MAX_FILES} of {len(plan)} files.")
     if plan.errors:
         first = plan.errors[0]
-        notes.append(
-            f"{plural(len(plan.errors), 'file')} left out, e.g. {location.shown(first.path or '')}: {first.message}."
-        )
+        name = shown(location.shown(first.path or ""))
+        notes.append(f"{plural(len(plan.errors), 'file')} left out, e.g. {name}: {first.message}.")
     return ReplaceContentResult(
-        root=shown(location.cwd),
+        root=as_utf8(location.cwd),
         path=location.name,
         query=arguments.pattern,
         replacement=arguments.replacement,

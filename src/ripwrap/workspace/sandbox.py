@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ripwrap._overlay import active_overlay
-from ripwrap._text import shown
+from ripwrap._text import as_utf8, shown
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
@@ -57,8 +57,8 @@ class Location:
         return not self.several and (os.path.isfile(target) or (texts is not None and texts.is_file(target)))
 
     def shown(self, path: str) -> str:
-        """Return a path as answers show it. Tools accept this text as an argument if the path is valid UTF-8."""
-        return shown(os.path.normpath(os.path.join(self.prefix, path)) if self.prefix else path)
+        """Return a path as results have it. Tools accept this text as an argument if the path is valid UTF-8."""
+        return as_utf8(os.path.normpath(os.path.join(self.prefix, path)) if self.prefix else path)
 
     @property
     def name(self) -> str:

@@ -21,7 +21,6 @@ from ripwrap.workspace.arguments import GrepContentArguments, ReplaceContentArgu
 from ripwrap.workspace.deny import DeniedPaths
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redactor, file_redactor
-from ripwrap.workspace.results import printable
 from ripwrap.workspace.sandbox import Location, Sandbox
 
 Progress: TypeAlias = Callable[[int], None]
@@ -271,7 +270,7 @@ def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
     for one in comma_separated(pattern) if scope.denied else ():
         glob = scope.denied and scope.denied.rules.glob_of(os.path.normpath(one.replace("/", os.sep).lstrip(os.sep)))
         if glob and not one.startswith("!"):
-            yield f'{printable(one)[:MAX_QUOTED_CHARS]} is denied by "{glob}".'
+            yield f'{shown(one)[:MAX_QUOTED_CHARS]} is denied by "{glob}".'
             return
 
 
