@@ -3,6 +3,8 @@
 New content is written to a temporary file in the directory of the target. Then the temporary file is renamed to the
 target. On POSIX, the directory is opened without following links (`openat`). So if another program puts a link in place
 of a directory, nothing is written to the directory that the link leads to. Paths must be real paths, without links.
+
+Every write opens the directory of its file with `_opened_for_writing()`, which refuses the files of version control.
 """
 
 import errno
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ripwrap._concurrency import replace_file
+from ripwrap._protected import refuse_protected
 from ripwrap._windows import IS_WINDOWS
 
 _CLOEXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -102,7 +105,7 @@ class Disk:
             OSError: A file `name` exists or cannot be written, or its mode, owner or attributes cannot be set.
         """
         self.step("write", path)
-        with _opened_folder(path) as (_, folder):
+        with _opened_for_writing(path) as (_, folder):
             target = name if folder is not None else os.path.join(os.path.dirname(path), name)
             descriptor = os.open(target, _CREATE, 0o600, dir_fd=folder)
             with open(descriptor, "wb") as file:
@@ -124,7 +127,7 @@ class Disk:
             OSError: The file cannot be renamed.
         """
         self.step("replace", path)
-        with _opened_folder(path) as (own, folder):
+        with _opened_for_writing(path) as (own, folder):
             source, target = (name, own) if folder is not None else (os.path.join(os.path.dirname(path), name), path)
             if not state.is_same_file(os.stat(target, dir_fd=folder, follow_symlinks=False)):
                 raise InterruptedError(errno.EINTR, "another program has changed the file", path)
@@ -139,7 +142,7 @@ class Disk:
         """Remove the file `name` in the directory of `path`; do nothing if the file or the directory is gone."""
         self.step("remove", path)
         try:
-            with _opened_folder(path) as (_, folder):
+            with _opened_for_writing(path) as (_, folder):
                 target = name if folder is not None else os.path.join(os.path.dirname(path), name)
                 os.unlink(target, dir_fd=folder)
         except OSError as error:
@@ -199,6 +202,19 @@ def _opened_folder(path: str) -> Generator[tuple[str, int | None]]:
         raise
     finally:
         os.close(here)
+
+
+@contextmanager
+def _opened_for_writing(path: str) -> Generator[tuple[str, int | None]]:
+    """Open the directory of a real path as `_opened_folder()` does.
+
+    Raises:
+        PermissionError: The path is a file of version control; see `why_protected()`.
+    """
+    # Without `openat`, the system follows links, so the path that they lead to counts.
+    refuse_protected(path if _HAS_DIR_FD else os.path.realpath(path))
+    with _opened_folder(path) as found:
+        yield found
 
 
 def _copy_metadata(descriptor: int, path: str, state: FileState) -> None:

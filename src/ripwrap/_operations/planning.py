@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ripwrap._concurrency import CANCELLED
+from ripwrap._protected import why_protected
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._safe_write import Disk
 from ripwrap._text import BOMS, shown, text_of
@@ -163,6 +164,9 @@ def plan_files(
         seen.add(real)
         if holds is not None and not holds(real):  # a link to a file that may not be read has replaced the file
             changed.append(one.path)
+            continue
+        if reason := why_protected(real):
+            left_out.append(PathError(path=one.path, kind="other", message=f"left out: {reason}"))
             continue
         try:
             raw, _ = disk.read(real)

@@ -98,6 +98,8 @@ class ReplacePlan(EditPlan, frozen=True):
                 interrupted replacement. Nothing was written.
             ValueError: `select` names a path that the plan does not change, or the same plan was applied before and its
                 journal is damaged.
+            PermissionError: A file belongs to version control (see `replace()`), or another user could write to
+                `journals`. Nothing was written.
             OSError: A file or the journal cannot be written. All files have their old contents, unless a note of the
                 error says otherwise.
         """
@@ -114,7 +116,7 @@ class ReplacePlan(EditPlan, frozen=True):
         Raises what `ripwrap.undo()` raises, and `ValueError` if `select` names a path that the plan does not change.
         """
         journal = journal_path(self.root, self.selected(select), journals)
-        work = partial(undo_edits, journal, self.root, journals)
+        work = partial(undo_edits, journal, self.root, journals, planned=True)
         return await run_write(AsyncRunner(None), work, timeout=None)
 
 
@@ -161,7 +163,9 @@ async def replace(
     All bytes outside of the matches stay as they are, such as CRLF, a byte order mark, bytes that are not UTF-8, and a
     last line without a newline. In a file with a byte order mark of UTF-16, or with `encoding`, the replacement is
     written in the encoding of the file. Binary files are left out, except with `text=True`. Files with a match whose
-    position rg does not report are left out, too. `plan.errors` names the files that are left out.
+    position rg does not report are left out, too. Files of version control are never changed: files below `.git`, `.jj`,
+    `.hg`, `.svn` and `.ripwrap`, a file with such a name, and files in a bare repository of git. `plan.errors` names the
+    files that are left out.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
@@ -200,11 +204,17 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
 
     Args:
         journal: Path of the journal: `AppliedEdits.journal`. `None` is the newest journal for `cwd` that is not undone.
-        cwd: The directory that was searched; it has no effect with `journal`.
+        cwd: The directory that was searched. With `journal`, a directory above the files to restore, if they are
+            outside of the directory that was searched.
         journals: The directory of the journals, if a directory was passed to `apply()`.
+
+    A journal outside of the user's state directory may be from somebody else. It can only restore files below the
+    directory that it names as searched, or below `cwd`.
 
     Raises:
         FileNotFoundError: There is no such journal.
+        PermissionError: Another user could have written the journal, or the journal names a file of version control, or
+            a file outside of these directories. Nothing was written.
         ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
         OSError: A file cannot be written. All files keep their new contents, unless a note of the error says otherwise.
