@@ -1,12 +1,12 @@
 """Files of version control are never written, however their path is spelled and whoever asks."""
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from ripwrap import ReplacePlan, sync
+from ripwrap import FileEdits, sync
 from ripwrap._operations.journal import apply_edits
 from ripwrap._operations.journal_store import Folder, Journals
 from ripwrap._protected import is_protected_name, why_protected
@@ -112,9 +112,9 @@ def test_link_into_a_protected_directory_is_left_out(link: str, plant: Plant) ->
     assert ([one.path for one in plan], len(plan.errors)) == (["ok"], 1)
 
 
-def moved(plan: ReplacePlan, path: str) -> ReplacePlan:
-    """Return a plan that somebody has changed: its edits are for another file."""
-    return plan.model_copy(update={"files": tuple(file.model_copy(update={"path": path}) for file in plan.files)})
+def moved(files: Iterable[FileEdits], path: str) -> list[FileEdits]:
+    """Return edits that somebody has changed: they are for another file."""
+    return [file.model_copy(update={"path": path}) for file in files]
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -123,7 +123,7 @@ def test_tampered_plan_is_refused(name: str, plant: Plant) -> None:
     plan = sync.replace("foo", "bar", cwd=folder, paths="ok")
     for path in (name, str(folder / name), f"x/../{name}"):
         with pytest.raises(PermissionError, match="nothing is written to or below"):
-            apply_edits(plan.root, moved(plan, path).files, folder.parent / "journals")
+            apply_edits(plan.root, moved(plan.files, path), folder.parent / "journals")
     assert (folder / name).read_text() == "foo\n"
     assert not [*folder.rglob("*.tmp")]
 
@@ -134,7 +134,7 @@ def test_directory_that_becomes_a_link_to_a_protected_one_is_refused(plant: Plan
     plan = sync.replace("foo", "bar", cwd=folder)
     (folder / "a").rename(folder / "b")
     (folder / "a").symlink_to(".git")
-    with pytest.raises(PermissionError, match="nothing is written to or below .git"):
+    with pytest.raises(PermissionError, match=r"nothing is written to or below \.git"):
         plan.apply()
     assert (folder / ".git/config").read_text() == "foo\n"
 
@@ -146,10 +146,10 @@ def test_undo_does_not_write_below_a_protected_directory(plant: Plant) -> None:
     (folder / "git").rename(folder / ".git")
     known = Folder(Path(applied.journal)).load()
     (file,) = known.files
-    forged = known.model_copy(update={"files": (file.model_copy(update={"path": str(folder / ".git/config")}),)})
-    Journals().folder(forged.id).save(forged, "applied")
-    with pytest.raises(PermissionError, match="nothing is written to or below .git"):
-        sync.undo(Journals().folder(forged.id).path)
+    made = known.model_copy(update={"files": (file.model_copy(update={"path": str(folder / ".git/config")}),)})
+    Journals().folder(made.id).save(made, "applied")
+    with pytest.raises(PermissionError, match=r"nothing is written to or below \.git"):
+        sync.undo(Journals().folder(made.id).path)
     assert (folder / ".git/config").read_text() == "bar\n"
 
 

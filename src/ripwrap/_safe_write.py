@@ -38,8 +38,14 @@ On ext4, `sync()` of 1,000 files takes 0.05 to 0.6 seconds. To call `fsync()` fo
 total, and even longer in several threads.
 """
 
+_PIECE_BYTES = 1 << 20
+
 _OPTIONAL_ATTRIBUTES = ("security.", "trusted.")
 """Prefixes of the extended attributes that only a privileged process can set; other processes leave them out."""
+
+
+class TooLargeError(OSError):
+    """A file is larger than the limit for reading it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +85,11 @@ class Disk:
             path: Path of the file; empty for `sync_files()` and `sync_folders()`.
         """
 
-    def read(self, path: str) -> tuple[bytes, FileState]:
+    def read(self, path: str, max_bytes: int = sys.maxsize) -> tuple[bytes, FileState]:
         """Return the content of a regular file, and its metadata.
 
         Raises:
+            TooLargeError: The file has more than `max_bytes` bytes; no more of it was read.
             OSError: The file cannot be read, or is not a regular file.
         """
         with _opened_folder(path) as (name, folder):
@@ -91,8 +98,15 @@ class Disk:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
                     raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)
+                if status.st_size > max_bytes:
+                    raise TooLargeError(errno.EFBIG, os.strerror(errno.EFBIG), path)
                 with open(descriptor, "rb", closefd=False) as file:  # only after the check: it raises for a directory
-                    return file.read(), FileState(status, _attributes(descriptor))
+                    content = file.read(status.st_size + 1)
+                    while piece := file.read(_PIECE_BYTES):  # the file grows, or is in /proc and has a size of 0
+                        content += piece
+                        if len(content) > max_bytes:
+                            raise TooLargeError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+                    return content, FileState(status, _attributes(descriptor))
             finally:
                 os.close(descriptor)
 

@@ -540,9 +540,9 @@ def forged(journals: Path, applied: AppliedEdits, path: str, root: str = "") -> 
     """Write a journal as an attacker would write it: a journal of these edits, but of another file."""
     known = Folder(Path(applied.journal)).load()
     files = tuple(file.model_copy(update={"path": path}) for file in known.files)
-    forged = known.model_copy(update={"files": files, "root": root or known.root})
-    folder = Journals(journals).folder(forged.id)
-    folder.save(forged, "applied")
+    made = known.model_copy(update={"files": files, "root": root or known.root})
+    folder = Journals(journals).folder(made.id)
+    folder.save(made, "applied")
     return folder.path
 
 
@@ -622,13 +622,11 @@ def test_journals_that_another_user_could_write_are_refused(
         give_away(path, monkeypatch)
     else:
         path.chmod(0o777)
-    for call in (
-        lambda: undo_edits(applied.journal, folder, None),
-        lambda: apply_edits(str(folder), files, journals),
-    ):
-        with pytest.raises(PermissionError, match="another user could have written them"):
-            call()
-    with pytest.raises((PermissionError, FileNotFoundError), match="another user could have|no replacement to undo"):
+    with pytest.raises(PermissionError, match="another user could have written them"):
+        undo_edits(applied.journal, folder, None)
+    with pytest.raises(PermissionError, match="another user could have written them"):
+        apply_edits(str(folder), files, journals)
+    with pytest.raises((PermissionError, FileNotFoundError), match=r"another user could have|no replacement to undo"):
         undo_edits(None, folder, journals)
     assert (folder / "a").read_bytes() == b"longer"
 
