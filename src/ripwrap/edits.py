@@ -64,7 +64,9 @@ class Hunk(Model, frozen=True):
             # An edit at the end of the last line belongs to that line, because no line follows.
             while waiting and (waiting[0].at < end or end == len(raw)):
                 edits.append(waiting.popleft())
-                end = max(end, _line_end(raw, max(edits[-1].at + len(raw_bytes(edits[-1].before)) - 1, done)))
+                # A line may be long and have many edits, so look for its end only once.
+                if (last := edits[-1].at + len(raw_bytes(edits[-1].before)) - 1) >= end:
+                    end = _line_end(raw, last)
             lines = raw[done:end]
             yield (_match if edits else _context)(path, lines, number, begun, done, edits)
             number += lines.count(b"\n")
