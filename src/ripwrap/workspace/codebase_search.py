@@ -46,7 +46,7 @@ async def run_codebase_search(
         TimeoutError: The files were not ranked in time.
     """
     query, limit = arguments.query, arguments.limit
-    with open_scope(settings, arguments.path, hidden=False, ignored=False) as scope:
+    async with open_scope(run, settings, arguments.path, hidden=False, ignored=False) as scope:
         answer: IndexAnswer | None = None
         notes = [*scope.notes]
         if indexes is not None:

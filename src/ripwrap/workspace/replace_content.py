@@ -41,8 +41,8 @@ async def run_replace_content(
         raise ValueError("replace_content needs a workspace that may write; make the workspace with write=True")
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match everywhere; give a text or regular expression to replace")
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location = scope.location
         files = file_filter(location, arguments.file_pattern, arguments.file_type)

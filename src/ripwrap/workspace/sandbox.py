@@ -131,6 +131,19 @@ class Sandbox:
             )
         return self._existing(path, candidates)
 
+    def locate_file(self, path: str, instead: str) -> Location:
+        """Return the location of a file; `instead` says in the error about a directory what to do.
+
+        Raises:
+            IsADirectoryError: The path is a directory.
+
+        The errors of `locate()` are raised, too.
+        """
+        location = self.locate(path)
+        if not location.is_file:
+            raise IsADirectoryError(f"{location.name} is a directory; {instead}")
+        return location
+
     def holds(self, path: str) -> bool:
         """Return True if an answer may show an absolute path: it is not denied, and its real path is below a root."""
         return self._held(path) is not None and self.denied_by(path) is None
