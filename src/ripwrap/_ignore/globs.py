@@ -111,9 +111,9 @@ def glob_pattern(
     Raises:
         ValueError: The glob does not parse; the message is the same as in rg.
     """
-    tokens = parse_glob(f"{glob}/*" if glob.endswith("/**") else glob, allow_unclosed=allow_unclosed)
+    tokens: Tokens = parse_glob(f"{glob}/*" if glob.endswith("/**") else glob, allow_unclosed=allow_unclosed)
     if tokens == [_PREFIX]:
-        tokens = [_ALL]
+        tokens[:] = [_ALL]
     stepping = SteppingPattern(tokens, include=include, ignore_case=ignore_case)
     stars, deep = _count(tokens, (_STAR,)), _count(tokens, _DEEP)
     if _count_choices(tokens) > MAX_REGEX_CHOICES or max(stars, deep) > MAX_REGEX_REPEATS:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import PurePath
 
 from pathspec import Pattern
 
@@ -386,7 +385,7 @@ def _is_inside(root: str, folder: str, kind: str) -> bool:
     path = os.path.join(root, folder, kind)
     real = os.path.realpath(path)
     # Before Python 3.13, one call of `realpath` does not resolve a path behind a loop of links.
-    return os.path.realpath(real) == real and PurePath(real).is_relative_to(root)
+    return os.path.realpath(real) == real and real.startswith(os.path.join(root, ""))
 
 
 def is_link(info: os.stat_result) -> bool:

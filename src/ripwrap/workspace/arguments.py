@@ -571,11 +571,12 @@ def _text_length(value: object) -> int:
     """Return about how many characters the texts in a value have; an item of a list counts as at least one."""
     length, waiting = 0, [value]
     while waiting and length <= MAX_ARGUMENT_CHARS:
-        match waiting.pop():
+        value = waiting.pop()
+        match value:
             case str(text):
                 length += len(text)
-            case list() | tuple() | set() | dict() as items:
-                several = cast("list[object]", items)
+            case list() | tuple() | set() | dict():
+                several = cast("list[object]", value)
                 length += len(several)
                 waiting += several if len(several) <= MAX_ARGUMENT_CHARS else ()
             case _:

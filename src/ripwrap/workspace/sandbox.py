@@ -8,6 +8,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -50,7 +51,7 @@ class Location:
     def has(self, path: str | None) -> bool:
         """Return True if a path that rg prints is in this location, and False for `None`; no I/O."""
         named = PurePath(os.path.normpath(os.path.join(self.cwd, path or os.pardir)))
-        return any(named.is_relative_to(one) for one in self._searched)
+        return any(below(named, one) is not None for one in self._searched)
 
     @cached_property
     def _searched(self) -> tuple[PurePath, ...]:
@@ -278,7 +279,9 @@ def below(path: PurePath, root: PurePath) -> str | None:
 
     Case is ignored if the paths are Windows paths.
     """
-    return str(path.relative_to(root)) if path.is_relative_to(root) else None
+    # `is_relative_to()` makes all parents of the path, which takes quadratic time.
+    parts, start = path.parts, len(root.parts)
+    return str(type(path)(*parts[start:])) if type(path)(*parts[:start]) == root else None
 
 
 def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_result]) -> str | None:
@@ -290,14 +293,14 @@ def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_resu
         wanted = stat(root)
     except OSError:
         return None
-    for ancestor in (path, *path.parents):
-        try:
-            state = stat(ancestor)
-        except OSError:
-            continue
-        if os.path.samestat(state, wanted):
-            return str(path.relative_to(ancestor))
-    return None
+    text = ancestor = str(path)
+    while True:
+        CANCELLED.get().check()
+        with suppress(OSError):
+            if os.path.samestat(stat(ancestor), wanted):
+                return text[len(ancestor) :].lstrip(os.sep) or os.curdir
+        if ancestor == (ancestor := os.path.dirname(ancestor)):
+            return None
 
 
 def _visited(path: str) -> Iterator[tuple[str, bool]]:
