@@ -52,6 +52,7 @@ from ripwrap.workspace.scope import (
     Settings,
     denied_glob_notes,
     file_filter,
+    half,
     open_scope,
     pattern_options,
     rules_file,
@@ -255,7 +256,9 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
     if required is None or query.files.names or arguments.include_hidden or arguments.include_ignored:
         return query
     try:
-        return replace(query, candidates=await indexes.candidates(run, scope, required))
+        return replace(
+            query, candidates=await indexes.candidates(run, replace(scope, timeout=half(scope.timeout)), required)
+        )
     except (SearchError, BinaryError):
         raise
     except RipwrapError as error:  # continue without the index
@@ -263,7 +266,7 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
     except TimeoutError:
         if scope.timeout is None:
             raise
-        seconds = in_seconds(scope.timeout)
+        seconds = in_seconds(scope.timeout / 2)
         note = (
             f"The index could not be refreshed within {seconds}, so it was not used; "
             "index_codebase refreshes it without a time limit."

@@ -233,9 +233,14 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
     options = cast("FileOptions", {**scope.options, **types})
     command = files_command(scope.location.cwd, scope.location.paths, options)
     listing = await run.collect(
-        Step(command, lambda: ListingCollector(PathDecoder(), NO_LIMIT, allowed=scope.allowed), scope.timeout)
+        Step(command, lambda: ListingCollector(PathDecoder(), NO_LIMIT, allowed=scope.allowed), half(scope.timeout))
     )
     return frozenset(listing.every()).__contains__, listing.timed_out
+
+
+def half(timeout: float | None) -> float | None:
+    """Return half of a time limit: the limit of a step before the search, which leaves time for the search."""
+    return None if timeout is None else timeout / 2
 
 
 def file_filter(location: Location, file_pattern: str, file_type: str = "") -> FileFilter:
