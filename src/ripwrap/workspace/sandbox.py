@@ -245,33 +245,20 @@ class Sandbox:
 
 
 def _check_text(path: str) -> None:
-    # First of all, because everything that is done with a longer path takes longer.
-    if len(path) > MAX_PATH_BYTES:
-        raise _long_error(len(path), "characters")
     if "\0" in path:
         raise ValueError("a NUL character cannot be part of a path; remove it")
     try:
         raw = os.fsencode(path)
     except UnicodeEncodeError:
-        raise ValueError(f"{path!r} has a character that no path can have; remove it") from None
-    if IS_WINDOWS:
-        longest = max(map(len, re.split(r"[/\\]", path)))
-    else:
-        longest = max(map(len, raw.split(b"/")))
-        if len(raw) > MAX_PATH_BYTES:
-            raise _long_error(len(raw), "bytes")
-    if longest > MAX_NAME_BYTES:
-        raise ValueError(
-            f"the path has a name of {longest:,} bytes, and no name can have more than {MAX_NAME_BYTES}; "
-            "pass the path of an existing file or directory"
-        )
-
-
-def _long_error(length: int, unit: str) -> ValueError:
-    return ValueError(
-        f"the path has {length:,} {unit}, and no path can have more than {MAX_PATH_BYTES:,} bytes; "
-        "pass the path of an existing file or directory"
-    )
+        raise ValueError(f"{path[:MAX_NAME_BYTES]!r} has a character that no path can have; remove it") from None
+    length = len(path if IS_WINDOWS else raw)
+    longest = max(map(len, re.split(r"[/\\]", path) if IS_WINDOWS else raw.split(b"/")))
+    for size, most, what in ((length, MAX_PATH_BYTES, "path"), (longest, MAX_NAME_BYTES, "name in a path")):
+        if size > most:
+            raise ValueError(
+                f"the path has {length:,} bytes, and no {what} can have more than {most:,}; "
+                "pass the path of an existing file or directory"
+            )
 
 
 def below(path: PurePath, root: PurePath) -> str | None:
