@@ -295,11 +295,13 @@ def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) ->
     """
     spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
     parts: list[tuple[str, Span | None]] = []
-    start = 0
+    start = at = 0
     for number, part in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
         end = start + len(part)
-        near = ((first, last) for first, last in spans if last > start and first < end)
-        hit = next(((max(first, start) - start, min(last, end) - start) for first, last in near), None)
+        while at < len(spans) and spans[at][1] <= start:  # the spans are in order, as the lines are
+            at += 1
+        near = spans[at] if at < len(spans) and spans[at][0] < end else None
+        hit = near and (max(near[0], start) - start, min(near[1], end) - start)
         parts.append((part, hit) if redactor is None else _masked(part, hit, number, max_line, redactor))
         start = end + 1
     text = "\n".join(part for part, _ in parts)

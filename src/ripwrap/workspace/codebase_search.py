@@ -4,6 +4,7 @@ import math
 import time
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from ripwrap.workspace.budget import NAMES_SHARE, notes_of, shortened, snippet
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
 from ripwrap.workspace.redact import redact, redact_name
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
-from ripwrap.workspace.scope import Scope, Settings, open_scope
+from ripwrap.workspace.scope import Scope, Settings, half, open_scope
 
 if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import IndexAnswer, Indexes
@@ -46,12 +47,12 @@ async def run_codebase_search(
         TimeoutError: The files were not ranked in time.
     """
     query, limit = arguments.query, arguments.limit
-    with open_scope(settings, arguments.path, hidden=False, ignored=False) as scope:
+    async with open_scope(run, settings, arguments.path, hidden=False, ignored=False) as scope:
         answer: IndexAnswer | None = None
         notes = [*scope.notes]
         if indexes is not None:
             try:
-                answer = await indexes.search(run, scope, query, limit + 1)
+                answer = await indexes.search(run, replace(scope, timeout=half(scope.timeout)), query, limit + 1)
             except (SearchError, BinaryError):
                 raise
             except RipwrapError as error:  # continue without the index
@@ -60,7 +61,7 @@ async def run_codebase_search(
                 if scope.timeout is None:
                     raise
                 notes.append(
-                    f"The index could not be refreshed within {in_seconds(scope.timeout)}, so it was not used; "
+                    f"The index could not be refreshed within {in_seconds(scope.timeout / 2)}, so it was not used; "
                     "index_codebase refreshes it without a time limit."
                 )
         ranking: Ranking

@@ -72,8 +72,8 @@ async def run_find_files(
     run: Runner, settings: Settings, arguments: FindFilesArguments, progress: Progress | None = None
 ) -> FindFilesResult:
     """Below a path, find the files or directories that a glob matches."""
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location, entry_type = scope.location, arguments.entry_type
         newest, offset = arguments.sort == "newest", arguments.offset

@@ -52,6 +52,7 @@ from ripwrap.workspace.scope import (
     Settings,
     denied_glob_notes,
     file_filter,
+    half,
     open_scope,
     pattern_options,
     rules_file,
@@ -193,8 +194,8 @@ async def run_grep_content(
         from ripwrap.workspace.grep_items import check_arguments
 
         check_arguments(arguments)
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
@@ -234,7 +235,9 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
     if required is None or query.files.names or arguments.include_hidden or arguments.include_ignored:
         return query
     try:
-        return replace(query, candidates=await indexes.candidates(run, scope, required))
+        return replace(
+            query, candidates=await indexes.candidates(run, replace(scope, timeout=half(scope.timeout)), required)
+        )
     except (SearchError, BinaryError):
         raise
     except RipwrapError as error:  # continue without the index
@@ -242,7 +245,7 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
     except TimeoutError:
         if scope.timeout is None:
             raise
-        seconds = in_seconds(scope.timeout)
+        seconds = in_seconds(scope.timeout / 2)
         note = (
             f"The index could not be refreshed within {seconds}, so it was not used; "
             "index_codebase refreshes it without a time limit."

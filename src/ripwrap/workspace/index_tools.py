@@ -39,7 +39,7 @@ from ripwrap.workspace.results import (
     RootHealth,
     RootStatus,
 )
-from ripwrap.workspace.scope import Progress, Scope, Settings, open_scope
+from ripwrap.workspace.scope import Progress, Scope, Settings, scope_of_root
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -248,8 +248,8 @@ class Indexes:
 
     def _of(self, root: str) -> _RootIndex:
         if root not in self._made:
-            with open_scope(self._settings, root, hidden=False, ignored=False) as found:
-                self._made[root] = _RootIndex(found, self._location, self._embedder, self._hybrid_weight)
+            found = scope_of_root(self._settings, root)
+            self._made[root] = _RootIndex(found, self._location, self._embedder, self._hybrid_weight)
         return self._made[root]
 
     def _all(self) -> list[tuple[str, _RootIndex]]:

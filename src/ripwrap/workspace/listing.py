@@ -36,10 +36,10 @@ async def run_ls(
     run: Runner, settings: Settings, arguments: LsArguments, progress: Progress | None = None
 ) -> ListResult:
     """List everything below a path with rg, or with Python code if rg cannot be used."""
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
-        common = () if arguments.include_ignored else _without_ignore_file(scope.location)
+        common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
         new = partial(TreeCollector, scope, arguments.max_depth, (), progress, common=common)
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
         engine: Engine = "rg"
@@ -63,11 +63,11 @@ async def run_tree(
     run: Runner, settings: Settings, arguments: TreeArguments, progress: Progress | None = None
 ) -> ListResult:
     """List a few entries of every directory below a path."""
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         command = files_command(scope.location.cwd, scope.location.paths, scope.options)
-        common = () if arguments.include_ignored else _without_ignore_file(scope.location)
+        common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
         new = partial(TreeCollector, scope, 0, EXCLUDE, progress, common=common)
         tree = await run.collect(Step(command, new, scope.timeout))
         if tree.is_empty:

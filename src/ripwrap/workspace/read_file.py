@@ -57,9 +57,7 @@ async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArgu
         ValueError: The file is binary, or has no line in the ranges.
     """
     ranges = arguments.line_ranges()
-    location = settings.sandbox.locate(arguments.path)
-    if not location.is_file:
-        raise IsADirectoryError(f"{shown(location.name)} is a directory; ls lists its files")
+    location = await run.call(partial(settings.sandbox.locate_file, arguments.path, "ls lists its files"))
     found = await run.call(partial(_read, settings, location, ranges))
     if not found.lines and found.total:
         first = min(one.start for one in ranges)

@@ -49,8 +49,8 @@ async def run_replace_content(
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match everywhere; give a text or regular expression to replace")
     limited = DeadlineRunner(run, settings.timeout)
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        limited, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location = scope.location
         files = file_filter(location, arguments.file_pattern, arguments.file_type)
