@@ -15,7 +15,7 @@ import weakref
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import IO, Any, Self, cast
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.exit_status import Exit
@@ -122,8 +122,8 @@ class Spool:
             raise _disk_error(error) from error
         return batch
 
-    def add(self, batch: Batch, name: str, content: bytes) -> None:
-        """Write an item into a batch; do nothing if the search has ended.
+    def add(self, batch: Batch, name: str, content: bytes | IO[bytes]) -> None:
+        """Write an item into a batch; do nothing if the search has ended. A `Source` may pass an open file as content.
 
         Raises:
             SearchError: The item cannot be written.
@@ -134,16 +134,20 @@ class Spool:
                 return
             try:
                 with open(path, "xb", buffering=0) as file:
-                    left = memoryview(content)
-                    while left:
-                        left = left[file.write(left) :]
+                    if isinstance(content, (bytes, bytearray, memoryview)):
+                        left = memoryview(content)
+                        while left:
+                            left = left[file.write(left) :]
+                    else:
+                        shutil.copyfileobj(content, file, _PENDING_BYTES)
+                    size = file.tell()
             except OSError as error:
                 with suppress(OSError):
                     os.unlink(path)
                 raise _disk_error(error) from error
         self._items += 1
         batch.names.append(name)
-        batch.size += len(content)
+        batch.size += size
 
     @property
     def closed(self) -> bool:
@@ -211,6 +215,8 @@ class Feed:
                     break
             else:
                 self.ended = True
+        except MemoryError:
+            self.error, self.ended = SearchError("too little memory to read the next item; search fewer items"), True
         except Exception as error:  # noqa: BLE001 - raised after the matches of the items before it
             self.error, self.ended = error, True
 
@@ -290,8 +296,8 @@ def check_items(items: object, *, blocking: bool = False) -> None:
         raise TypeError(f"items must be an iterable of pairs (name, bytes or str), got {type(items).__name__}")
 
 
-def _check_item(item: Any) -> tuple[str, bytes]:
-    """Return the name and the bytes of an item.
+def _check_item(item: Any) -> tuple[str, bytes | IO[bytes]]:
+    """Return the name and the bytes of an item, or the open file that has them.
 
     Raises:
         TypeError: The item is not a pair of a name and a content.
@@ -304,7 +310,7 @@ def _check_item(item: Any) -> tuple[str, bytes]:
         raise TypeError(f"the name of an item must be a str, got {type(name).__name__}")
     if isinstance(content, str):
         return name, raw_bytes(content)
-    if not isinstance(content, (bytes, bytearray, memoryview)):
+    if not isinstance(content, (bytes, bytearray, memoryview)) and not hasattr(content, "readinto"):
         raise TypeError(f"the content of the item {name!r} must be bytes or str, got {type(content).__name__}")
     return name, cast("bytes", content)
 

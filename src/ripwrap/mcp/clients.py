@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from ripwrap._text import raw_bytes
 from ripwrap._windows import IS_WINDOWS, is_foreign_path
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import ShowDenied, StrPath
+from ripwrap.options import Directories, ShowDenied, StrPath
 from ripwrap.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class WorkspaceOptions(TypedDict, total=False):
     show_denied: ShowDenied
     redact: bool
     write: bool
+    repositories: Directories
 
 
 class NoRootsError(ValueError):
