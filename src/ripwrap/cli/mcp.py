@@ -81,7 +81,7 @@ def run_mcp(
     write
         Offer the tool replace_content, which changes files
     repository
-        Let git read a repository outside of the roots; may be repeated
+        A directory that git may also read; may be repeated
     """
     try:
         from ripwrap import mcp as server
