@@ -36,7 +36,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("read_file", {"path": "short.txt"}),
     ("read_file", {"path": "short.txt", "ranges": "1-3,7-9,20-300"}),
     ("replace_content", {"pattern": "needle", "replacement": "pin"}),
-    ("replace_content", {"pattern": "needle", "replacement": "p" * 3_000}),
+    ("replace_content", {"pattern": "needle", "replacement": "p" * 1_000}),
     ("resolve", {"anchor": "long.txt#1\u00b7aaa"}),
     ("index_codebase", {}),
     ("index_status", {}),
