@@ -129,9 +129,9 @@ class Workspace:
                 and the directories above it, in `/proc` and similar directories, and on network file systems of Linux.
                 The answer then names these limits.
             timeout: Time limit in seconds for a call; `None` is no limit. At the limit, rg is stopped, and the answer
-                has the results found so far. Up to 0.7 seconds more are spent on making the answer; if that takes
-                longer, the answer is an error. A refresh of an index, and a listing for a glob with a slash, may take
-                half of the limit. `index_codebase` has no time limit.
+                has the results found so far. Making the answer may take 0.7 seconds more; if it takes longer, the
+                answer is an error. A refresh of an index, and a listing for a glob with a slash, may take half of the
+                limit. `index_codebase` has no time limit.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; with `None`, ripwrap finds an rg.
