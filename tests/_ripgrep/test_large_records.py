@@ -1,22 +1,27 @@
 """Records with very many submatches: decoded in parts, and in a thread, so that an event loop goes on."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import anyio
 import pytest
 
 import ripwrap
 from ripwrap import DecodeError, Match, sync
+from ripwrap._operations.pagination import files_in_path_order
 from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.decoder import LARGE_RECORD, MessageDecoder, Record
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import Block, PageRequest
+from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Step, run_blocking
 from ripwrap._ripgrep.stream import stream
 from support import fake_rg
 from support.outcomes import cut
 from support.waiting import until
 
+T = TypeVar("T")
 HEAD = b'{"type":"match","data":{"path":{"text":"./a"},"lines":{"text":"%b\\n"},"line_number":1,"absolute_offset":0,'
 ONE = b'{"match":{"text":"ab"},"start":%d,"end":%d}'
 
@@ -117,3 +122,57 @@ async def test_line_with_very_many_matches_is_found(tmp_path: Path) -> None:
     assert [one.submatches for one in sync.search("ab", cwd=tmp_path)] == [match.submatches]
     (columns,) = [one async for one in ripwrap.search_columns("ab", cwd=tmp_path)]
     assert columns.spans == [match.spans()]
+
+
+@pytest.mark.parametrize("most", [1, 999, 1_000, 1_001, 2_500, 3_001, 3_002, 10_000])
+def test_submatches_of_a_large_record_can_be_limited(most: int) -> None:
+    raw = record(3_000)
+    (whole,) = MessageDecoder(("match",)).decode_large([raw])
+    (found,) = MessageDecoder(("match",), max_submatches=most).decode_large([raw])
+    assert isinstance(whole, Match)
+    assert found == whole.model_copy(update={"submatches": whole.submatches[:most]})
+
+
+class WaitingCollector(Waiting):
+    """Collector that is like `Waiting`."""
+
+    def feed(self, chunk: bytes) -> Any:
+        list(super().feed(chunk))
+
+    def end_run(self, end: Exit) -> Any:
+        end.check(summary=True)
+
+    def finish(self, end: Exit, *, timed_out: bool = False) -> Any:
+        assert end.returncode == 0
+        assert not timed_out
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_event_loop_goes_on_while_a_collector_takes_a_large_record(tmp_path: Path) -> None:
+    rg = fake_rg.write(tmp_path / "rg", "say(BEGIN, MATCH, SUMMARY)")
+    collector = WaitingCollector()
+    step = Step(search_command("x", tmp_path, (), {}), lambda: collector, 60.0)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(AsyncRunner(str(rg)).collect, step)
+        await until(collector.begun.is_set)
+        collector.go_on.set()  # this line runs only if the event loop is free
+
+
+class ThreadsOfCalls(BlockingRunner):
+    """Runner that counts the calls which an async runner makes in a worker thread."""
+
+    calls = 0
+
+    async def call(self, work: Callable[[], T], **limits: Any) -> T:
+        self.calls += 1
+        return await super().call(work, **limits)
+
+
+@pytest.mark.parametrize(("number", "calls"), [(1_000, 0), (40_000, 1)])
+def test_large_record_of_a_page_is_decoded_in_a_worker_thread(number: int, calls: int) -> None:
+    block = Block(b"a", 1, [(True, record(number))])
+    page, run = PageRequest(0, 1, 1, 0, 0, None), ThreadsOfCalls(None)
+    (file,) = run_blocking(files_in_path_order(run, page, [block]))
+    assert len(file.matches[0].submatches) == number + 2
+    assert run.calls == calls

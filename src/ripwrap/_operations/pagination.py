@@ -3,11 +3,12 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from ripwrap._ripgrep.decoder import MessageDecoder
+from ripwrap._ripgrep.decoder import LARGE_RECORD, MessageDecoder
 from ripwrap._ripgrep.page_collector import Block, PageRequest, is_text
 from ripwrap._ripgrep.round_robin import RoundRobinCollector, shares
 from ripwrap._ripgrep.runner import Runner
@@ -19,6 +20,9 @@ Records: TypeAlias = Sequence[tuple[bool, bytes]]
 
 _CHECKPOINT_INTERVAL = 200
 """Number of matches that are decoded before other tasks may run."""
+
+_SHOWN_SUBMATCHES = 20_000
+"""Maximum number of submatches of a large match in the answer of a tool. Its text has fewer characters by default."""
 
 _MODELS: dict[str, type[BaseModel]] = {"match": GrepMatch, "context": Context, "end": End}
 
@@ -91,12 +95,13 @@ def on_page(page: PageRequest, blocks: Iterable[Block]) -> Iterator[tuple[Block,
 async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
     """Decode a page that takes one match of each file, then a second match of each file, and so on; return its files.
 
-    The result also has files without a match on the page; their `matches` are empty.
+    The result also has files without a match on the page; their `matches` are empty. A match of more than a MiB has
+    its first submatches only, because a tool never shows so much text.
 
     Raises:
         DecodeError: A record is malformed.
     """
-    decoder = MessageDecoder(models=_MODELS)
+    decoder = MessageDecoder(models=_MODELS, max_submatches=_SHOWN_SUBMATCHES)
     blocks = found.blocks()
     counts = [block.matches for block in blocks]
     skipped, ends = shares(counts, page.offset), shares(counts, page.end)
@@ -122,7 +127,11 @@ async def _file(
     matches: list[GrepMatch] = []
     for number, (position, end) in enumerate(zip(positions, ends, strict=True), 1):
         tail = min(position + 1 + page.after, end)
-        matches.append(_match(decoder, block.records[position], head, block.records[position + 1 : tail]))
+        lines = block.records[position], head, block.records[position + 1 : tail]
+        if sum(len(record) for _, record in (lines[0], *head, *lines[2])) > LARGE_RECORD:
+            matches.append(await run.call(partial(_match, decoder, *lines)))
+        else:
+            matches.append(_match(decoder, *lines))
         head = block.records[tail:end]
         if number % _CHECKPOINT_INTERVAL == 0:
             await run.checkpoint()
@@ -152,7 +161,8 @@ def _as_context(match: GrepMatch) -> Context:
 
 
 def _decoded(decoder: MessageDecoder, records: Records) -> list[Any]:
-    return list(decoder.decode(record for _, record in records))
+    plain = [record for _, record in records]
+    return list(decoder.decode_large(plain) if sum(map(len, plain)) > LARGE_RECORD else decoder.decode(plain))
 
 
 def _number(value: int | None, name: str) -> int:

@@ -450,6 +450,11 @@ class EditCollector:
         self._decoder = MessageDecoder(("match", "end"))
         self._files: dict[str, _File] = {}
 
+    @property
+    def pending(self) -> int:
+        """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
+        return self._decoder.pending
+
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output."""
         self._take(self._decoder.feed(chunk))

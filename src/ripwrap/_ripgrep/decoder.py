@@ -75,9 +75,20 @@ class MessageDecoder:
         *,
         models: Mapping[str, type[BaseModel]] = _MODELS,
         max_record: int = MAX_RECORD,
+        max_submatches: int | None = None,
     ) -> None:
+        """Set what is decoded.
+
+        Args:
+            kinds: Kinds of records.
+            models: Model for each kind.
+            max_record: Maximum size of a record in bytes.
+            max_submatches: Maximum number of submatches of a record of more than `LARGE_RECORD` bytes; `None` is no
+                limit. Many objects make the garbage collector hold the interpreter's lock for long.
+        """
         self.summary: Summary | None = None
         self._kinds = frozenset(kinds)
+        self._max_submatches = max_submatches
         self._models = models
         self._validators: dict[bytes, Callable[[bytes], Any] | None] = {
             b'{"type":"%b"' % kind.encode(): model.__pydantic_validator__.validate_json if kind in self._kinds else None
@@ -152,10 +163,12 @@ class MessageDecoder:
 
         submatches: list[Submatch] = []
         adapter = TypeAdapter(list[Submatch])
+        whole = len(parts)
+        parts = parts[: self._max_submatches]
         for first in range(0, len(parts), _PART):
             part = _NEXT_SUBMATCH.join(parts[first : first + _PART])
             opened = b"[" if not first else b'[{"match":'
-            closed = b"]" if first + _PART >= len(parts) else b"}]"
+            closed = b"]" if first + _PART >= len(parts) == whole else b"}]"
             try:
                 submatches += adapter.validate_json(opened + part + closed)
             except ValidationError as error:

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import aclosing, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, cast
 
 import anyio
@@ -20,6 +21,7 @@ import anyio.lowlevel
 
 from ripwrap._concurrency import CANCELLED, Cancellation, countdown, in_thread, in_thread_to_end
 from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
 from ripwrap._ripgrep.place import Part, Plan, plan
@@ -428,6 +430,14 @@ def _begin(step: Step[C], meter: "Meter | None") -> C:
     return step.collector()
 
 
+async def _feed(collector: Collector, chunk: bytes) -> None:
+    """Pass a chunk to a collector; in a worker thread if the collector decodes records, and the next one is large."""
+    if getattr(collector, "pending", 0) > LARGE_RECORD:
+        await in_thread_to_end(partial(collector.feed, chunk))
+    else:
+        collector.feed(chunk)
+
+
 async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
     deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
     runs, collector = Runs(plan.parts), _begin(step, meter)
@@ -436,7 +446,7 @@ async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None
         async with AsyncChild(binary, part.command, part.change) as child:
             with anyio.CancelScope(deadline=deadline) as scope:
                 while chunk := await child.read(whole=collector.ended):
-                    collector.feed(chunk)
+                    await _feed(collector, chunk)
                     if meter is not None:
                         meter.feed(chunk, collector)
             if scope.cancelled_caught:

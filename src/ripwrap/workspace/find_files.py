@@ -120,7 +120,7 @@ async def run_find_files(
                 engine=found.engine,
             )
 
-        return shortened(answer, len(paths), settings.max_chars)
+        return await run.call(partial(shortened, answer, len(paths), settings.max_chars))
 
 
 async def _find(

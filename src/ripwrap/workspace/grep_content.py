@@ -440,7 +440,7 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
             exact=exact,
         )
 
-    return shortened(answer, len(hits), query.settings.max_chars)
+    return await run.call(partial(shortened, answer, len(hits), query.settings.max_chars))
 
 
 async def _merged(run: Runner, query: Query) -> GrepContentResult:
@@ -521,7 +521,7 @@ async def _merged_files(run: Runner, query: Query) -> GrepContentResult:
             exact=found.exact,
         )
 
-    return shortened(answer, len(hits), query.settings.max_chars)
+    return await run.call(partial(shortened, answer, len(hits), query.settings.max_chars))
 
 
 def _about_merged(query: Query, found: "MergedCollector") -> dict[str, Any]:

@@ -63,7 +63,8 @@ async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArgu
         first = min(one.start for one in ranges)
         has = f"{shown(location.name)} has {plural(found.total, 'line')}"
         raise ValueError(f"{has}, so there is no line {first} (the file may have changed); pass a smaller line number")
-    return shortened(lambda count: _answer(location, ranges, found, count), len(found.lines), settings.max_chars)
+    answer = partial(_answer, location, ranges, found)
+    return await run.call(partial(shortened, answer, len(found.lines), settings.max_chars))
 
 
 def _answer(location: Location, ranges: Sequence[LineRange], found: _Lines, count: int) -> ReadFileResult:

@@ -91,9 +91,12 @@ async def run_replace_content(
     lines = await limited.call(partial(_diff, settings, location, plan, masks))
     if arguments.apply and plan:
         await limited.call_to_end(partial(apply_edits, plan.root, plan.files, None, holds=holds))
-    return shortened(
-        lambda count: _answer(arguments, scope, plan, lines[:count], len(lines)), len(lines), settings.max_chars
-    )
+
+    def answer(count: int) -> ReplaceContentResult:
+        return _answer(arguments, scope, plan, lines[:count], len(lines))
+
+    # The answer is made many times, and each time all edits are counted.
+    return await limited.call(partial(shortened, answer, len(lines), settings.max_chars))
 
 
 def _diff(settings: Settings, location: Location, plan: EditPlan, masks: EditMasks | None) -> list[str]:
