@@ -173,7 +173,7 @@ class TestLeadingOut:
 
     def test_error_is_the_same_whether_the_directory_exists(self, root: Path, private: Path) -> None:
         shutil.rmtree(root / ".git")
-        answers = set()
+        answers = set[str]()
         for target in (private / ".git", private / "no", Path("/nonexistent")):
             (root / ".git").write_text(f"gitdir: {target}\n")
             answers.add(sync.Workspace(root).grep_content("needle", rev="main"))
