@@ -15,6 +15,7 @@ import ripwrap
 from ripwrap import AccessDeniedError, SearchError, sync
 from ripwrap._subprocess import poll_intervals
 from ripwrap.sources import git as git_sources
+from ripwrap.sources import repository
 from support.effort import times
 from support.git import require_git
 
@@ -197,6 +198,16 @@ class TestLeadingOut:
         assert "needle of this one" in sync.Workspace(root).grep_content("needle", rev="main")
         assert not (root / "trace").exists()
 
+    def test_only_formats_and_upstreams_are_kept_of_a_configuration(self) -> None:
+        dropped = {"include.path": "x", "extensions.partialclone": "o", "extensions.refstorage": "files:///x"}
+        dropped |= {"remote.o.url": "x", "remote.o.promisor": "true", "core.sshcommand": "x", "core.worktree": "x"}
+        kept = {"extensions.objectformat": "sha256", 'branch.a"b.merge': "refs/heads/m", "remote.o.fetch": "+x:y"}
+        listed = "".join(f"{key}\n{value}\0" for key, value in {**dropped, **kept}.items())
+        assert repository._settings(listed.encode()).decode() == (
+            '[extensions]\n\tobjectformat = "sha256"\n[branch "a\\"b"]\n\tmerge = "refs/heads/m"\n'
+            '[remote "o"]\n\tfetch = "+x:y"\n'
+        )
+
 
 class TestAllowed:
     def test_worktree_and_subdirectory_need_the_repository(self, private: Path, tmp_path: Path) -> None:
@@ -285,6 +296,20 @@ class TestPrograms:
         assert [file.path for file in result] == ["b.txt"]
         assert [match.path for match in sync.search_history("needle", cwd=root)] == ["b.txt"]
         assert "b.txt" in sync.Workspace(root).grep_content("needle", rev="HEAD")
+        assert not (tmp_path / "ran").exists()
+
+    @pytest.mark.parametrize("config", CONFIGS[:3], ids=range(3))
+    def test_nothing_is_fetched_with_the_user_s_own_configuration(
+        self, root: Path, tmp_path: Path, config: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        payload, settings = tmp_path / "payload", tmp_path / "settings"
+        payload.write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
+        payload.chmod(0o755)
+        settings.write_text(config.replace("PAYLOAD", str(payload)))
+        oid = git(root, "rev-parse", "HEAD:a.txt")
+        (root / f".git/objects/{oid[:2]}/{oid[2:]}").unlink()
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+        assert [error.kind for error in sync.grep("needle", cwd=root, rev="HEAD").errors] == ["missing"]
         assert not (tmp_path / "ran").exists()
 
     @pytest.mark.parametrize("text", ["git version 2.24.9", "git version 1.8.3.1", "something else"])
@@ -414,7 +439,7 @@ class TestBombs:
         loose_blob(root, times(64, 200) << 20)
         tracemalloc.start()
         try:
-            assert sync.grep("needle", cwd=root, rev="big").files_matched == 2
+            assert sync.grep("of this one", cwd=root, rev="big").files_matched == 1
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
