@@ -15,6 +15,7 @@ import ripwrap
 from ripwrap import AccessDeniedError, SearchError, sync
 from ripwrap._subprocess import poll_intervals
 from ripwrap.sources import git as git_sources
+from ripwrap.sources import repository
 from support.effort import times
 from support.git import require_git
 
@@ -103,8 +104,8 @@ def alternates_of_alternates(root: Path, private: Path) -> None:
 
 
 def alternates_through_a_link(root: Path, private: Path) -> None:
-    (root / "x/y/z").mkdir(parents=True)
-    (root / ".git/objects/d").symlink_to("../../x/y/z")
+    (root / "x/y/z/u/v/w").mkdir(parents=True)
+    (root / ".git/objects/d").symlink_to("../../x/y/z/u/v/w")
     text = f"d/../../../../{private.name}/.git/objects\n"  # git removes `..` before it follows the link
     (root / ".git/objects/info/alternates").write_text(text)
     (root / ".git/refs/heads/main").write_text(git(private, "rev-parse", "HEAD"))
@@ -173,7 +174,7 @@ class TestLeadingOut:
 
     def test_error_is_the_same_whether_the_directory_exists(self, root: Path, private: Path) -> None:
         shutil.rmtree(root / ".git")
-        answers = set()
+        answers = set[str]()
         for target in (private / ".git", private / "no", Path("/nonexistent")):
             (root / ".git").write_text(f"gitdir: {target}\n")
             answers.add(sync.Workspace(root).grep_content("needle", rev="main"))
@@ -196,6 +197,16 @@ class TestLeadingOut:
         assert SECRET not in answer
         assert "needle of this one" in sync.Workspace(root).grep_content("needle", rev="main")
         assert not (root / "trace").exists()
+
+    def test_only_formats_and_upstreams_are_kept_of_a_configuration(self) -> None:
+        dropped = {"include.path": "x", "extensions.partialclone": "o", "extensions.refstorage": "files:///x"}
+        dropped |= {"remote.o.url": "x", "remote.o.promisor": "true", "core.sshcommand": "x", "core.worktree": "x"}
+        kept = {"extensions.objectformat": "sha256", 'branch.a"b.merge': "refs/heads/m", "remote.o.fetch": "+x:y"}
+        listed = "".join(f"{key}\n{value}\0" for key, value in {**dropped, **kept}.items())
+        assert repository._settings(listed.encode()).decode() == (
+            '[extensions]\n\tobjectformat = "sha256"\n[branch "a\\"b"]\n\tmerge = "refs/heads/m"\n'
+            '[remote "o"]\n\tfetch = "+x:y"\n'
+        )
 
 
 class TestAllowed:
@@ -287,11 +298,40 @@ class TestPrograms:
         assert "b.txt" in sync.Workspace(root).grep_content("needle", rev="HEAD")
         assert not (tmp_path / "ran").exists()
 
+    @pytest.mark.parametrize("config", CONFIGS[:3], ids=range(3))
+    def test_nothing_is_fetched_with_the_user_s_own_configuration(
+        self, root: Path, tmp_path: Path, config: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        payload, settings = tmp_path / "payload", tmp_path / "settings"
+        payload.write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
+        payload.chmod(0o755)
+        settings.write_text(config.replace("PAYLOAD", str(payload)))
+        oid = git(root, "rev-parse", "HEAD:a.txt")
+        (root / f".git/objects/{oid[:2]}/{oid[2:]}").unlink()
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+        assert [error.kind for error in sync.grep("needle", cwd=root, rev="HEAD").errors] == ["missing"]
+        assert not (tmp_path / "ran").exists()
+
     @pytest.mark.parametrize("text", ["git version 2.24.9", "git version 1.8.3.1", "something else"])
     def test_old_git_is_refused(self, root: Path, tmp_path: Path, text: str) -> None:
         (tmp_path / "bin/git").write_text(f"#!/bin/sh\necho '{text}'\n")
         with pytest.raises(SearchError, match=r"git 2\.25 or newer is needed"):
             sync.grep("needle", cwd=root, rev="HEAD")
+
+    def test_git_that_ends_at_an_object_is_started_again_for_the_next(self, root: Path, tmp_path: Path) -> None:
+        for number in range(6):
+            (root / f"{number}.txt").write_text(f"needle {number}\n")
+        git(root, "rm", "-qf", "a.txt")
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "several")
+        real = shutil.which("git", path=os.defpath) or "/usr/bin/git"
+        one = f'read oid; echo "$oid" | {real} cat-file --batch; echo "no memory" >&2; exit 128'
+        script = f'#!/bin/sh\ncase "$*" in *"--batch --buffer"*) {one};; esac\nexec {real} "$@"\n'
+        (tmp_path / "bin/git").write_text(script)
+        result = sync.grep("needle", cwd=root, rev="HEAD")
+        assert [file.path for file in result] == ["0.txt", "2.txt", "4.txt"]
+        assert [error.path for error in result.errors] == ["1.txt", "3.txt", "5.txt"]
+        assert "no memory" in result.errors[0].message
 
     @pytest.mark.parametrize("blocking", [False, True])
     @pytest.mark.anyio
@@ -332,8 +372,8 @@ def tree_bomb(root: Path, depth: int) -> str:
 
 
 def loose_blob(root: Path, size: int) -> str:
-    """Write a blob of zeros without holding it in memory, commit it, and return the id of the commit."""
-    head, block = f"blob {size}\0".encode(), bytes(1 << 20)
+    """Write a blob of long lines without holding it in memory, commit it, and return the id of the commit."""
+    head, block = f"blob {size}\0".encode(), b"needle\n".rjust(1 << 20)
     digest, packer = sha1(head, usedforsecurity=False), zlib.compressobj(1)
     path = root / "blob"
     with path.open("wb") as file:
@@ -360,7 +400,7 @@ class TestBombs:
         with pytest.raises(SearchError, match=r"more than 500 files.*select fewer with paths"):
             sync.grep("needle", cwd=root, rev="bomb")
         with pytest.raises(SearchError, match="more than 500 files"):
-            list(sync.files(cwd=root, rev="bomb"))
+            list(sync.files(cwd=root, rev="bomb", glob="none"))
         assert "more than 500 files" in sync.Workspace(root).grep_content("needle", rev="bomb")
         assert sync.grep("needle", cwd=root, rev="bomb", paths="d1/d2").files_matched == 10
 
@@ -391,7 +431,7 @@ class TestBombs:
         lifted = sync.grep("needle", cwd=root, rev="big", max_filesize="16M")
         lowered = sync.grep("needle", cwd=root, rev="big", max_filesize=1)
         assert lifted.errors == lowered.errors == ()
-        assert (lifted.files_matched, lowered.files_matched) == (1, 0)
+        assert (lifted.files_matched, lowered.files_matched) == (2, 0)
 
     def test_large_blob_is_searched_without_holding_it(self, root: Path) -> None:
         import tracemalloc
@@ -399,7 +439,7 @@ class TestBombs:
         loose_blob(root, times(64, 200) << 20)
         tracemalloc.start()
         try:
-            assert sync.grep("needle", cwd=root, rev="big", text=True).files_matched == 1
+            assert sync.grep("of this one", cwd=root, rev="big").files_matched == 1
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
