@@ -298,7 +298,7 @@ def test_cache_that_other_users_can_write_is_rejected(
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+@pytest.mark.parametrize("mode", [0o777, 0o702])
 def test_cache_below_a_directory_that_others_can_write_is_rejected(
     mode: int, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,6 +319,19 @@ def test_cache_below_a_directory_that_others_can_write_is_rejected(
     shared.chmod(mode | 0o1000)  # sticky, like /tmp: others cannot replace directories of this user in it
     assert why_untrusted(cache) == ""
     assert mirror.asked == []
+
+
+@pytest.mark.posix
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs root, to give a directory to another group")
+@pytest.mark.parametrize(("group", "why"), [(0, ""), (4711, "other users may write to it"), (1, "other users may")])
+def test_only_the_private_group_of_the_user_may_write_to_a_cache(group: int, why: str, tmp_path: Path) -> None:
+    """With the umask 002, a user's directories belong to a group with the name of the user and no other member."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(0o770)
+    os.chown(cache, -1, group)
+    assert why_untrusted(cache).startswith(why)
+    assert bool(why_untrusted(cache)) is bool(why)
 
 
 @pytest.mark.posix

@@ -235,9 +235,6 @@ class Journals:
         """
         if reason := why_untrusted(self.path):
             raise _untrusted_error(reason, self.path)
-        for folder in (*self.path.parents, *self.path.resolve().parents):
-            if reason := _why_replaceable(folder):
-                raise _untrusted_error(reason, folder)
 
     def folder(self, name: str) -> Folder:
         """Return the directory of the journal with this id."""
@@ -299,19 +296,6 @@ def _why_foreign(path: Path) -> str:
     if state.st_uid not in (os.geteuid(), 0):
         return "it belongs to another user"
     return "other users may write to it" if state.st_mode & 0o022 else ""
-
-
-def _why_replaceable(folder: Path) -> str:
-    """Return the reason why another user could replace what a directory contains; empty if nobody could.
-
-    The group of the directory may write to it, because the user's own directories often belong to a group of the user.
-    """
-    if sys.platform == "win32":
-        return ""
-    state = folder.stat()
-    if state.st_uid not in (os.geteuid(), 0):
-        return "it belongs to another user"
-    return "other users may write to it" if state.st_mode & (0o002 | stat.S_ISVTX) == 0o002 else ""
 
 
 def _untrusted_error(reason: str, path: Path) -> PermissionError:

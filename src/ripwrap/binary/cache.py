@@ -41,8 +41,8 @@ def why_untrusted(path: Path) -> str:
     Whoever may write to a directory above it could replace it. So every directory above it, and above the targets of
     links in the path, must belong to root or this user, and other users must not be able to write to it, except to a
     sticky directory such as `/tmp`, in which they cannot replace what belongs to root or this user (as in `safe_path()`
-    of OpenSSH). Directories that do not exist are trusted; so is everything on Windows. A relative path is never
-    trusted.
+    of OpenSSH). The user's private group may write, as in Debian's OpenSSH. Directories that do not exist are trusted;
+    so is everything on Windows. A relative path is never trusted.
     """
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
@@ -89,7 +89,22 @@ def _why_foreign(path: Path) -> str:
         return "it is not a directory"
     if state.st_uid not in me:
         return "it belongs to another user"
-    return "other users may write to it" if state.st_mode & 0o022 and not state.st_mode & stat.S_ISVTX else ""
+    others = 0o002 if _is_private_group(state.st_gid) else 0o022
+    return "other users may write to it" if state.st_mode & others and not state.st_mode & stat.S_ISVTX else ""
+
+
+def _is_private_group(number: int) -> bool:
+    """Return True if a group has the name of this user and no other member, as on systems with the umask 002."""
+    if sys.platform == "win32":
+        return False
+    import grp  # late: these modules exist only on POSIX
+    import pwd
+
+    try:
+        group, name = grp.getgrgid(number), pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return False
+    return group.gr_name == name and not {*group.gr_mem} - {name}
 
 
 def parse_release(rg: Path) -> tuple[str, str]:
