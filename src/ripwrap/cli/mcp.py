@@ -72,7 +72,7 @@ def run_mcp(
     write
         Offer the tool replace_content, which changes files
     repository
-        Let git read a repository outside of the roots; may be repeated
+        Let git read a repository in DIR, too; may be repeated
     """
     try:
         from ripwrap import mcp as server
