@@ -298,18 +298,33 @@ class TestPrograms:
         assert "b.txt" in sync.Workspace(root).grep_content("needle", rev="HEAD")
         assert not (tmp_path / "ran").exists()
 
-    @pytest.mark.parametrize("config", CONFIGS[:3], ids=range(3))
-    def test_nothing_is_fetched_with_the_user_s_own_configuration(
-        self, root: Path, tmp_path: Path, config: str, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("is_own", [False, True])
+    @pytest.mark.parametrize("config", CONFIGS[:10], ids=range(10))
+    def test_missing_trees_and_commits_are_not_fetched(
+        self, root: Path, tmp_path: Path, config: str, monkeypatch: pytest.MonkeyPatch, *, is_own: bool
     ) -> None:
+        """Nothing is fetched even if the user's own configuration has the promisor remote (`is_own`)."""
         payload, settings = tmp_path / "payload", tmp_path / "settings"
         payload.write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
         payload.chmod(0o755)
-        settings.write_text(config.replace("PAYLOAD", str(payload)))
-        oid = git(root, "rev-parse", "HEAD:a.txt")
-        (root / f".git/objects/{oid[:2]}/{oid[2:]}").unlink()
-        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
-        assert [error.kind for error in sync.grep("needle", cwd=root, rev="HEAD").errors] == ["missing"]
+        (root / "sub").mkdir()
+        (root / "sub/b.txt").write_text("needle b\n")
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "b")
+        text = config.replace("PAYLOAD", str(payload))
+        objects = [git(root, "rev-parse", name) for name in ("HEAD:sub", "HEAD^{tree}", "HEAD")]
+        if is_own:
+            settings.write_text(text)
+            monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+        else:
+            with (root / ".git/config").open("a") as file:
+                file.write(text)
+        for oid in objects:
+            (root / f".git/objects/{oid[:2]}/{oid[2:]}").unlink()
+            for call in (sync.grep, sync.search_history):
+                with pytest.raises((SearchError, ValueError)):
+                    list(call("needle", cwd=root, rev="main"))
+            assert sync.Workspace(root).grep_content("needle", rev="main").startswith("Error: ")
         assert not (tmp_path / "ran").exists()
 
     @pytest.mark.parametrize("text", ["git version 2.24.9", "git version 1.8.3.1", "something else"])

@@ -68,7 +68,7 @@ def real_directories(folders: Directories) -> tuple[str, ...]:
         ValueError: A path is empty.
     """
     several = (folders,) if isinstance(folders, (str, os.PathLike)) else tuple(folders)
-    if not all(map(os.fspath, several)):
+    if not all(os.fspath(folder) for folder in several):
         raise ValueError(
             HintedText(Hint("repositories", kind="correct"), " has an empty path, which is no directory; name one")
         )
