@@ -8,11 +8,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+pytest.importorskip("mcp")
+
 from ripwrap import mcp
 from ripwrap.mcp.gate import Gate, Limits, parse_authority
 from ripwrap.mcp.transports import _gated  # pyright: ignore[reportPrivateUsage]
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.extra]
 
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 INITIALIZE = {

