@@ -18,9 +18,7 @@ Plant = Callable[..., Path]
 BEGIN = "-----" + "BEGIN"
 TOKEN = "ghp_" + "a1B2" * 9
 BODY = [f"MIIEpAIBAAKCAQEA{letter}bcdefGHIJKLmnopqrstuvwxyz0123456789ABCDEFGHIJKL" for letter in "qwert"]
-KEY = "\n".join(
-    (f"{BEGIN} RSA PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED", "", *BODY, "-----END RSA PRIVATE KEY-----")
-)
+KEY = "\n".join((f"{BEGIN} RSA PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED", "", *BODY, "-----END RSA PRIVATE KEY-----"))
 PASSWORD = "hunter2secret"
 TEXT = f"one\nDB_PASSWORD={PASSWORD}  # two\nthree {TOKEN} four\n\n{KEY}\nfive\n"
 SECRETS = (PASSWORD, TOKEN, *BODY)

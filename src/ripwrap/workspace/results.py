@@ -220,7 +220,7 @@ class GrepContentResult(ToolResult, frozen=True):
 
     @classmethod
     def structured_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of `structured()` and of `model_dump(mode="json")`."""
+        """Return the JSON schema of the structured answer, and of `model_dump(mode="json")`."""
         schema = super().structured_schema()
         files = schema["properties"]["files"]
         each = {"anyOf": [{"type": "string"}, files.pop("items")]}
@@ -387,7 +387,7 @@ class ListResult(ToolResult, frozen=True):
 
     @classmethod
     def structured_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of `structured()` and of `model_dump(mode="json")`."""
+        """Return the JSON schema of the structured answer, and of `model_dump(mode="json")`."""
         schema = super().structured_schema()
         entries = schema["properties"]["entries"]
         entries["items"] = {"anyOf": [{"type": "string"}, entries["items"]]}
