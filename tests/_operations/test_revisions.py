@@ -106,6 +106,18 @@ async def test_async_functions_take_a_revision(folder: Path, commit: Callable[..
     assert len([path async for path in ripwrap.files(cwd=folder, rev="HEAD", limit=3)]) == 3
 
 
+def test_revision_may_be_a_message_or_a_directory(folder: Path, commit: Callable[..., str]) -> None:
+    commit(TREE, "the first")
+    commit({"a.py": None}, "the second")
+    assert {*sync.files(cwd=folder, rev=":/the first")} - {*sync.files(cwd=folder, rev="main")} == {"a.py"}
+    assert [*sync.files(cwd=folder, rev="main:sub")] == ["b.py", "deep/c.txt"]
+    assert len(list(sync.search_history("needle", cwd=folder, rev=":/the first", paths="a.py"))) == 1
+    with pytest.raises(ValueError, match="rev is not a revision"):
+        list(sync.search_history("needle", cwd=folder, rev="main:sub"))
+    for rev in ("main:sub", "main^{tree}"):  # only a commit, so that each file has its own path
+        assert "rev is not a revision" in sync.Workspace(folder, deny=["sub/"]).grep_content("needle", rev=rev)
+
+
 @pytest.mark.slow
 def test_submodules_are_named_and_links_left_out(folder: Path, commit: Callable[..., str], tmp_path: Path) -> None:
     other = tmp_path / "other"

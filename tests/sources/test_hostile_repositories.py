@@ -116,6 +116,21 @@ def quoted_alternates(root: Path, private: Path) -> None:
     (root / ".git/refs/heads/main").write_text(git(private, "rev-parse", "HEAD"))
 
 
+def multi_pack_index(root: Path, private: Path) -> None:
+    git(private, "repack", "-adq")
+    git(private, "multi-pack-index", "write")
+    folder = private / ".git/objects/pack"
+    (index,) = folder.glob("*.idx")
+    target = root / ".git/objects/pack/multi-pack-index"
+    target.parent.mkdir(exist_ok=True)
+    name = f"../../../../{private.name}/.git/objects/pack/p.idx".encode()
+    old = index.name.encode()
+    target.write_bytes((folder / "multi-pack-index").read_bytes().replace(old, name.ljust(len(old), b"\0")))
+    for path in folder.glob("pack-*"):
+        path.rename(folder / f"p{path.suffix}")
+    (root / ".git/refs/heads/main").write_text(git(private, "rev-parse", "HEAD"))
+
+
 def linked(name: str) -> Callable[[Path, Path], None]:
     def attack(root: Path, private: Path) -> None:
         if name.startswith("objects") and name != "objects":
@@ -161,6 +176,13 @@ class TestLeadingOut:
                 list(call("needle", cwd=root, rev="main", repositories=[root]))
         with pytest.raises(AccessDeniedError, match="repositories"):
             list(sync.files(cwd=root, rev="main", repositories=root))
+
+    def test_multi_pack_index_leads_to_no_other_repository(self, root: Path, private: Path) -> None:
+        multi_pack_index(root, private)
+        assert git(root, "cat-file", "-p", "main:a.txt") == SECRET  # git itself follows the path in the index
+        assert SECRET not in sync.Workspace(root).grep_content("needle", rev="main")
+        with pytest.raises(ValueError, match="rev is not a revision"):
+            sync.grep("needle", cwd=root, rev="main", repositories=root)
 
     def test_config_that_includes_a_file_reads_nothing_of_it(self, root: Path, tmp_path: Path) -> None:
         secret = tmp_path / "secret"

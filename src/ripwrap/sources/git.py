@@ -152,13 +152,15 @@ class _GitSource(Source):
         self._git.deadline = self.deadline
         self._git.open()
         try:
-            found = self._git.read("rev-parse", "--verify", "--quiet", f"{self._rev}^{{{kind}}}")
+            # In two steps, because after `:/message` and `main:src` git would read `^{commit}` as part of the name.
+            found = self._git.read("rev-parse", "--verify", "--quiet", self._rev).decode().strip()
+            found = self._git.read("rev-parse", "--verify", "--quiet", f"{found}^{{{kind}}}").decode().strip()
         except SearchError as error:
             if error.returncode is None:  # git could not be started
                 raise
             stderr = "" if _OTHER_TYPE in error.stderr else error.stderr.strip()
         else:
-            return found.decode().strip()
+            return found
         if stderr:
             raise SearchError(f"git could not read the revision {self._rev!r}: {stderr}")
         raise ValueError(

@@ -47,9 +47,13 @@ _SETTINGS = {
 _NOWHERE = {"GIT_DIR": os.path.join(os.sep, "nonexistent-repository")}
 """Variables for commands without a repository."""
 
-_GLOBAL_OPTIONS = ("--no-pager", "-c", "log.diffMerges=separate", "-c", "core.bigFileThreshold=16m")
+_GLOBAL_OPTIONS = (
+    *("--no-pager", "-c", "log.diffMerges=separate", "-c", "core.bigFileThreshold=16m"),
+    *("-c", "core.multiPackIndex=false"),
+)
 """Options before the command. They override the user's `log.diffMerges`, with which `git log -m` could hide changes,
-and let git copy large blobs without holding them in memory.
+and let git copy large blobs without holding them in memory. A multi-pack-index is not read, because it names packs by
+paths, which git does not check: `../` leads to another repository. Each pack also has its own index.
 """
 
 MIN_VERSION = (2, 25)
