@@ -16,6 +16,7 @@ from urllib.parse import quote
 import anyio
 
 from ripwrap import sync
+from support import strace
 from support.effort import STRESS, times
 from support.hostile import BEGIN, END
 
@@ -193,14 +194,14 @@ def walk(root: str, rg: str, index: str) -> int:
         workspace.grep_content("(", sections=True)
         workspace.codebase_search("ok")
     answers = 0
-    mark(BEGIN)
+    strace.mark(BEGIN)
     indexed.index_codebase()
     for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(17, 1)):
         able = [workspace for workspace, tools in offers.items() if name in tools]
         for workspace in able if STRESS else [able[number // 17 % len(able)]]:
             check(name, arguments, workspace.call(name, arguments), named=workspace is named)
             answers += 1
-    mark(END)
+    strace.mark(END)
     indexed.close()
     return answers
 
@@ -237,7 +238,7 @@ async def walk_resources(root: str, rg: str) -> int:
     async with mcp.Client(server(root, rg=rg, deny=GLOBS)) as client:
         await client.read_resource(f"file://{root}/README.md")
         await client.complete(prompt, {"name": "path", "value": ""})
-        mark(BEGIN)
+        strace.mark(BEGIN)
         for number, path in islice(enumerate(PATHS), 0, None, times(10, 1)):
             every = list(addresses(root, path))
             for address in every if STRESS else every[number % 3 :: 3]:
@@ -255,13 +256,8 @@ async def walk_resources(root: str, rg: str) -> int:
                     names = {os.path.basename(value.rstrip("/")).lower() for value in values}
                     assert names.isdisjoint(DENIED_NAMES), (argument, values)
                     answers += 1
-        mark(END)
+        strace.mark(END)
     return answers
-
-
-def mark(path: str) -> None:
-    """Look up a path, to mark a place in a trace."""
-    os.path.lexists(path)
 
 
 if __name__ == "__main__":
