@@ -35,7 +35,6 @@ RENAMED = {
     "run_stream": "run_stream_blocking",
     "run_columns": "run_columns_blocking",
     "run_watch": "run_watch_blocking",
-    "run_detect": "run_detect_blocking",
     "run_inside": "run_inside_blocking",
     "run_items": "run_items_blocking",
     "run_scan": "run_scan_blocking",
@@ -52,7 +51,6 @@ TIMED = {
     *(
         "AsyncRunner",
         "run_code",
-        "run_detect",
         "run_columns",
         "run_inside",
         "run_items",

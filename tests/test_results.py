@@ -264,7 +264,7 @@ class TestTerminal:
     def test_terminal_marks_a_hit_after_control_characters(self, plant: Plant) -> None:
         folder = plant({"f": "a\x0c\rneedle\x07 b\r\n"})
         coloured = printed(sync.grep("needle", cwd=folder, rg=rg15), force_terminal=True, color_system="standard")
-        assert "a\x1b[1;31mneedle\x1b[0m b" in coloured
+        assert "a\\x0c\\x0d\x1b[1;31mneedle\x1b[0m\\x07 b" in coloured
 
     def test_terminal_shows_a_tree_with_styled_directories(self, plant: Plant) -> None:
         tree = sync.tree_text(cwd=plant({"d/[red]x": "", "d/y": ""}), limit=2)

@@ -22,7 +22,7 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 A public name is loaded when it is first used; the first load takes 0.2 s. To load a name before an event loop runs,
 import it at the top of a module: `from ripwrap import search`.
 
-Layout: eight layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each
+Layout: nine layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each
 other (`[tool.importlinter]` in pyproject.toml). Names that begin with an underscore are private.
 
     cli, frameworks, testing
@@ -30,6 +30,7 @@ other (`[tool.importlinter]` in pyproject.toml). Names that begin with an unders
     workspace, repositories
     index, remote
     _operations
+    _places
     _ripgrep, _ranking
     binary, results, edits, sources, _code, _ignore
     models, options, errors, columns, _display, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency,
@@ -390,6 +391,15 @@ _DEPRECATED = {
 # Without this handler, Python prints the warnings of a library on stderr if the application has not configured logging
 # (https://docs.python.org/3/howto/logging.html#configuring-logging-for-a-library).
 logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def _show_arguments(record: logging.LogRecord) -> bool:
+    from ripwrap._text import show_arguments  # late: it imports Pydantic
+
+    return show_arguments(record)
+
+
+logging.getLogger(__name__).addFilter(_show_arguments)
 
 if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any name
 

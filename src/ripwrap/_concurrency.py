@@ -21,6 +21,9 @@ from ripwrap._windows import IS_WINDOWS
 
 T = TypeVar("T")
 
+OVERDUE = "the call took more than"
+"""Beginning of the error of a call that was stopped at its time limit."""
+
 
 class Cancellation(threading.Event):
     """Event that tells a worker thread to end its work.
@@ -43,7 +46,7 @@ class Cancellation(threading.Event):
             return
         if self.timeout is None:
             raise TimeoutError(f"the call was cancelled{outcome}")
-        raise TimeoutError(f"the call took more than timeout={self.timeout} seconds{outcome}; allow more time")
+        raise TimeoutError(f"{OVERDUE} timeout={self.timeout} seconds{outcome}; allow more time")
 
     @contextmanager
     def child(self) -> Generator[None]:

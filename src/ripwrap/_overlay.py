@@ -3,7 +3,7 @@
 import errno
 import os
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from ripwrap._text import raw_bytes, shown
 from ripwrap.options import StrPath
 
 P = TypeVar("P", bound=StrPath)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,15 @@ _ACTIVE: ContextVar[Overlay | None] = ContextVar("ripwrap_overlay", default=None
 def active_overlay() -> Overlay | None:
     """Return the overlay of the running task or thread; `None` without an overlay."""
     return _ACTIVE.get()
+
+
+def with_overlay(overlay: Overlay | None, work: Callable[[], T]) -> T:
+    """Call a function while this overlay, or none, is the active one, and return its result."""
+    token = _ACTIVE.set(overlay)
+    try:
+        return work()
+    finally:
+        _ACTIVE.reset(token)
 
 
 def refuse_overlay(what: str) -> None:

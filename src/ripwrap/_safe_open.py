@@ -65,6 +65,25 @@ def open_regular_file(
     return found
 
 
+def read_start(path: str, most: int) -> bytes:
+    """Return the first `most` bytes of a regular file. A pipe or device in its place is not read, and cannot block.
+
+    Raises:
+        FileNotFoundError: The path is not a regular file.
+        OSError: The file cannot be read.
+    """
+    if not os.path.isfile(path):  # opening a device may have effects
+        raise _gone_error(path)
+    found = os.open(path, _FILE_FLAGS)
+    try:
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            raise _gone_error(path)
+        with open(found, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(found)
+
+
 def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
     """Split a path into its root (one of `roots`, or `.`) and the rest of the path."""
     if path in roots:

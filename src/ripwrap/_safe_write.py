@@ -3,6 +3,8 @@
 New content is written to a temporary file in the directory of the target. Then the temporary file is renamed to the
 target. On POSIX, the directory is opened without following links (`openat`). So if another program puts a link in place
 of a directory, nothing is written to the directory that the link leads to. Paths must be real paths, without links.
+
+Every write opens the directory of its file with `_opened_for_writing()`, which refuses the files of version control.
 """
 
 import errno
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ripwrap._concurrency import replace_file
+from ripwrap._protected import refuse_protected
 from ripwrap._windows import IS_WINDOWS
 
 _CLOEXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -35,8 +38,14 @@ On ext4, `sync()` of 1,000 files takes 0.05 to 0.6 seconds. To call `fsync()` fo
 total, and even longer in several threads.
 """
 
+_PIECE_BYTES = 1 << 20
+
 _OPTIONAL_ATTRIBUTES = ("security.", "trusted.")
 """Prefixes of the extended attributes that only a privileged process can set; other processes leave them out."""
+
+
+class TooLargeError(OSError):
+    """A file is larger than the limit for reading it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +85,11 @@ class Disk:
             path: Path of the file; empty for `sync_files()` and `sync_folders()`.
         """
 
-    def read(self, path: str) -> tuple[bytes, FileState]:
+    def read(self, path: str, max_bytes: int = sys.maxsize) -> tuple[bytes, FileState]:
         """Return the content of a regular file, and its metadata.
 
         Raises:
+            TooLargeError: The file has more than `max_bytes` bytes; no more of it was read.
             OSError: The file cannot be read, or is not a regular file.
         """
         with _opened_folder(path) as (name, folder):
@@ -88,8 +98,15 @@ class Disk:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
                     raise FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)
+                if status.st_size > max_bytes:
+                    raise TooLargeError(errno.EFBIG, os.strerror(errno.EFBIG), path)
                 with open(descriptor, "rb", closefd=False) as file:  # only after the check: it raises for a directory
-                    return file.read(), FileState(status, _attributes(descriptor))
+                    content = file.read(status.st_size + 1)
+                    while piece := file.read(_PIECE_BYTES):  # the file grows, or is in /proc and has a size of 0
+                        content += piece
+                        if len(content) > max_bytes:
+                            raise TooLargeError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+                    return content, FileState(status, _attributes(descriptor))
             finally:
                 os.close(descriptor)
 
@@ -102,7 +119,7 @@ class Disk:
             OSError: A file `name` exists or cannot be written, or its mode, owner or attributes cannot be set.
         """
         self.step("write", path)
-        with _opened_folder(path) as (_, folder):
+        with _opened_for_writing(path) as (_, folder):
             target = name if folder is not None else os.path.join(os.path.dirname(path), name)
             descriptor = os.open(target, _CREATE, 0o600, dir_fd=folder)
             with open(descriptor, "wb") as file:
@@ -124,7 +141,7 @@ class Disk:
             OSError: The file cannot be renamed.
         """
         self.step("replace", path)
-        with _opened_folder(path) as (own, folder):
+        with _opened_for_writing(path) as (own, folder):
             source, target = (name, own) if folder is not None else (os.path.join(os.path.dirname(path), name), path)
             if not state.is_same_file(os.stat(target, dir_fd=folder, follow_symlinks=False)):
                 raise InterruptedError(errno.EINTR, "another program has changed the file", path)
@@ -139,7 +156,7 @@ class Disk:
         """Remove the file `name` in the directory of `path`; do nothing if the file or the directory is gone."""
         self.step("remove", path)
         try:
-            with _opened_folder(path) as (_, folder):
+            with _opened_for_writing(path) as (_, folder):
                 target = name if folder is not None else os.path.join(os.path.dirname(path), name)
                 os.unlink(target, dir_fd=folder)
         except OSError as error:
@@ -199,6 +216,19 @@ def _opened_folder(path: str) -> Generator[tuple[str, int | None]]:
         raise
     finally:
         os.close(here)
+
+
+@contextmanager
+def _opened_for_writing(path: str) -> Generator[tuple[str, int | None]]:
+    """Open the directory of a real path as `_opened_folder()` does.
+
+    Raises:
+        PermissionError: The path is a file of version control; see `why_protected()`.
+    """
+    # Without `openat`, the system follows links, so the path that they lead to counts.
+    refuse_protected(path if _HAS_DIR_FD else os.path.realpath(path))
+    with _opened_folder(path) as found:
+        yield found
 
 
 def _copy_metadata(descriptor: int, path: str, state: FileState) -> None:

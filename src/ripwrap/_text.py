@@ -9,7 +9,10 @@ would lose bytes. Pydantic's own string type cannot be used, because it refuses 
 import base64
 import binascii
 import codecs
+import json
+import logging
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Annotated, Any, AnyStr
@@ -83,9 +86,61 @@ def cut_text(text: str, max_chars: int) -> str:
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
-def shown(path: str) -> str:
-    """Return a path as text that can be printed, with U+FFFD in place of bytes that are not UTF-8."""
-    return os.fsencode(path).decode("utf-8", "replace")
+_UNPRINTABLE = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb"
+    "\\U0001d173-\\U0001d17a\\U000e0000-\\U000e007f]"
+)
+"""Characters that `shown()` escapes. A terminal obeys C0, DEL and C1 (ECMA-48). Controls of direction show text in
+another order than it is read (CVE-2021-42574, UTR 36 section 3). Separators of lines and paragraphs add lines. Soft
+hyphens, invisible format characters and tags are read by a model, but not seen by a person (UTS 39 section 3.1.1).
+Joiners (U+200C, U+200D) and variation selectors are not escaped, because words, emoji and names are written with them.
+"""
+
+
+def as_utf8(text: str) -> str:
+    """Return a text with U+FFFD in place of surrogates, which stand for bytes that are not UTF-8 (PEP 383)."""
+    return raw_bytes(text).decode("utf-8", "replace")
+
+
+def shown(text: str, *, lines: bool = False) -> str:
+    r"""Return a text of a file, path, argument or host as it is shown to a person or a model.
+
+    Control characters, and characters that are invisible or change the direction of text, become escapes such as
+    `\x1b` and `\u202e`, which rg and Python read as the same characters. U+FFFD replaces bytes that are not UTF-8. The
+    escape of a control character looks like the same letters in a file, so models of results keep the exact text.
+
+    Args:
+        text: Text to show.
+        lines: True to keep newlines and tabs, and to show `\r\n` as a newline; False for a text on one line.
+    """
+    plain = as_utf8(text)
+    if plain.isprintable():
+        return plain
+    if lines:
+        plain = plain.replace("\r\n", "\n")
+    return _UNPRINTABLE.sub(lambda found: found[0] if lines and found[0] in "\n\t" else _escaped(found[0]), plain)
+
+
+def shown_json(text: bytes) -> bytes:
+    r"""Return JSON in UTF-8 with the characters that `shown()` escapes as `\u202e`, so that the values stay the same.
+
+    JSON has no such characters outside of its strings, except the newlines and spaces between values.
+    """
+    return _UNPRINTABLE.sub(
+        lambda found: found[0] if found[0] in "\n\t" else json.dumps(found[0])[1:-1], text.decode()
+    ).encode()
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def show_arguments(record: logging.LogRecord) -> bool:
+    """Show the arguments of a log record on one line, so that no name of a file forges another record; return True."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(one if isinstance(one, (int, float)) else shown(str(one)) for one in record.args)
+    return True
 
 
 def _from_base64(envelope: dict[str, str]) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from ripwrap._text import shown
+from ripwrap._text import as_utf8
 from ripwrap.models import Match, Span
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Columns:
 
     def _printable(self) -> tuple[list[Any], ...]:
         """Return the columns, with U+FFFD in place of surrogates in paths, because tables cannot store surrogates."""
-        paths = {path: path if path.isascii() else shown(path) for path in set(self.path)}
+        paths = {path: path if path.isascii() else as_utf8(path) for path in set(self.path)}
         return [paths[path] for path in self.path], self.line_number, self.absolute_offset, self.text, self.spans
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ripwrap._display import diff, html
 from ripwrap._display.plain import grep_lines
-from ripwrap._text import FsPath, Text, plural, raw_bytes, text_of
+from ripwrap._text import FsPath, Text, plural, raw_bytes, shown, text_of
 from ripwrap.models import Context, Match, Model, PathError, Submatch
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ class Hunk(Model, frozen=True):
             # An edit at the end of the last line belongs to that line, because no line follows.
             while waiting and (waiting[0].at < end or end == len(raw)):
                 edits.append(waiting.popleft())
-                end = max(end, _line_end(raw, max(edits[-1].at + len(raw_bytes(edits[-1].before)) - 1, done)))
+                # A line may be long and have many edits, so look for its end only once.
+                if (last := edits[-1].at + len(raw_bytes(edits[-1].before)) - 1) >= end:
+                    end = _line_end(raw, last)
             lines = raw[done:end]
             yield (_match if edits else _context)(path, lines, number, begun, done, edits)
             number += lines.count(b"\n")
@@ -221,7 +223,7 @@ class EditPlan(Model, frozen=True):
 
     def __str__(self) -> str:
         """Return the diff, then the message."""
-        return f"{self.diff()}{self.message}"
+        return shown(f"{self.diff()}{self.message}", lines=True)
 
     def grep_lines(self) -> Iterator[str]:
         """Yield changed lines (their new text) as `path:line:text`, and the lines around them as `path-line-text`."""

@@ -35,6 +35,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
+from ripwrap._text import shown
+
 EmbedReason: TypeAlias = Literal["setup", "refused", "rejected", "unavailable", "garbage"]
 ConflictReason: TypeAlias = Literal["changed", "hard_links", "unfinished"]
 HintKind: TypeAlias = Literal["pass", "omit", "correct", "call", "install"]
@@ -159,13 +161,16 @@ def spell(text: str, speller: Speller) -> str:
 def spell_error(error: BaseException, speller: Speller) -> str:
     """Return the message of an error with its hints in the syntax of a front end; `str(error)` if it has no hints."""
     if isinstance(error, OSError) and isinstance(error.strerror, HintedText):
-        return f"{error.strerror.spell(speller)}: {error.filename!r}"
+        return shown(f"{error.strerror.spell(speller)}: {error.filename!r}", lines=True)
     text = error.args[0] if error.args else ""
-    return text.spell(speller).rstrip("\n") if isinstance(text, HintedText) else str(error)
+    return shown(text.spell(speller).rstrip("\n") if isinstance(text, HintedText) else str(error), lines=True)
 
 
 class RipwrapError(Exception):
-    """Base class of ripwrap's own errors."""
+    """Base class of ripwrap's own errors; `str()` escapes control characters that a host, file or argument gave."""
+
+    def __str__(self) -> str:
+        return shown(super().__str__(), lines=True)
 
     @property
     def hints(self) -> tuple[Hint, ...]:

@@ -361,7 +361,8 @@ class CodeError(Model, frozen=True):
 
     def __str__(self) -> str:
         """Return the path, if there is one, and the message; bytes of the path that are not UTF-8 become U+FFFD."""
-        return f"{shown(self.path)}: {self.message}" if self.path else self.message
+        message = shown(self.message, lines=True)
+        return f"{shown(self.path)}: {message}" if self.path else message
 
 
 class Context(_Lines, frozen=True):
@@ -425,7 +426,8 @@ class PathError(Model, frozen=True):
 
     def __str__(self) -> str:
         """Return the path, if there is one, and the message; bytes of the path that are not UTF-8 become U+FFFD."""
-        return f"{shown(self.path)}: {self.message}" if self.path else self.message
+        message = shown(self.message, lines=True)
+        return f"{shown(self.path)}: {message}" if self.path else message
 
 
 class Summary(Model, frozen=True):
@@ -515,4 +517,4 @@ class TreeEntry(Model, frozen=True):
 
     def __str__(self) -> str:
         """Return the name, indented by four spaces for each level; the name of a directory ends in `/`."""
-        return f"{'    ' * self.depth}{self.name}{'/' if self.is_dir else ''}"
+        return f"{'    ' * self.depth}{shown(self.name)}{'/' if self.is_dir else ''}"

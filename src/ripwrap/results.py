@@ -178,7 +178,7 @@ class Reason(Model, frozen=True):
             yield from ("; it would be searched ", *(("with ", *passed, " and ") if passed else ()), options, *omitted)
 
     def __str__(self) -> str:
-        return str(self.message)
+        return shown(self.message, lines=True)
 
 
 def _with_commas(hints: list[Hint]) -> list[str | Hint]:
@@ -314,7 +314,9 @@ class GrepResult(Model, frozen=True, json_schema_serialization_defaults_required
 
     def __str__(self) -> str:
         """Return the page as grep writes it, `path:line:text` or `path-line-text` for context, then the message."""
-        return "\n".join((*grep_lines((file.path, file.lines()) for file in self.files), self.message))
+        return "\n".join(
+            (*grep_lines((file.path, file.lines()) for file in self.files), shown(self.message, lines=True))
+        )
 
     def diff(self) -> str:
         """Return the unified diffs of all files on the page, one after another; see `FileMatches.diff()`."""
@@ -426,7 +428,7 @@ class Expansion(Model, frozen=True):
             rows.append(f"  {line.number}{':' if first <= line.number <= last else '-'} {line.text}".rstrip())
         if self.end_line in gaps:
             rows.append(f"  [{plural(gaps[self.end_line], 'more line')}]")
-        return "\n".join(rows)
+        return shown("\n".join(rows), lines=True)
 
 
 class Tree(Model, frozen=True):

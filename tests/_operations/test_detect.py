@@ -123,9 +123,77 @@ def test_encoding_is_guessed_from_the_lines_that_are_not_ascii(plant: Plant) -> 
 
 
 def test_other_operations_say_that_they_do_not_detect(mixed: Path) -> None:
-    for call in (sync.files_with_matches, sync.count, sync.count_matches, sync.search_columns, sync.replace):
-        with pytest.raises(ValueError, match="encoding='detect' works only in search"):
-            call("x", *["y"] * (call is sync.replace), cwd=mixed, encoding="detect")
+    rule = ripwrap.Rule(id="x", pattern="x")
+    calls: list[Callable[..., Any]] = [
+        lambda **given: sync.replace("x", "y", **given),
+        lambda **given: sync.files_matching(all_of="x", **given),
+        lambda **given: sync.scan([rule], **given),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="encoding='detect' is not possible in this operation"):
+            call(cwd=mixed, encoding="detect")
+
+
+@pytest.mark.slow
+@pytest.mark.rg_matrix
+def test_every_form_of_an_answer_is_that_of_the_tree_in_utf8(mixed: Path, plain: Path, rg: RgBinary) -> None:
+    counted, inverted = "файл|天", "файл|Поиск|Нынче"
+    forms: dict[str, Callable[..., list[Any]]] = {
+        "counts": lambda **given: [(one.path, one.count) for one in sync.count(counted, **given)],
+        "matches": lambda **given: [(one.path, one.count) for one in sync.count_matches(counted, **given)],
+        "zeros": lambda **given: [(one.path, one.count) for one in sync.count("файл", include_zero=True, **given)],
+        "files": lambda **given: [*sync.files_with_matches("файл", **given)],
+        "others": lambda **given: [*sync.files_without_match("файл", **given)],
+        "inverted": lambda **given: [*sync.files_with_matches(inverted, invert_match=True, **given)],
+        "columns": lambda **given: [
+            row
+            for batch in sync.search_columns("天", **given)
+            for row in zip(batch.path, batch.line_number, batch.text, strict=True)
+        ],
+        "near": lambda **given: rows(sync.grep("Поиск", near="погода", within=1, **given).matches()),
+    }
+    for form, call in forms.items():
+        found, expected = sorted(call(cwd=mixed, rg=rg, encoding="detect")), sorted(call(cwd=plain, rg=rg))
+        assert found == expected != [], form
+
+
+@pytest.mark.slow
+def test_progress_and_groups_of_detected_files(mixed: Path, plain: Path, newest: RgBinary) -> None:
+    reports: list[ripwrap.Progress] = []
+    options: dict[str, Any] = {"captures": True, "on_progress": reports.append, "rg": newest}
+    found = sorted((one.path, one.text, one.groups) for one in sync.search("(天)(.)", cwd=plain, **options))
+    reports.clear()
+    assert found == sorted(
+        (one.path, one.text, one.groups) for one in sync.search("(天)(.)", cwd=mixed, encoding="detect", **options)
+    )
+    assert reports[-1].matches == len(found)
+    reports.clear()
+    page = sync.grep("天", cwd=mixed, encoding="detect", on_progress=reports.append)
+    assert (reports[-1].files, reports[-1].matches) == (page.files_matched, page.total_matches)
+
+
+class TestOverlay:
+    """Texts of `overlay()` are searched in their encodings, too."""
+
+    TEXT = ("Поиск должен найти каждую строку.\n" * 9).encode("cp1251")
+
+    def test_text_in_another_encoding_is_found(self, tmp_path: Path) -> None:
+        with ripwrap.overlay({"new.txt": self.TEXT}, cwd=tmp_path):
+            options: dict[str, Any] = {"cwd": tmp_path, "encoding": "detect"}
+            assert len(list(sync.search("Поиск", **options))) == 9
+            assert sync.grep("Поиск", **options).total_matches == 9
+            assert [one.count for one in sync.count("Поиск", **options)] == [9]
+            assert list(sync.files_with_matches("Поиск", **options)) == ["new.txt"]
+
+    def test_text_is_guessed_and_not_the_file(self, tmp_path: Path) -> None:
+        (tmp_path / "a.txt").write_text("Поиск\n", "utf-8")
+        (tmp_path / "b.txt").write_bytes(self.TEXT)
+        (tmp_path / "gone.txt").write_bytes(self.TEXT)
+        with ripwrap.overlay({"a.txt": self.TEXT, "b.txt": "Поиск\n", "gone.txt": None}, cwd=tmp_path):
+            stream = sync.search("Поиск", cwd=tmp_path, encoding="detect")
+            page = sync.grep("Поиск", cwd=tmp_path, encoding="detect")
+        assert sorted(str(one.path) for one in stream) == ["a.txt"] * 9 + ["b.txt"]  # read after the block has ended
+        assert [(file.path, file.total_matches) for file in page.files] == [("a.txt", 9), ("b.txt", 1)]
 
 
 @pytest.mark.slow
@@ -240,13 +308,13 @@ async def test_files_that_are_not_known_in_time_make_the_result_inexact(
 @pytest.mark.slow
 def test_options_that_do_not_apply_are_refused(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {"cwd": mixed, "encoding": "detect"}
-    wrong: dict[str, Any] = {"inside": "zip", "captures": True, "sort": "path", "on_progress": print}
+    wrong: dict[str, Any] = {"inside": "zip", "sort": "path"}
     for option, value in wrong.items():
         with pytest.raises(
             ValueError, match=f"{option}.* cannot be combined with encoding='detect'; leave one of them out"
         ):
             sync.search("x", **given, **{option: value})
-    more: dict[str, Any] = {"rev": "main", "inside": "zip", "near": "y"}
+    more: dict[str, Any] = {"rev": "main", "inside": "zip"}
     for option, value in more.items():
         with pytest.raises(
             ValueError, match=f"{option}.* cannot be combined with encoding='detect'; leave one of them out"

@@ -1,12 +1,14 @@
 """Reading rules from files in gitleaks' format."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ripwrap import Allowlist, Rule, load_rules, sync
+from ripwrap import Allowlist, Rule, load_rules, sarif, scan, sync
 from ripwrap._operations.gitleaks import to_python, to_rust
 
 Plant = Callable[..., Path]
@@ -126,7 +128,7 @@ def test_rules_of_a_file_find_secrets(tmp_path: Path, plant: Plant) -> None:
         ("title = 'x'", r"has no \[\[rules\]\]"),
         ("[extend]\nuseDefault = true", "does not support 'extend'"),
         ("[[rules]]\nregex = 'a'", "rule 1 has no id"),
-        ("[[rules]]\nid = 'a'\npath = 'b'", r"rule 1 \(a\) has no regex"),
+        ("[[rules]]\nid = 'a'\nkeywords = ['b']", r"rule 1 \(a\) has no regex and no path"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\nrequired = []", r"rule 1 \(a\): ripwrap does not support 'required'"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\nkeywords = 'c'", "keywords must be a list of strings, got 'c'"),
         ("[[rules]]\nid = 'a'\nregex = 'b'\nentropy = 'c'", r"rule 1 \(a\)[\s\S]*entropy"),
@@ -151,6 +153,102 @@ def test_rules_of_a_file_find_secrets(tmp_path: Path, plant: Plant) -> None:
 def test_what_a_file_cannot_say_is_an_error_with_its_key(text: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=says):
         load_rules(write(tmp_path, text))
+
+
+DEFAULT = r"""
+title = "gitleaks config"
+
+[allowlist]
+description = "global allow lists"
+paths = [
+    '''(?i)\.(?:bmp|gif|jpe?g|png|svg|tiff?)$''',
+    '''(?:^|/)node_modules(?:/.*)?$''',
+]
+regexes = ['''(?i)^true|false|null$''', '''^\$(?:\d+|{\d+})$''', '''^\{\{[ \t]*[\w ().|]+[ \t]*}}$''']
+stopwords = ["abcdefghijklmnopqrstuvwxyz"]
+
+[[rules]]
+id = "widget-api-key"
+description = "A key of Widget."
+regex = '''(?i)[\w.-]{0,50}?(?:widget)(?:[ \t\w.-]{0,20})=[\x60'"\s=]{0,5}([a-z0-9]{12})(?:[\x60'"\s;]|\\[nr]|$)'''
+entropy = 2
+secretGroup = 1
+keywords = ["widget"]
+[[rules.allowlists]]
+condition = "AND"
+regexTarget = "line"
+paths = ['''_test\.py$''']
+regexes = ['''# fixture''']
+[[rules.allowlists]]
+regexTarget = "match"
+stopwords = ["sample"]
+regexes = ['''widget_none''']
+
+[[rules]]
+id = "pkcs12-file"
+description = "Found a PKCS #12 file, which commonly contain bundled private keys."
+path = '''(?i)(?:^|\/)[^\/]+\.p(?:12|fx)$'''
+"""
+"""Rules with all features of the default rules of gitleaks 8.28."""
+
+
+def planted(plant: Plant) -> Path:
+    return plant(
+        {
+            "a.py": "widget_key = 'a1b2c3d4e5f6'\nwidget_key = 'sample1b2c3d'\nwidget_none = 'a1b2c3d4e5f6'\n",
+            "a_test.py": "widget_key = 'a1b2c3d4e5f6'  # fixture\n",
+            "keys/one.p12": "\0\1binary",
+            "TWO.PFX": "widget_key = 'z9y8x7w6v5u4'\n",
+            "p12": "",
+            "a.p12.txt": "",
+            "node_modules/three.p12": "",
+            ".four.p12": "",
+            "ignored.p12": "",
+            ".ignore": "ignored.p12",
+        }
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"overlaps": True}, {"sort": "path"}])
+def test_rules_like_the_default_of_gitleaks_find_texts_and_names(
+    options: dict[str, Any], tmp_path: Path, plant: Plant
+) -> None:
+    folder = planted(plant)
+    hits = list(sync.scan(load_rules(write(tmp_path, DEFAULT)), cwd=folder, **options))
+    assert sorted((hit.rule, (hit.path or "").replace(os.sep, "/"), hit.line_number) for hit in hits) == [
+        ("pkcs12-file", ".four.p12", None),
+        ("pkcs12-file", "TWO.PFX", None),
+        ("pkcs12-file", "keys/one.p12", None),
+        ("widget-api-key", "TWO.PFX", 1),
+        ("widget-api-key", "a.py", 1),
+    ]
+    assert [hit.lines for hit in hits if hit.rule == "pkcs12-file"] == ["", "", ""]
+    assert len({hit.fingerprint for hit in hits}) == 5
+
+
+def test_rule_with_only_a_path_obeys_paths_globs_and_limits(tmp_path: Path, plant: Plant) -> None:
+    folder, rules = planted(plant), load_rules(write(tmp_path, DEFAULT))
+    names = rules[1:]
+    assert [hit.path for hit in sync.scan(names, cwd=folder, paths="keys")] == [os.path.join("keys", "one.p12")]
+    assert {hit.path for hit in sync.scan(names, cwd=folder, hidden=False, glob="*.pfx")} == set()
+    assert {hit.path for hit in sync.scan(names, cwd=folder, hidden=False)} == {
+        os.path.join("keys", "one.p12"),
+        "TWO.PFX",
+    }
+    assert len(list(sync.scan(names, cwd=folder, limit=1))) == 1
+    assert len(list(sync.scan(rules, cwd=folder, limit=3))) == 3
+    log = sarif(sync.scan(names, cwd=folder, paths="keys"), names)
+    place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "keys/one.p12"}}
+
+
+@pytest.mark.anyio
+async def test_rule_with_only_a_path_finds_names_in_an_async_scan(
+    tmp_path: Path, plant: Plant, anyio_backend: str
+) -> None:
+    folder, rules = planted(plant), load_rules(write(tmp_path, DEFAULT))
+    assert len([hit async for hit in scan(rules, cwd=folder)]) == 5
+    assert len([hit async for hit in scan(rules, cwd=folder, limit=3)]) == 3
 
 
 @pytest.mark.parametrize(

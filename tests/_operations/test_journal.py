@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 import ripwrap
-from ripwrap import ConflictError, FileEdits, sync
+from ripwrap import AppliedEdits, ConflictError, FileEdits, sync
 from ripwrap._operations.journal import apply_edits, undo_edits
 from ripwrap._operations.journal_store import Folder, Journals
 from ripwrap._operations.planning import Change, Found, plan_files
@@ -534,3 +534,125 @@ def test_generated_trees_are_the_same_after_apply_and_undo(plant: Plant, tmp_pat
         plan.undo(journals=journals) if plan else None
         assert contents(folder) == old
         assert modes(folder) == before
+
+
+def forged(journals: Path, applied: AppliedEdits, path: str, root: str = "") -> Path:
+    """Write a journal as an attacker would write it: a journal of these edits, but of another file."""
+    known = Folder(Path(applied.journal)).load()
+    files = tuple(file.model_copy(update={"path": path}) for file in known.files)
+    made = known.model_copy(update={"files": files, "root": root or known.root})
+    folder = Journals(journals).folder(made.id)
+    folder.save(made, "applied")
+    return folder.path
+
+
+@pytest.mark.parametrize("by_path", [False, True])
+@pytest.mark.parametrize("spelling", ["absolute", "dots", "relative", "link"])
+def test_undo_of_a_foreign_journal_stays_in_its_directory(
+    spelling: str, by_path: bool, plant: Plant, journals: Path, needs_posix: None
+) -> None:
+    folder, outside = plant({"a": b"foo", "b/c": b"foo"}), journals.parent / "outside"
+    applied = apply_edits(str(folder), planned(folder)[:1], journals)
+    outside.mkdir()
+    (outside / "x").write_bytes(b"longer")
+    (folder / "link").symlink_to(outside)
+    path = {
+        "absolute": str(outside / "x"),
+        "dots": f"{folder}/b/../../outside/x",
+        "relative": os.path.relpath(outside / "x"),
+        "link": str(folder / "link/x"),
+    }[spelling]
+    hostile = journals.parent / "hostile"
+    journal = forged(hostile, applied, path)
+    with pytest.raises(PermissionError, match="names a file outside of"):
+        undo_edits(journal if by_path else None, folder, hostile)
+    assert (outside / "x").read_bytes() == b"longer"
+    assert not [*outside.glob(".ripwrap-*")]
+
+
+def test_files_outside_of_the_searched_directory_can_be_restored(
+    plant: Plant, journals: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = plant({"in/a": b"x", "out/b": b"foo\n"})
+    plan = sync.replace("foo", "bar", cwd=folder / "in", paths=folder / "out")
+    applied = plan.apply(journals=journals)
+    with pytest.raises(PermissionError, match="pass a directory above it as cwd="):
+        sync.undo(applied.journal)
+    sync.undo(applied.journal, cwd=folder)
+    plan.apply(journals=journals)
+    plan.undo(journals=journals)
+    monkeypatch.setenv("XDG_STATE_HOME", str(journals.parent / "state"))
+    monkeypatch.setenv("LOCALAPPDATA", str(journals.parent / "state"))
+    plan.apply()
+    sync.undo(cwd=folder / "in")
+    assert (folder / "out/b").read_bytes() == b"foo\n"
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_journal_with_other_edits_than_its_name_says_is_damaged(plant: Plant, journals: Path, forward: bool) -> None:
+    folder = plant({"a": b"foo", "b": b"longer"})
+    files = planned(folder)
+    applied = apply_edits(str(folder), files, journals)
+    text = (Path(applied.journal) / "journal.json").read_text()
+    (Path(applied.journal) / "journal.json").write_text(text.replace(str(folder / "a"), str(folder / "b")))
+    with pytest.raises(ValueError, match="is damaged"):
+        apply_edits(str(folder), files, journals) if forward else undo_edits(applied.journal, folder, None)
+    assert (folder / "b").read_bytes() == b"longer"
+
+
+def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a file belong to another user."""
+    if os.geteuid() == 0:
+        os.chown(path, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("owned", [".", "..", "{id}", "{id}/journal.json", "{id}/state"])
+@pytest.mark.parametrize("how", ["owner", "others"])
+def test_journals_that_another_user_could_write_are_refused(
+    how: str, owned: str, plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, journals = plant({"a": b"foo"}), tmp_path / "above/journals"
+    files = planned(folder)
+    applied = apply_edits(str(folder), files, journals)
+    path = journals / owned.format(id=Path(applied.journal).name)
+    if how == "owner":
+        give_away(path, monkeypatch)
+    else:
+        path.chmod(0o777)
+    with pytest.raises(PermissionError, match="another user could have written them"):
+        undo_edits(applied.journal, folder, None)
+    with pytest.raises(PermissionError, match="another user could have written them"):
+        apply_edits(str(folder), files, journals)
+    with pytest.raises((PermissionError, FileNotFoundError), match=r"another user could have|no replacement to undo"):
+        undo_edits(None, folder, journals)
+    assert (folder / "a").read_bytes() == b"longer"
+
+
+@pytest.mark.posix
+def test_journals_behind_a_link_of_another_user_are_refused(plant: Plant, journals: Path) -> None:
+    folder = plant({"a": b"foo"})
+    applied = apply_edits(str(folder), planned(folder), journals)
+    store = journals.parent / "store"
+    store.mkdir(mode=0o700)
+    (store / Path(applied.journal).name).symlink_to(applied.journal)
+    with pytest.raises(PermissionError, match="it is a link"):
+        undo_edits(store / Path(applied.journal).name, folder, None)
+    with pytest.raises(FileNotFoundError, match="no replacement to undo"):
+        undo_edits(None, folder, store)
+    assert (folder / "a").read_bytes() == b"longer"
+
+
+@pytest.mark.posix
+def test_directory_behind_a_link_is_not_deleted_as_an_old_journal(plant: Plant, journals: Path) -> None:
+    folder, victim = plant({"a": b"foo"}), journals.parent / "victim"
+    journals.mkdir(mode=0o700)
+    victim.mkdir()
+    (victim / "state").write_text("applied")
+    (victim / "work").write_text("mine")
+    os.utime(victim / "state", (1, 1))
+    (journals / "old").symlink_to(victim)
+    apply_edits(str(folder), planned(folder), journals)
+    assert (victim / "work").read_text() == "mine"

@@ -18,6 +18,7 @@ import ripwrap
 from _operations.test_against_rg import drawn, globs, patterns, types
 from ripwrap import PatternError, SearchError, sync
 from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.place import plan
 from ripwrap._ripgrep.runner import BlockingRunner, C, Step, run_blocking
 from ripwrap.binary import RgBinary
 from support.effort import times
@@ -242,6 +243,25 @@ class TestOverlay:
             match = next(sync.search("needle = 1", glob="a.py"))
             assert [line.text for line in sync.expand(match).lines][-1] == "    return needle"
 
+    def test_every_command_of_a_step_searches_the_texts(self, tmp_path: Path) -> None:
+        """`files_matching()` has one command for each pattern; a NUL on the disk made the second one skip the file."""
+        (tmp_path / "a.txt").write_bytes(b"foo\0bar\n")
+        (tmp_path / "b.txt").write_bytes(b"foo\nbar\n")
+        with ripwrap.overlay({"a.txt": "foo\nbar\n", "b.txt": "foo\n", "c.txt": "bar\nfoo\n"}, cwd=tmp_path):
+            assert list(sync.files_matching(all_of=["foo", "bar"], cwd=tmp_path)) == ["a.txt", "c.txt"]
+            assert list(sync.files_matching(all_of=["foo"], none_of=["bar"], cwd=tmp_path)) == ["b.txt"]
+            page = sync.grep("foo", cwd=tmp_path, near="bar", within=1)
+            assert [file.path for file in page.files] == ["a.txt", "c.txt"]
+
+    def test_progress_counts_the_texts_and_no_preparing_run(self, tmp_path: Path) -> None:
+        (tmp_path / "old.py").write_text("# TODO\n")
+        reports: list[ripwrap.Progress] = []
+        with ripwrap.overlay({"new.py": "# TODO\n# TODO\n"}, cwd=tmp_path):
+            page = sync.grep("TODO", cwd=tmp_path, on_progress=reports.append)
+            found = list(sync.search("TODO", cwd=tmp_path, on_progress=reports.append))
+        assert (page.total_matches, len(found)) == (3, 3)
+        assert {(one.files, one.matches) for one in reports[-1:]} == {(2, 3)}
+
     def test_unreadable_file_with_a_text_is_no_error(self, tmp_path: Path) -> None:
         (tmp_path / "a").write_text("x")
         with ripwrap.overlay({"b": "needle"}, cwd=tmp_path):
@@ -274,7 +294,7 @@ def test_runs_of_rg_for_an_overlay_share_one_time_limit(here: Path) -> None:
 
     with ripwrap.overlay({"a.py": "needle\n"}):
         command = search_command("needle", ".", (), {"type": "py"})
-    run_blocking(Recording(None).overlaid(command, 9.0))
+    run_blocking(plan(command, Recording(None), 9.0))
     assert len(limits) > 1
     assert 9 >= limits[0] > limits[-1] > 0
 

@@ -299,3 +299,11 @@ def test_matches_are_those_of_ast_grep_in_all_files(tree: Path, parsed: dict[str
     ranges = [(path, node.range()) for path, root in parsed.items() for node in root.root().find_all(pattern=pattern)]
     assert sorted(told) == sorted((path, one.start.line + 1, one.end.line + 1) for path, one in ranges)
     assert told
+
+
+def test_replacement_has_a_limit_of_size_and_leaves_out_version_control(plant: Plant) -> None:
+    folder = plant({"a.py": "f(1)\n" * 10, ".git/b.py": "f(1)\n"})
+    plan = sync.replace_code("f($A)", "g($A)", lang="python", cwd=folder, hidden=True, include_git=True)
+    assert ([file.path for file in plan], [error.path for error in plan.errors]) == (["a.py"], [str(Path(".git/b.py"))])
+    with pytest.raises(ValueError, match="the edits take more than 5,000 bytes"):
+        sync.replace_code("f($A)", "g($A)", lang="python", cwd=folder, max_bytes=5_000)

@@ -62,7 +62,7 @@ class Runs(BlockingRunner):
     async def collect(self, step: Step[C]) -> C:
         self._edits.get(len(self.commands), lambda: None)()
         self.commands.append(step.command)
-        in_pieces = Step(step.command, lambda: Pieces(step.collector()), step.timeout, step.then)
+        in_pieces = Step(step.command, lambda: Pieces(step.collector()), step.timeout)
         inner: Any = (await super().collect(in_pieces)).inner
         return cast("C", inner)
 

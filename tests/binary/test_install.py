@@ -19,6 +19,7 @@ import trustme
 import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, ChecksumMismatchError, DownloadFailedError, binary, sync
 from ripwrap.binary import cache, releases
+from ripwrap.binary.cache import why_untrusted
 from ripwrap.binary.resolver import find
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import spell_error
@@ -294,6 +295,45 @@ def test_cache_that_other_users_can_write_is_rejected(
         with pytest.raises(BinaryError, match="a link that belongs to another user"):
             sync.resolve()
     assert mirror.asked == []
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_cache_below_a_directory_that_others_can_write_is_rejected(
+    mode: int, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may write to a directory above the cache can put another cache in its place."""
+    shared, cache = tmp_path / "shared", tmp_path / "shared" / "a" / "b" / "cache"
+    cache.mkdir(parents=True, mode=0o700)
+    shared.chmod(mode)
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(cache))
+    with pytest.raises(BinaryError, match=rf"of {shared}, above it: other users may write to it.*RIPWRAP_CACHE_DIR"):
+        sync.resolve()
+    (tmp_path / "link").symlink_to(cache.parent)
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "link" / "cache"))
+    with pytest.raises(BinaryError, match=f"of {shared}, above it"):
+        sync.resolve()
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(cache / "not" / "yet"))
+    with pytest.raises(BinaryError, match=f"of {shared}, above it"):
+        sync.resolve()
+    shared.chmod(mode | 0o1000)  # sticky, like /tmp: others cannot replace directories of this user in it
+    assert why_untrusted(cache) == ""
+    assert mirror.asked == []
+
+
+@pytest.mark.posix
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs root, to give a directory to another user")
+def test_cache_below_a_directory_or_link_of_another_user_is_rejected(tmp_path: Path) -> None:
+    cache = tmp_path / "theirs" / "cache"
+    cache.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "ours")
+    (tmp_path / "ours" / "cache").mkdir(parents=True)
+    os.chown(cache.parent, 4711, -1)
+    os.chown(tmp_path / "link", 4711, -1, follow_symlinks=False)
+    assert why_untrusted(cache) == f"of {cache.parent}, above it: it belongs to another user"
+    linked = tmp_path / "link" / "cache"
+    assert why_untrusted(linked) == f"of {linked.parent}, above it: it is a link that belongs to another user"
+    assert why_untrusted(tmp_path / "ours" / "cache") == ""
 
 
 def test_cache_path_that_is_a_file_is_named_in_the_error(mirror: Mirror, store: Path) -> None:

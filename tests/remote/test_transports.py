@@ -48,6 +48,37 @@ def test_ssh_refuses_names_that_are_options_or_shell_code(name: str) -> None:
         remote.ssh(name)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "u@-oProxyCommand=x", "ssh://-oPort=1", "ssh://u@-oPort=1", "ssh://%2doPort=1", "ssh://u@%2DoPort=1",
+        "%2doPort=1", "a@b@-oPort=1", "-u@h", "ssh://-u@h", "ssh://h:-oPort=1", "[-oPort=1]", "u@[-oPort=1]", "ssh://[-oPort=1]",
+        "@h", "u@", "@", "ssh://", "ssh://u@", "ssh://h:", " h", "h ", "h\t", "ssh://%20h", "ssh://h%0a", "u@\u202eh",
+        "u@h\x9b", "u@\u200bh", "u@h\u2028",
+    ],
+)  # fmt: skip
+def test_ssh_refuses_users_hosts_and_ports_that_a_program_may_take_for_options(name: str) -> None:
+    for made in (lambda: remote.ssh(name), lambda: sync.grep("x", on=remote.ssh(name))):
+        with pytest.raises(ValueError, match="host must be a name such as build-7") as raised:
+            made()
+        assert "\n" not in str(raised.value) and str(raised.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["-oProxyCommand=x", "u@-oProxyCommand=x", "[-oPort=1]", "u@[-oPort=1]"])
+def test_host_in_a_text_is_refused_too(name: str) -> None:
+    with pytest.raises(ValueError, match="host must be a name such as build-7"):
+        remote.parse_host(f"ssh:{name}:/srv")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["build-7", "me@build-7", "::1", "me@fe80::1%eth0", "ssh://me@build-7:2222", "ssh://[::1]:22", "a-.b-", "alias_1",
+     "me@corp@gateway", "host."],
+)  # fmt: skip
+def test_ssh_passes_names_that_begin_with_no_dash(name: str) -> None:
+    assert remote.ssh(name).command_line(("rg",), ".")[-3:-1] == ("--", name)
+
+
 @pytest.mark.parametrize("name", ["", "-it", "a b", "a/b", "--user=0", "a\n", "$(x)", ".a"])
 def test_docker_refuses_names_that_no_container_has(name: str) -> None:
     with pytest.raises(ValueError, match="the name of a container"):

@@ -1,7 +1,11 @@
-"""Counters: how often rg lists files, and the inotify watches that make listings unnecessary."""
+"""Counters: executed lines, listings of rg, and the inotify watches that make listings unnecessary."""
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from ripwrap.binary import RgBinary
 
@@ -30,3 +34,21 @@ def inotify_instances() -> int:
     """Return the number of inotify instances of this process (Linux)."""
     links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
     return sum(os.readlink(link) == "anon_inode:inotify" for link in links if link.is_symlink())
+
+
+def executed_lines(work: Callable[[], object]) -> int:
+    """Return the number of lines of Python that a function executes; a loop counts each time its line begins again."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Callable[..., Any]:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count

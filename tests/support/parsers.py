@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import psutil
 
-from ripwrap._subprocess.worker import MAX_MEMORY_BYTES
+from ripwrap._subprocess.worker import MAX_ADDRESS_BYTES, MAX_MEMORY_BYTES
 
 FATAL = "/*\n" * 10_000
 """Text on which the Python grammar takes all memory and crashes."""
@@ -21,8 +21,9 @@ def parsers() -> list[psutil.Process]:
 def with_little_memory(parser: psutil.Process) -> None:
     """Check the limit of a parser, and lower it from 2 GiB to 256 MiB: it crashes ten times as fast at `FATAL`."""
     if sys.platform == "linux":
-        assert parser.rlimit(psutil.RLIMIT_AS)[0] == MAX_MEMORY_BYTES
-        parser.rlimit(psutil.RLIMIT_AS, (MAX_MEMORY_BYTES // 8, MAX_MEMORY_BYTES // 8))
+        assert parser.rlimit(psutil.RLIMIT_DATA)[0] == MAX_MEMORY_BYTES
+        assert parser.rlimit(psutil.RLIMIT_AS)[0] == MAX_ADDRESS_BYTES
+        parser.rlimit(psutil.RLIMIT_AS, (MAX_ADDRESS_BYTES // 8, MAX_ADDRESS_BYTES // 8))
 
 
 def running(module: str) -> list[psutil.Process]:

@@ -228,7 +228,7 @@ def test_slow_refresh_is_noted_and_files_are_ranked(api: str, shop: Path, home: 
             break
     assert (found.ranking, found.places[0].file) == ("files", "src/biscuits.py")
     (note,) = found.notes
-    assert note.startswith(f"The index could not be refreshed within {timeout:g} seconds, so it was not used; ")
+    assert note.startswith(f"The index could not be refreshed within {timeout / 2:g} seconds, so it was not used; ")
     assert note.endswith("; index_codebase refreshes it without a time limit.")
     assert asked.index_codebase_result().roots[0].added == 1
 

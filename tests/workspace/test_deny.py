@@ -3,6 +3,7 @@
 import os
 import unicodedata
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from ripwrap import AccessDeniedError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace.deny import DeniedPaths, DenyRules
 from ripwrap.workspace.sandbox import Sandbox
-from ripwrap.workspace.scope import Settings, open_scope
+from ripwrap.workspace.scope import Settings, scope_of_root
 from ripwrap.workspace.tree_collector import find_denied
 from support.opening import on_open
 from support.paths import native, slashed
@@ -288,8 +289,8 @@ def test_denied_files_that_there_is_no_time_to_find_are_noted(tree: Path) -> Non
     def found(seconds: float) -> tuple[list[str], bool]:
         sandbox = Sandbox([tree], deny=GLOBS)
         settings = Settings(sandbox, False, False, False, seconds, 20_000, 500)
-        with open_scope(settings, ".", hidden=True, ignored=False) as scope:
-            return find_denied(scope, scope.options)
+        scope = replace(scope_of_root(settings, str(tree)), options={"hidden": True})
+        return find_denied(scope, scope.options)
 
     denied, late = found(60)
     assert (set(map(slashed, denied)), late) == ({"secrets/", "sub/.ENV", "sub/key.pem", ".env"}, False)

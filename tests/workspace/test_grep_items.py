@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -123,6 +124,31 @@ class TestInside:
         with pytest.raises(AccessDeniedError):
             closed.grep_content_result("needle", "f.zip", inside="zip")
 
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+    def test_denied_directories_are_not_entered(self, tree: Path) -> None:
+        for folder in ("secrets", "sub/secrets/deep"):
+            (tree / folder).mkdir(parents=True)
+            (tree / folder / "in.zip").write_bytes(zipped(MEMBERS))
+            os.mkfifo(tree / folder / ".ignore")  # rg would wait for its rules
+        workspace = sync.Workspace(tree, deny=DENY, timeout=5)
+        for given in ({}, {"include_hidden": True}, {"path": "sub"}):
+            found = workspace.grep_content_result("needle", inside="zip", **given)
+            assert found.exact
+            assert not any("secrets" in file.path for file in found.files)
+            assert any(file.path.endswith((".zip!/src/a.py", "plain.txt")) for file in found.files) or "path" in given
+
+    def test_ignored_and_hidden_archives_and_members_need_their_arguments(self, tree: Path) -> None:
+        def archives(**given: Any) -> set[str]:
+            found = paths(sync.Workspace(tree, deny=["secrets/"]), inside="zip", **given)
+            return {path.partition("!")[0] for path in found if "!" in path}
+
+        assert archives() == {"f.zip"}
+        assert archives(include_hidden=True) == {"f.zip", ".hidden.zip"}
+        assert archives(include_ignored=True) == {"f.zip", "ignored.zip"}
+        hidden = paths(sync.Workspace(tree, deny=["secrets/"]), inside="zip", include_hidden=True)
+        assert "f.zip!/.env" in hidden
+        assert "f.zip!/.env" not in paths(sync.Workspace(tree), inside="zip")
+
     @pytest.mark.parametrize(
         "name", ["../.env", "/.env", "a\\.ENV", "./secrets//b", "secrets/../secrets/b", "x/.env.gz!/y", ".env!/y"]
     )
@@ -218,9 +244,9 @@ class TestRevision:
             assert answer.startswith("Error: rev is not a revision")
 
     def test_paths_above_the_root_are_not_searched(self, repository: Path) -> None:
-        workspace = sync.Workspace(repository / "sub")
+        workspace = sync.Workspace(repository / "sub", repositories=repository / ".git")
         assert paths(workspace, rev="v1") == ["secrets/d"]
-        assert paths(sync.Workspace(repository / "sub", deny="secrets/"), rev="v1") == []
+        assert paths(sync.Workspace(repository / "sub", deny="secrets/", repositories=[repository]), rev="v1") == []
         assert workspace.grep_content("needle", "../src", rev="v1").startswith("Error: ")
 
     def test_secrets_of_a_commit_are_masked(self, repository: Path) -> None:

@@ -166,3 +166,9 @@ def test_redaction_keeps_bytes_that_are_no_text(plant: Plant) -> None:
     ws = sync.Workspace(root, redact=True)
     assert ws.read_bytes("plain") == b"\x00\xff\r\n"
     assert ws.read_bytes("key") == b"\xff[redacted: github-token]\n\xfe"
+
+
+def test_directory_is_listed_within_the_time_limit(plant: Plant) -> None:
+    root = plant({"a": "x", "b": "x"})
+    with pytest.raises(TimeoutError, match=r"not all entries of the directory were listed within .* list it with ls"):
+        sync.Workspace(root, timeout=0).list_directory()

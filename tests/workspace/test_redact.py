@@ -4,8 +4,10 @@ import base64
 import io
 import random
 import string
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import SupportsIndex
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,17 @@ from hypothesis import strategies as st
 from ripwrap import sync
 from ripwrap.workspace import redact as redact_module
 from ripwrap.workspace.budget import content_matches
-from ripwrap.workspace.redact import RULES, Mask, Redacted, key_lines, redact
+from ripwrap.workspace.redact import (
+    MAX_SECRET_CHARS,
+    RULES,
+    KeyScanner,
+    Mask,
+    Redacted,
+    file_redactor,
+    key_lines,
+    redact,
+)
+from support.effort import times
 from support.tools import APIS, Asked
 
 Plant = Callable[..., Path]
@@ -132,7 +144,7 @@ def test_headers_and_blank_lines_are_within_a_key() -> None:
 def test_key_lines_are_found_in_the_whole_file(encoding: str) -> None:
     text = f"a\n{KEY}\n{KEY}\nb\n"
     keys = key_lines(io.BytesIO(text.encode(encoding)))
-    assert keys.numbers == frozenset(range(2, 2 + 2 * (len(KEY_LINES) + 2)))
+    assert list(keys.numbers) == list(range(2, 2 + 2 * (len(KEY_LINES) + 2)))
     assert keys.scanned == text.count("\n") + 1
     assert redact("Qg==", 9, keys).text == KEY_MASK
     assert redact("Qg==", 20, keys).text == "Qg=="
@@ -175,41 +187,118 @@ def test_span_in_a_secret_becomes_its_mask() -> None:
     assert redacted.moved((6, 7)) == (16, 17)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(30)  # quadratic time would take far longer, and linear time takes a tenth of a second
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *(
-            "a",
-            "A_",
-            "password",
-            "ey.",
-            "sk-",
-            "://a:",
-            "=",
-            " ",
-            "-----BEGIN PRIVATE KEY",
-            'password="',
-            "password:1a",
-        ),
-        *(
-            "password:1a",
-            f"{BEGIN} PRIVATE KEY-----+",
-            "+",
-            "\\",
-            "AKIAABCDEFGHIJKLMNOP ",
-            "ghp_",
-            "a.ey",
-            "aws=",
-            "://a@",
-        ),
-    ],
+PREFIXES = (
+    *("a", "A_", "-", "_", ".", "=", '"', "'", " ", "\\", "+", "pass", "pass.", "password", "secret", "token"),
+    *("api_key", "password=", "password:1a", 'password="', "password='", 'password="\\', "password : a | b :"),
+    *("secret.a.b=", "_pwd"),
+    *("aws", "aws=", "AKIA", "AKIAABCDEFGHIJKLMNOP ", "ghp_", "github_pat_", "glpat-", "xoxb-", "xapp-1-", "a.b.c."),
+    *("hooks.slack.com/services/", "sk_live_", "whsec_", "AIza", "GOCSPX-", "ya29.", "sk-", "sk-ant-", "ey.", ".ey"),
+    *("a.ey", "://", "://a:", "://a@", "://a:b", "A_PASS", "PASSWORD_A", "A_A_PASSWORD=", "PASSWORD=", "token: a1"),
+    *(BEGIN, f"{BEGIN} PRIVATE KEY-----", f"{BEGIN} PRIVATE KEY-----+", "-----END PRIVATE KEY-----", "PRIVATE KEY"),
+    *(f"{BEGIN} PRIVATE KEY----------END PRIVATE KEY-----", f"{'A' * 39}!"),
 )
-def test_rules_take_linear_time(piece: str) -> None:
-    line = piece * (100_000 // len(piece))
-    for text in (line, f'{line}"', f"{BEGIN} PRIVATE KEY-----\n{line}!"):
-        assert redact(text).text.count("\n") == text.count("\n")
+"""Beginnings of secrets, and characters that the rules repeat."""
+
+
+def hostile_texts() -> Iterator[str]:
+    """Yield each prefix and random sequences of prefixes."""
+    yield from PREFIXES
+    texts = random.Random(36)
+    for _ in range(times(30, 2_000)):
+        yield "".join(texts.sample(PREFIXES, texts.choice([2, 2, 3])))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("end", ["", '"', "@", "!"])
+def test_rules_take_linear_time(end: str) -> None:
+    # Quadratic matching would take minutes, longer than a test may take.
+    size = times(30_000, 1_000_000)
+    for piece in hostile_texts():
+        line = piece * (size // len(piece)) + end
+        for text in (line, f"{BEGIN} PRIVATE KEY-----\n{line}"):
+            assert redact(text).text.count("\n") == text.count("\n")
+
+
+class CopiedText(str):
+    """Text that counts the characters of the parts that are copied from it."""
+
+    copied: int = 0
+
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        part = super().__getitem__(key)
+        CopiedText.copied += len(part)
+        return part
+
+
+@pytest.mark.parametrize(
+    "piece", [f"{BEGIN} PRIVATE KEY----------END PRIVATE KEY-----", f"{BEGIN} PRIVATE KEY-----{'a' * 44}"]
+)
+def test_markers_of_keys_in_a_long_line_are_found_without_copies_of_the_line(piece: str) -> None:
+    line = CopiedText(piece * 2_000)
+    CopiedText.copied = 0
+    assert list(KeyScanner().parts(line))
+    assert CopiedText.copied <= len(line)
+
+
+class LateError(Exception):
+    """Error of a check at a deadline."""
+
+
+def late_after(number: int) -> tuple[Callable[[], None], list[int]]:
+    """Return a check that raises an error at the call with this number, and the list of its calls."""
+    calls: list[int] = []
+
+    def check() -> None:
+        calls.append(1)
+        if len(calls) == number:
+            raise LateError
+
+    return check, calls
+
+
+@pytest.mark.parametrize("piece", ["a", "password=", "PRIVATE KEY ", PREFIXES[-2]])
+def test_deadline_is_kept_in_one_long_line(piece: str) -> None:
+    line = piece * (1_000_000 // len(piece))
+    check, calls = late_after(0)
+    redact(line, check=check)
+    assert len(calls) > 50
+    with pytest.raises(LateError):
+        redact(line, check=late_after(40)[0])
+
+
+def test_keys_are_sought_until_the_deadline() -> None:
+    text = f"{BEGIN} PRIVATE KEY-----\n" + "\n" * 100_000
+    with pytest.raises(LateError):
+        key_lines(io.BytesIO(text.encode()), check=late_after(1_000)[0])
+
+
+def test_lines_of_an_endless_key_take_a_byte_each() -> None:
+    text = f"{BEGIN} PRIVATE KEY-----\n" + "\n" * 200_000
+    file = io.BytesIO(text.encode())
+    tracemalloc.start()
+    keys = key_lines(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 200_000 in keys.numbers
+    assert 300_000 not in keys.numbers
+    assert peak < 2_000_000
+
+
+@pytest.mark.parametrize("at", [0, MAX_SECRET_CHARS - 20, 2 * MAX_SECRET_CHARS - 20, 5 * MAX_SECRET_CHARS - 1])
+@pytest.mark.parametrize("length", [40, MAX_SECRET_CHARS - 100, 3 * MAX_SECRET_CHARS])
+def test_secret_in_a_long_line_is_masked_as_a_whole(at: int, length: int) -> None:
+    token = f"ghp_{'aB3' * (length // 3)}"
+    before, after = " " * at, " " * (6 * MAX_SECRET_CHARS)
+    assert redact(f"{before}{token}{after}").text == f"{before}[redacted: github-token]{after}"
+
+
+def test_deadline_of_reading_a_file_is_not_taken_for_an_unreadable_file(tree: Path) -> None:
+    def check() -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        file_redactor(str(tree), "key.txt", follow=False, check=check)
 
 
 @pytest.fixture

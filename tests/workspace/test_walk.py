@@ -401,7 +401,7 @@ def test_rg_with_outer_rules_lists_a_folder_as_from_the_root(rg: RgBinary, data:
 
 def listed_with_rules(rg: RgBinary, root: Path, sub: str) -> list[str]:
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="") as file:
-        file.write(outer_rules(str(root), sub))
+        file.write(outer_rules(str(root), sub)[0])
         file.flush()
         return listed(rg, root, "--hidden", f"--ignore-file={file.name}", sub=sub)
 
@@ -419,8 +419,8 @@ def test_outer_rules_are_anchored_and_in_order(plant: Plant) -> None:
         }
     )
     rules = "/**/e\n/**/a\n/b\n!/c/d/\n/*/**/a\n/*/b/\n!/*/**\n/*/**\n/*/c/**\n/*/**/d\\ \n/**/i\n/r\n/*/**/r\n"
-    assert outer_rules(str(root), native("s/t")) == outer_rules(str(root), native("s/file")) == rules
-    assert outer_rules(str(root), ".") == ""
+    assert outer_rules(str(root), native("s/t")) == outer_rules(str(root), native("s/file")) == (rules, [])
+    assert outer_rules(str(root), ".") == ("", [])
 
 
 def test_inner_rules_override_outer_rules(rg: RgBinary, plant: Plant) -> None:

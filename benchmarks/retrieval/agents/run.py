@@ -20,7 +20,7 @@ from retrieval.agents.questions import Folder, folders
 from retrieval.measures import CHARS_PER_TOKEN
 from retrieval.queries import UnavailableError
 from ripwrap import sync
-from ripwrap.workspace.dispatch import MAX_CHARS
+from ripwrap.workspace.results import MAX_CHARS
 
 Coverage = Mapping[str, Mapping[str, Mapping[int, Sequence[Lines]]]]
 """Figures of all questions, by name of the folder, policy and budget."""

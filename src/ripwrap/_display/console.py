@@ -29,13 +29,17 @@ def numbered_lines(line: Match | Context) -> Iterator[Text]:
 
 def _text(line: Match | Context) -> Text:
     if not isinstance(line, Match) or any(hit.replacement is not None for hit in line.submatches):
-        return Text(line.replaced() if isinstance(line, Match) else line.lines)
-    # The text is built from pieces because rich removes control characters, which shifts the offsets after them.
+        return _shown(line.replaced() if isinstance(line, Match) else line.lines)
+    # The text is built from pieces because escapes are longer than the control characters that they replace.
     text, done = Text(), 0
     for start, end in line.spans():
-        text.append(line.lines[done:start]).append(line.lines[start:end], "bold red")
+        text.append(_shown(line.lines[done:start])).append(_shown(line.lines[start:end], "bold red"))
         done = end
-    return text.append(line.lines[done:])
+    return text.append(_shown(line.lines[done:]))
+
+
+def _shown(text: str, style: str = "") -> Text:
+    return Text(shown(text, lines=True), style)
 
 
 def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Group:
@@ -49,13 +53,13 @@ def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]
                 blocks.append(Text("--"))
             blocks += numbered_lines(line)
         blocks.append(Text())
-    return Group(*blocks, Text(message, "dim"))
+    return Group(*blocks, _shown(message, "dim"))
 
 
 def colored_diff(diff: str) -> Text:
     """Return the unified diff of one file, with the colors that git uses."""
     styles = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}
-    lines = diff.removesuffix("\n").split("\n")
+    lines = shown(diff, lines=True).removesuffix("\n").split("\n")
     return Text("\n").join(
         Text(line, "bold" if number < 2 else styles.get(line[:1], "")) for number, line in enumerate(lines)
     )
@@ -63,7 +67,5 @@ def colored_diff(diff: str) -> Text:
 
 def tree(entries: Sequence[TreeEntry]) -> Text:
     """Return the lines of a tree. Directories are bold, and lines that count omitted entries are dimmed."""
-    styled = (
-        Text(shown(str(entry)), "bold blue" if entry.is_dir else "dim" if entry.truncated else "") for entry in entries
-    )
+    styled = (Text(str(entry), "bold blue" if entry.is_dir else "dim" if entry.truncated else "") for entry in entries)
     return Text("\n").join(styled)

@@ -44,7 +44,7 @@ def html(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -
 
     If the HTML is too long, a note replaces the rest.
     """
-    pieces = [f"<div>{escape(message)}</div>"]
+    pieces = [f"<div>{_escape(message)}</div>"]
     left = MAX_HTML
     for path, lines in files:
         heading = f"<div><b>{escape(shown(path))}</b></div>"
@@ -82,7 +82,7 @@ def _marked_up(line: Match | Context) -> str:
     for hit, (first, last) in zip(line.submatches if isinstance(line, Match) else (), spans, strict=False):
         if first < start or last > end:
             continue
-        pieces.append(escape(line.lines[done:first]))
+        pieces.append(_escape(line.lines[done:first]))
         if hit.replacement is None:
             pieces.append(_tagged("mark", line.lines[first:last]))
         else:
@@ -90,7 +90,7 @@ def _marked_up(line: Match | Context) -> str:
             pieces += _tagged("del", line.lines[first:last]), _tagged("ins", hit.replacement).replace("\n", "<br>")
         done = last
     rest = "…" if end < len(line.lines) else ""
-    return "".join((*pieces, escape(line.lines[done:end]), rest))
+    return "".join((*pieces, _escape(line.lines[done:end]), rest))
 
 
 def _clip(text: str, spans: Sequence[Span]) -> Span:
@@ -101,8 +101,12 @@ def _clip(text: str, spans: Sequence[Span]) -> Span:
     return start, start + MAX_LINE
 
 
+def _escape(text: str) -> str:
+    return escape(shown(text, lines=True))
+
+
 def _tagged(tag: str, text: str) -> str:
-    return "\n".join(f"<{tag}>{escape(part)}</{tag}>" if part else "" for part in text.split("\n"))
+    return "\n".join(f"<{tag}>{_escape(part)}</{tag}>" if part else "" for part in text.split("\n"))
 
 
 def html_tree(entries: Sequence[TreeEntry]) -> str:
@@ -113,7 +117,7 @@ def html_tree(entries: Sequence[TreeEntry]) -> str:
     pieces: list[str] = []
     left = MAX_HTML
     for entry in entries:
-        line = escape(shown(str(entry)))
+        line = escape(str(entry))
         styled = f"<b>{line}</b>" if entry.is_dir else f"{_DIM}{line}</span>" if entry.truncated else line
         left -= len(styled)
         if left < 0:

@@ -30,6 +30,6 @@ def grep_lines(files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Iterat
 def _numbered(path: str, line: Match | Context) -> Iterator[str]:
     mark = ":" if isinstance(line, Match) else "-"
     text = line.replaced() if isinstance(line, Match) else line.lines
-    for offset, one in enumerate(shown(text.removesuffix(line.line_terminator)).split("\n")):
+    for offset, one in enumerate(shown(text.removesuffix(line.line_terminator), lines=True).split("\n")):
         number = "" if line.line_number is None else f"{line.line_number + offset}{mark}"
         yield f"{path}{mark}{number}{one}"

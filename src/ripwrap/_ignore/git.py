@@ -4,8 +4,13 @@ import os
 import re
 from collections.abc import Mapping
 
+from ripwrap._safe_open import read_start
+
 # The regular expression of ripgrep (`parse_excludes_file()` in `crates/ignore/src/gitignore.rs`). It finds the setting
 # in any section of git's configuration.
+_MAX_CONFIG_BYTES = 1_048_576
+"""Number of bytes at the start of a configuration file that are searched for the setting."""
+
 _EXCLUDES_FILE = re.compile(rb'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
 
 
@@ -57,8 +62,7 @@ def _named_in(path: str, home: str) -> str | None:
     be read, or if the path is not UTF-8.
     """
     try:
-        with open(path, "rb") as file:
-            found = _EXCLUDES_FILE.search(file.read())
+        found = _EXCLUDES_FILE.search(read_start(path, _MAX_CONFIG_BYTES))
         return None if found is None else found[1].decode().replace("~", home)
     except (OSError, UnicodeDecodeError):
         return None

@@ -9,28 +9,34 @@ below. `tests/workspace/test_walk.py` checks that this module matches as rg does
 - A pattern that matches a directory does not match the files in it. So another rule may include these files.
 - A glob that does not parse is an error with rg's message; git skips it.
 - globset matches with an automaton, which does not backtrack. A regular expression of Python for a glob such as
-  `*a*a*a*a*a*a*b` backtracks, and can take hours. So `SteppingPattern` matches globs with many `*` in bounded time.
+  `*a*a*a*a*a*a*b` backtracks, and can take hours. So `SteppingPattern` matches globs with several `*`, and every glob
+  against a very long path, in time linear in the glob.
 
 Patterns match strings in which each character stands for a byte (`byte_text()`).
 """
 
+import functools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from pathspec import Pattern, RegexPattern
+from pathspec import Pattern
+
+from ripwrap._concurrency import CANCELLED
 
 Tokens: TypeAlias = "list[str | tuple[Tokens, ...]]"
-"""Parsed glob: regexes, and tuples of alternatives, in order. Only the four regexes in `_REPEATS` match texts of
-different lengths.
+"""Parsed glob: regexes, and tuples of alternatives, in order. The five regexes in `_REPEATS` match texts of different
+lengths; any other regex matches one character, or is empty.
 """
 
 _STAR = r"[^/]*"
 _PREFIX = r"(?:.*/|/?)"
 _BETWEEN = r"/(?:.*/)?"
 _SUFFIX = r"/.*"
-_REPEATS = frozenset((_STAR, _PREFIX, _BETWEEN, _SUFFIX))
+_ALL = ".*"
+_DEEP = (_ALL, _PREFIX, _BETWEEN, _SUFFIX)
+_REPEATS = frozenset((_STAR, *_DEEP))
 
 _SEPARATORS = ("/",) if os.sep == "/" else ("/", os.sep)
 MAX_REGEX_CHOICES = 3
@@ -38,12 +44,45 @@ MAX_REGEX_CHOICES = 3
 
 `SteppingPattern` matches globs with more of these tokens.
 """
+MAX_REGEX_REPEATS = 2
+"""Maximum number of `*`, and of `**`, in a glob that becomes a regex: with three, the time is cubic in the path."""
+
+MAX_REGEX_CHARS = 4_096
+"""Maximum length of a path that is matched with a regex; the paths of files are shorter, but not the names of items."""
 MAX_NESTED_GROUPS = 50
 """Maximum depth of nested `{…}` groups."""
 
 
+class GlobRegex(Pattern):
+    """Pattern that is matched by a regex, which is compiled when it is needed first.
+
+    Attributes:
+        source: Text of the regex.
+    """
+
+    __slots__ = ("_match", "_stepping", "source")
+
+    def __init__(self, source: str, stepping: "SteppingPattern") -> None:
+        super().__init__(stepping.include)
+        self.source = source
+        self._stepping = stepping
+        self._match: Callable[[str], object] | None = None
+
+    def match_file(self, file: str) -> bool | None:
+        """Return True if the whole of `file` matches, otherwise `None`."""
+        if len(file) > MAX_REGEX_CHARS:
+            return self._stepping.match_file(file)
+        if self._match is None:
+            self._match = re.compile(self.source, re.ASCII).match
+        return self._match(file) is not None or None
+
+
 class SteppingPattern(Pattern):
-    """Pattern that is matched by tracking all positions that a match can reach; a regex would backtrack."""
+    """Pattern that is matched by tracking all positions that a match can reach; a regex would backtrack.
+
+    A set of positions is a number whose bits are the positions, so that one operation moves all of them
+    (https://en.wikipedia.org/wiki/Bitap_algorithm).
+    """
 
     __slots__ = ("_flags", "_tokens")
 
@@ -54,12 +93,12 @@ class SteppingPattern(Pattern):
 
     def match_file(self, file: str) -> bool | None:
         """Return True if the whole of `file` matches, otherwise `None`."""
-        return len(file) in _ends(self._tokens, file, {0}, self._flags) or None
+        return bool(_Positions(file, self._flags).ends(self._tokens, 1) >> len(file)) or None
 
 
 def glob_pattern(
     glob: str, *, include: bool, allow_unclosed: bool, ignore_case: bool = False
-) -> RegexPattern | SteppingPattern:
+) -> GlobRegex | SteppingPattern:
     """Return a pattern that matches a path if the glob matches the whole path.
 
     Args:
@@ -72,11 +111,14 @@ def glob_pattern(
     Raises:
         ValueError: The glob does not parse; the message is the same as in rg.
     """
-    tokens = parse_glob(f"{glob}/*" if glob.endswith("/**") else glob, allow_unclosed=allow_unclosed)
-    if _count_choices(tokens) > MAX_REGEX_CHOICES:
-        return SteppingPattern(tokens, include=include, ignore_case=ignore_case)
-    regex = ".*" if tokens == [_PREFIX] else token_regex(tokens)
-    return RegexPattern(re.compile(rf"\A(?{'i' * ignore_case}s:{regex})\Z", re.ASCII), include)
+    tokens: Tokens = parse_glob(f"{glob}/*" if glob.endswith("/**") else glob, allow_unclosed=allow_unclosed)
+    if tokens == [_PREFIX]:
+        tokens[:] = [_ALL]
+    stepping = SteppingPattern(tokens, include=include, ignore_case=ignore_case)
+    stars, deep = _count(tokens, (_STAR,)), _count(tokens, _DEEP)
+    if _count_choices(tokens) > MAX_REGEX_CHOICES or max(stars, deep) > MAX_REGEX_REPEATS:
+        return stepping
+    return GlobRegex(rf"\A(?{'i' * ignore_case}s:{token_regex(tokens)})\Z", stepping)
 
 
 def byte_text(raw: bytes) -> str:
@@ -122,16 +164,19 @@ class _Parser:
                 case "," if self.opened:
                     self.branches.append([])
                 case "\\":
-                    self.push(_escape(self.peek() or _fail("dangling '\\'")))
+                    self.literal(self.peek() or _fail("dangling '\\'"))
                     self.at += 1
                 case _:
-                    self.push(_escape(char))
+                    self.literal(char)
         if self.opened:
             _fail("unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)")
         return self.branches[0]
 
     def push(self, *tokens: str | tuple[Tokens, ...]) -> None:
         self.branches[-1].extend(tokens)
+
+    def literal(self, char: str) -> None:
+        self.push(*map(re.escape, byte_text(char.encode())))
 
     def peek(self) -> str:
         return self.glob[self.at : self.at + 1]
@@ -181,7 +226,7 @@ class _Parser:
             self.at = end + 1
         elif self.allow_unclosed:
             self.has_classes = False
-            self.push(_escape("["))
+            self.literal("[")
         else:
             _fail("unclosed character class; missing ']'")
 
@@ -223,31 +268,72 @@ def _count_choices(tokens: Tokens) -> int:
     return sum(token in _REPEATS if isinstance(token, str) else 1 + sum(map(_count_choices, token)) for token in tokens)
 
 
-def _ends(tokens: Tokens, path: str, starts: set[int], flags: int) -> set[int]:
-    """Return the positions where a match of all `tokens` can end if it starts at one of `starts`."""
-    for token in tokens:
-        if isinstance(token, tuple):
-            starts = set[int]().union(*(_ends(branch, path, starts, flags) for branch in token))
-        elif token in _REPEATS:
-            starts = set(_reached(token, path, starts))
-        else:
-            matches = (re.compile(token, flags).match(path, start) for start in starts)
-            starts = {match.end() for match in matches if match}
-    return starts
+def _count(tokens: Tokens, wanted: Sequence[str]) -> int:
+    """Return how many of the tokens, and of the tokens of their alternatives, are among `wanted`."""
+    return sum(
+        token in wanted if isinstance(token, str) else sum(_count(one, wanted) for one in token) for token in tokens
+    )
 
 
-def _reached(token: str, path: str, starts: set[int]) -> Iterator[int]:
-    """Yield the positions where a match of `token`, one of `_REPEATS`, can end if it starts at one of `starts`.
+@functools.lru_cache(1024)
+def _matching(token: str, flags: int) -> str:
+    """Return the characters that a token for one character matches."""
+    return "".join(char for char in map(chr, range(256)) if re.compile(token, flags).fullmatch(char))
 
-    The path is read only once.
-    """
-    may_be_empty = token in (_STAR, _PREFIX)
-    running = False
-    for position in range(min(starts, default=len(path)), len(path) + 1):
-        behind_slash = path[position - 1 : position] == "/"
-        if token == _STAR and behind_slash:
-            running = False
-        begins = position in starts and (may_be_empty or path[position : position + 1] == "/")
-        if (begins and may_be_empty) or (running and (behind_slash or token in (_STAR, _SUFFIX))):
-            yield position
-        running = running or begins
+
+class _Positions:
+    """Sets of positions in a path: bit N of a number stands for the position before character N."""
+
+    def __init__(self, path: str, flags: int) -> None:
+        self._flags = flags
+        self._all = (2 << len(path)) - 1
+        places: dict[str, list[int]] = {}
+        for at, char in enumerate(path):
+            places.setdefault(char, []).append(at)
+        self._at = {char: _bits(found, len(path)) for char, found in places.items()}
+        self._slashes = self._at.get("/", 0)
+        self._others = (self._all >> 1) & ~self._slashes
+        self._of_token: dict[str, int] = {}
+
+    def ends(self, tokens: Tokens, starts: int) -> int:
+        """Return the positions where a match of all `tokens` can end if it starts at one of `starts`."""
+        for token in tokens:
+            if not starts:
+                return 0
+            CANCELLED.get().check()
+            if isinstance(token, tuple):
+                starts = functools.reduce(int.__or__, (self.ends(branch, starts) for branch in token))
+            elif token == _STAR:
+                # The addition carries from the first start through all characters up to the next slash.
+                starts |= ((starts & self._others) + self._others) ^ self._others
+            elif token == _ALL:
+                starts |= self._beyond(starts)
+            elif token == _PREFIX:
+                starts |= self._beyond(starts) & (self._slashes << 1)
+            elif token == _BETWEEN:
+                starts = self._beyond(starts & self._slashes) & (self._slashes << 1)
+            elif token == _SUFFIX:
+                starts = self._beyond(starts & self._slashes)
+            elif token:
+                starts = (starts & self._matched(token)) << 1
+        return starts
+
+    def _beyond(self, positions: int) -> int:
+        """Return all positions after the first of `positions`; none if there are none."""
+        first = positions & -positions
+        return self._all & ~((first << 1) - 1) if first else 0
+
+    def _matched(self, token: str) -> int:
+        found = self._of_token.get(token)
+        if found is None:
+            known = (self._at.get(char, 0) for char in _matching(token, self._flags))
+            found = self._of_token[token] = functools.reduce(int.__or__, known, 0)
+        return found
+
+
+def _bits(places: list[int], length: int) -> int:
+    """Return the number that has these bits; the time is linear in `length`."""
+    raw = bytearray(length // 8 + 1)
+    for place in places:
+        raw[place >> 3] |= 1 << (place & 7)
+    return int.from_bytes(raw, "little")

@@ -3,15 +3,18 @@
 import logging
 import os
 import re
+import stat
+import sys
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import PurePath
-from typing import Any
 
-from pathspec import Pattern, RegexPattern
+from pathspec import Pattern
 
-from ripwrap._ignore.globs import byte_text, glob_pattern
+from ripwrap._concurrency import CANCELLED
+from ripwrap._ignore.globs import MAX_REGEX_CHARS, GlobRegex, byte_text, glob_pattern
+from ripwrap._safe_open import read_start
+from ripwrap._windows import NAME_SURROGATE_TAG
 
 KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 """Kinds of ignore files; the first kind with a rule that matches a path decides."""
@@ -25,6 +28,20 @@ _REPOSITORY = (".git", ".jj")
 _FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
 IGNORE_NAMES = (*_FIRST_PARTS, ".jj")
 """Names of files and directories that affect which rules apply in the directory that has them."""
+
+MAX_RULES_BYTES = 262_144
+"""Number of bytes at the start of an ignore file that are read, and maximum size of the text of `outer_rules()`.
+
+rg has no limit, and reads each line into memory.
+"""
+MAX_RULES = 10_000
+"""Maximum number of rules of an ignore file that are read."""
+MAX_RULE_BYTES = 4_096
+"""Maximum length of a rule that is read."""
+TOO_MANY_RULES = f"not all rules are applied: more than {MAX_RULES_BYTES:,} bytes or {MAX_RULES:,} rules"
+_MAX_CHUNK = 100
+_MAX_CHUNK_CHARS = 8_192
+"""Maximum number of rules, and of characters in them, that are tried with one regex."""
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -102,15 +119,15 @@ class Rule:
 class Rules:
     """Rules of one ignore file, of the options with globs, or of a file type; the last rule that matches decides."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], cut: str = "") -> None:
+        """Set the rules, and the path of their file if it has more rules than are read (see `MAX_RULES`)."""
         self.rules: tuple[Rule, ...] = tuple(rules)
+        self.cut: str = cut
 
     def match(self, path: str, *, is_folder: bool) -> Rule | None:
         """Return the rule that decides about a path, or `None` if no rule matches."""
-        if not self._any_regex.match(path) and not any(pattern.match_file(path) for pattern in self._slow):
-            return None
-        for rule in reversed(self.rules):
-            if (is_folder or not rule.only_folders) and rule.pattern.match_file(path):
+        for chunk in self._chunks:
+            if rule := chunk.match(path, is_folder=is_folder):
                 return rule
         return None
 
@@ -119,17 +136,53 @@ class Rules:
         rule = self.match(path, is_folder=is_folder)
         return None if rule is None else rule.ignores
 
+    @cached_property
+    def _chunks(self) -> "list[_Chunk]":
+        chunks: list[list[Rule]] = []
+        chars = _MAX_CHUNK_CHARS + 1
+        for rule in reversed(self.rules):
+            chars += len(rule.glob)
+            if chars > _MAX_CHUNK_CHARS or len(chunks[-1]) == _MAX_CHUNK:
+                chunks.append([])
+                chars = len(rule.glob)
+            chunks[-1].append(rule)
+        return [_Chunk(tuple(rules)) for rules in chunks]
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Some successive rules, the last one first."""
+
+    rules: tuple[Rule, ...]
+
+    def match(self, path: str, *, is_folder: bool) -> Rule | None:
+        """Return the first of these rules that matches, or `None`."""
+        CANCELLED.get().check()
+        if (
+            len(path) <= MAX_REGEX_CHARS
+            and not self._any_regex.match(path)
+            and not any(pattern.match_file(path) for pattern in self._slow)
+        ):
+            return None
+        for rule in self.rules:
+            if (is_folder or not rule.only_folders) and rule.pattern.match_file(path):
+                return rule
+        return None
+
     # pathspec's `PathSpec` is not used. If RE2 is installed, `PathSpec` compiles all patterns with RE2, which has no
     # `\Z`. Otherwise it tries one pattern after another, which takes twice as long as one regex that excludes most
     # paths.
     @cached_property
     def _any_regex(self) -> re.Pattern[str]:
-        patterns: list[Any] = [rule.pattern for rule in self.rules if isinstance(rule.pattern, RegexPattern)]
-        return re.compile("|".join(pattern.regex.pattern for pattern in patterns) or "(?!)", re.ASCII)
+        sources = (rule.pattern.source for rule in self.rules if isinstance(rule.pattern, GlobRegex))
+        return re.compile("|".join(sources) or "(?!)", re.ASCII)
 
     @cached_property
     def _slow(self) -> tuple[Pattern, ...]:
-        return tuple(rule.pattern for rule in self.rules if not isinstance(rule.pattern, RegexPattern))
+        return tuple(rule.pattern for rule in self.rules if not isinstance(rule.pattern, GlobRegex))
+
+
+_NO_RULES = Rules(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +196,7 @@ class IgnoreStack:
         ignore_case: True if the case of ASCII letters is ignored.
         require_git: True if git's ignore files apply only inside the repository that has them.
         in_repository: True if the directory is in a repository; always False without `require_git`.
+        cut: Paths of the ignore files in the directory that have more rules than are read.
     """
 
     levels: tuple[tuple[tuple[int, Rules], ...], ...] = ((),) * len(KINDS)
@@ -150,6 +204,7 @@ class IgnoreStack:
     ignore_case: bool = False
     require_git: bool = False
     in_repository: bool = False
+    cut: tuple[str, ...] = ()
 
     @classmethod
     def above(cls, root: str, sub: str) -> "IgnoreStack":
@@ -174,19 +229,19 @@ class IgnoreStack:
         out of `root` to the file. `.git/info/exclude` is not skipped if `require_git` is True. If `root` is empty, no
         file is skipped.
         """
-        stack = self
+        stack = replace(self, cut=()) if self.cut else self
         if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):
-            stack = replace(self, levels=(*self.levels[:-_GIT_KINDS], *(((),) * _GIT_KINDS)), in_repository=True)
+            stack = replace(stack, levels=(*self.levels[:-_GIT_KINDS], *(((),) * _GIT_KINDS)), in_repository=True)
         found = [
-            stack.rules_in(root, folder, kind) if first in names else ()
+            stack.rules_in(root, folder, kind) if first in names else _NO_RULES
             for kind, first in zip(KINDS, _FIRST_PARTS, strict=True)
         ]
-        if not any(found):
+        if all(one is _NO_RULES for one in found):
             return stack
         start = len(match_text(os.path.join(folder, "")))
         pairs = zip(found, stack.levels, strict=True)
-        levels = tuple(((start, Rules(rules)), *level) if rules else level for rules, level in pairs)
-        return replace(stack, levels=levels)
+        levels = tuple(((start, rules), *level) if rules.rules else level for rules, level in pairs)
+        return replace(stack, levels=levels, cut=tuple(rules.cut for rules in found if rules.cut))
 
     def without_levels(self) -> "IgnoreStack":
         """Return a stack with the same settings and no rules; used at a root with `--no-ignore-parent`."""
@@ -206,13 +261,13 @@ class IgnoreStack:
         rule = self.match(path, is_folder=is_folder)
         return None if rule is None else rule.ignores
 
-    def rules_in(self, root: str, folder: str, kind: str) -> tuple[Rule, ...]:
+    def rules_in(self, root: str, folder: str, kind: str) -> Rules:
         """Return the rules of the ignore file of one kind in a directory.
 
         Return no rules if this kind does not apply in the directory, or if the file is missing or cannot be read.
         """
         if kind not in self.kinds or (kind in KINDS[-_GIT_KINDS:] and not self.git_counts):
-            return ()
+            return _NO_RULES
         if kind == KINDS[-1] and self.require_git:
             # Not checked against `root`: the exclude file of a worktree is in the main repository, which is usually
             # elsewhere, and rg reads it. The tools for agents, which have a root, never set `require_git`.
@@ -246,12 +301,15 @@ def _exclude_file(folder: str) -> str:
 
 
 def _first_line(path: str) -> str:
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        return file.readline().rstrip("\r\n")
+    first = read_start(path, MAX_RULE_BYTES).partition(b"\n")[0]
+    return first.decode("utf-8", "surrogateescape").rstrip("\r")
 
 
-def outer_rules(root: str, sub: str) -> str:
+def outer_rules(root: str, sub: str) -> tuple[str, list[str]]:
     """Return the text of one ignore file with all rules of the directories from a root down to `sub`, but not in `sub`.
+
+    The second value lists the paths, relative to the root, of the files whose rules are not all in the text, because
+    the file or the text has too many (see `MAX_RULES_BYTES`).
 
     Pass the file to rg as `--ignore-file`, with `--no-ignore-parent`, the root as working directory and the relative
     path `sub`. Then rg lists the same files in `sub` as in a listing of the root, with three differences:
@@ -266,14 +324,23 @@ def outer_rules(root: str, sub: str) -> str:
     files above the root have no effect, but rg reads them if it reads any `.gitignore`. If a line of such a file does
     not parse, rg reports the path of the file and the number of the line, and exits with 2.
     """
-    lines = (
-        f"{'' if rule.pattern.include else '!'}/{'*/' * depth}{rule.glob}{'/' if rule.only_folders else ''}\n"
-        for kind in reversed(KINDS)
-        for depth, folder in enumerate(_folders_above(sub))
-        for rule in _read(root, folder, kind)
-        if rule.glob  # drop the rule `/`, which matches nothing; with a prefix it would match a directory
-    )
-    return "".join(lines)
+    lines: list[str] = []
+    cut: list[str] = []
+    room = MAX_RULES_BYTES
+    for kind in reversed(KINDS):
+        for depth, folder in enumerate(_folders_above(sub)):
+            found = _read(root, folder, kind)
+            for rule in found.rules if room >= 0 else ():
+                if rule.glob:  # drop the rule `/`, which matches nothing; with a prefix it would match a directory
+                    end = "/" if rule.only_folders else ""
+                    lines.append(f"{'' if rule.pattern.include else '!'}/{'*/' * depth}{rule.glob}{end}\n")
+                    room -= len(lines[-1])
+                if room < 0:
+                    del lines[-1]
+                    break
+            if found.cut or (found.rules and room < 0):
+                cut.append(os.path.join(folder, kind))
+    return "".join(lines), cut
 
 
 def match_text(path: str) -> str:
@@ -287,36 +354,76 @@ def _folders_above(sub: str) -> list[str]:
     return [os.sep.join(parts[:depth]) for depth in range(len(parts))]
 
 
-def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
+def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> Rules:
     path = os.path.join(root, folder, kind)
-    if not root:
-        return read_rules(path, ignore_case=ignore_case)
-    real = os.path.realpath(path)
-    # A link may lead out of the root. Before Python 3.13, one call of `realpath` does not resolve a path behind a loop
-    # of links.
-    if os.path.realpath(real) != real or not PurePath(real).is_relative_to(root):
-        return ()
-    return read_rules(real, ignore_case=ignore_case)
+    return read_rules(path, ignore_case=ignore_case) if not root or _is_inside(root, folder, kind) else _NO_RULES
 
 
-def read_rules(path: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
-    """Return the rules of an ignore file; empty if it cannot be read, or is not a regular file.
+def _is_inside(root: str, folder: str, kind: str) -> bool:
+    """Return True if an ignore file exists, and no link leads out of the root to it.
 
-    A line that does not parse has no rule. At a line that is not UTF-8, reading ends, as in rg.
+    Args:
+        root: Real path of the root.
+        folder: Real path of a directory, absolute or relative to the root.
+        kind: Path of the ignore file, relative to the directory.
     """
-    # Opening a FIFO could block for ever.
-    if not os.path.isfile(path):
-        return ()
+    here = os.path.join(root, folder)
+    if here != root and not here.startswith(os.path.join(root, "")):
+        return False
+    # The path of the directory is real. So only the parts of `kind` can be links, and without a link one call for each
+    # part is enough. `realpath` would need one call for each directory of the path.
+    for part in kind.split("/"):
+        here = os.path.join(here, part)
+        try:
+            info = os.lstat(here)
+        except OSError:
+            return False
+        if is_link(info):
+            break
+    else:
+        return True
+    path = os.path.join(root, folder, kind)
+    real = os.path.realpath(path)
+    # Before Python 3.13, one call of `realpath` does not resolve a path behind a loop of links.
+    return os.path.realpath(real) == real and real.startswith(os.path.join(root, ""))
+
+
+def is_link(info: os.stat_result) -> bool:
+    """Return True if an entry is a link, or a junction of Windows."""
+    if sys.platform == "win32" and info.st_reparse_tag & NAME_SURROGATE_TAG:
+        return True
+    return stat.S_ISLNK(info.st_mode)
+
+
+def read_rules(path: str, *, ignore_case: bool = False) -> Rules:
+    """Return the rules of an ignore file; none if it cannot be read, or is not a regular file.
+
+    A line that does not parse has no rule. At a line that is not UTF-8, reading ends, as in rg. At most `MAX_RULES` in
+    the first `MAX_RULES_BYTES` are read, none of them longer than `MAX_RULE_BYTES`; if the file has more, `Rules.cut`
+    is its path.
+    """
     try:
-        with open(path, "rb") as file:
-            return tuple(_parse(file.read(), path, ignore_case=ignore_case))
+        content = read_start(path, MAX_RULES_BYTES + 1)
     except OSError as error:
         _LOGGER.debug("could not read the ignore file %s: %s", path, error)
-        return ()
+        return _NO_RULES
+    left = [len(content) > MAX_RULES_BYTES]
+    if left[0]:
+        content = content[: content.rfind(b"\n", 0, MAX_RULES_BYTES) + 1]
+    rules = tuple(_parse(content, path, left, ignore_case=ignore_case))
+    if left[-1]:
+        _LOGGER.debug("%s: not all rules are read, because there are too many", path)
+    return Rules(rules, path if any(left) else "") if rules or any(left) else _NO_RULES
 
 
-def _parse(content: bytes, path: str, *, ignore_case: bool) -> Iterator[Rule]:
+def _parse(content: bytes, path: str, left: list[bool], *, ignore_case: bool) -> Iterator[Rule]:
+    """Yield the rules of an ignore file; append True to `left` if rules are left out."""
+    found = 0
     for number, line in enumerate(content.replace(b"\r\n", b"\n").split(b"\n"), 1):
+        CANCELLED.get().check()
+        if len(line) > MAX_RULE_BYTES:
+            left.append(True)
+            continue
         try:
             text = line.decode()
         except UnicodeDecodeError:
@@ -328,5 +435,9 @@ def _parse(content: bytes, path: str, *, ignore_case: bool) -> Iterator[Rule]:
         except ValueError as error:
             _LOGGER.debug("%s: line %d: %s; rg ignores this line", path, number, error)
         else:
+            if rule and found == MAX_RULES:
+                left.append(True)
+                return
             if rule:
+                found += 1
                 yield rule

@@ -15,9 +15,8 @@ from typing import Any, Literal, TypeAlias
 
 from ripwrap._ignore.git import global_ignore_file
 from ripwrap._ignore.globs import byte_text, glob_pattern
-from ripwrap._ignore.rules import IGNORE_NAMES, KINDS, IgnoreStack, Rule, Rules, match_text, read_rules
+from ripwrap._ignore.rules import IGNORE_NAMES, KINDS, IgnoreStack, Rule, Rules, is_link, match_text, read_rules
 from ripwrap._text import plural, raw_bytes
-from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError, Hint
 from ripwrap.options import EXCLUDED, Paths, StrPath
 
@@ -326,7 +325,7 @@ class Selection:
         if self._given("no_ignore", "no_ignore_vcs", "no_ignore_global"):
             return Rules(())
         path = os.path.join(self.cwd, global_ignore_file())
-        return Rules(read_rules(path, ignore_case=self._options.get("ignore_file_case_insensitive", False)))
+        return read_rules(path, ignore_case=self._options.get("ignore_file_case_insensitive", False))
 
     @cached_property
     def _explicit_files(self) -> tuple[str, ...]:
@@ -337,7 +336,7 @@ class Selection:
 
     @cached_property
     def _explicit_rules(self) -> tuple[Rules, ...]:
-        return tuple(Rules(read_rules(path)) for path in reversed(self._explicit_files))
+        return tuple(read_rules(path) for path in reversed(self._explicit_files))
 
 
 class NameSelection:
@@ -476,13 +475,6 @@ def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(info.st_mode) and not is_link(info)
-
-
-def is_link(info: os.stat_result) -> bool:
-    """Return True if an entry is a link, or a junction of Windows."""
-    if sys.platform == "win32" and info.st_reparse_tag & NAME_SURROGATE_TAG:
-        return True
-    return stat.S_ISLNK(info.st_mode)
 
 
 def is_hidden(name: str, info: os.stat_result) -> bool:

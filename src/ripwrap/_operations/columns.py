@@ -6,8 +6,9 @@ from contextlib import aclosing, closing
 from dataclasses import dataclass
 from typing import Unpack
 
+from ripwrap._operations.places import place_command
 from ripwrap._ripgrep.columns import ColumnDecoder
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
@@ -120,7 +121,7 @@ def columns_request(
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch}")
     check_callback(on_progress)
-    command = search_command(pattern, cwd, paths, options, on=on)
+    command = place_command(pattern, cwd, paths, options, on=on)
     return ColumnsRequest(command, check_limit(limit), batch, on_progress)
 
 

@@ -3,11 +3,11 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack, cast
 
-from ripwrap._operations.candidates import Candidates
+from ripwrap._places.candidates import Candidates
 from ripwrap._ripgrep.command import Mode, normalise_path, search_command
 from ripwrap._ripgrep.decoder import listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
@@ -170,9 +170,9 @@ async def _matching(run: Runner, request: MatchingRequest, condition: _Condition
     plain = tuple(path for path in paths if path not in binary)
     candidates = Candidates(len(paths), plain, tuple(sorted(binary)), (), None, follow)
     whole = search_command(condition.patterns, request.cwd, request.paths, request.options, "files-with-matches")
-    command, *then = candidates.commands(whole, request.options, "files-with-matches")
+    command = replace(whole, place=candidates.place(request.options, "files-with-matches"))
     decoder = partial(listing_decoder, counts=whole.counts)
-    step = Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None, tuple(then))
+    step = Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
     return set((await run.collect(step)).every()) & left
 
 

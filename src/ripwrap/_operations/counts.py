@@ -7,8 +7,9 @@ from functools import partial
 from typing import Unpack
 
 from ripwrap._operations.files import listing_answer
+from ripwrap._operations.places import place_command
 from ripwrap._operations.streaming import StreamRequest, run_stream
-from ripwrap._ripgrep.command import Mode, search_command, types_command
+from ripwrap._ripgrep.command import Mode, types_command
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
@@ -176,7 +177,7 @@ def paths_request(
 ) -> StreamRequest[str]:
     """Check the arguments, and return the request of `files_with_matches()` or `files_without_match()`."""
     mode: Mode = "files-with-matches" if matching else "files-without-match"
-    command = search_command(pattern, cwd, paths, options, mode, on=on)
+    command = place_command(pattern, cwd, paths, options, mode, on=on)
     decoder = partial(listing_decoder, counts=command.counts, matching=matching)
     return StreamRequest(command, listing_answer(decoder, limit))
 
@@ -193,5 +194,5 @@ def counts_request(
     include_zero: bool,
 ) -> StreamRequest[FileCount]:
     """Check the arguments, and return the request of `count()` or `count_matches()`, depending on `mode`."""
-    command = search_command(pattern, cwd, paths, options, mode, include_zero=include_zero, on=on)
+    command = place_command(pattern, cwd, paths, options, mode, include_zero=include_zero, on=on)
     return StreamRequest(command, listing_answer(CountDecoder, limit))

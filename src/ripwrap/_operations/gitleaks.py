@@ -62,10 +62,10 @@ _TOKEN_IN_CLASS = re.compile(r"\\(?P<escape>.)|\[:(?P<posix>\^?[a-z]+):\]|(?P<ot
 def load_rules(path: StrPath) -> tuple[Rule, ...]:
     r"""Read the rules of `scan()` from a TOML file in gitleaks' format.
 
-    A rule has an `id` and a `regex`, and may have a `description`, `path`, `keywords`, `entropy`, `secretGroup`, `tags`
-    and `allowlists` with `paths`, `regexes`, `regexTarget`, `stopwords` and `condition`. A global allowlist applies
-    to all rules, or only to its `targetRules`. A pattern that names line terminators, such as `[\s\S]`, may span lines;
-    any other pattern is searched line by line.
+    A rule has an `id` and a `regex`, or only a `path` to find files by name. It may have a `description`, `path`,
+    `keywords`, `entropy`, `secretGroup`, `tags` and `allowlists` with `paths`, `regexes`, `regexTarget`, `stopwords`
+    and `condition`. A global allowlist applies to all rules, or only to its `targetRules`. A pattern that names line
+    terminators, such as `[\s\S]`, may span lines; any other pattern is searched line by line.
 
     Args:
         path: Path of the TOML file.
@@ -99,9 +99,9 @@ def _rule(entry: Mapping[str, Any], place: str, everywhere: Sequence[tuple[Allow
         raise ValueError(f"{place} has no id; add an id")
     place = f"{place} ({known})"
     _check_keys(entry, _RULE, place)
-    regex = entry.get("regex")
-    if not isinstance(regex, str) or not regex:
-        raise ValueError(f"{place} has no regex; add one, even if the rule has a path, or remove the rule")
+    regex = entry.get("regex", "")
+    if not isinstance(regex, str) or not (regex or entry.get("path")):
+        raise ValueError(f"{place} has no regex and no path; add one of them, or remove the rule")
     try:
         multiline = groups_of(regex, in_line=False).multiline
     except UnknownSyntaxError:

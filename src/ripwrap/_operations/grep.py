@@ -5,17 +5,18 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack, cast
+from typing import TypeAlias, TypeVar, Unpack, cast
 
 from ripwrap import _text
 from ripwrap._concurrency import countdown, warn_deprecated
-from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condition, run_near
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
+from ripwrap._operations.places import place_command, refuse_with_detect
 from ripwrap._operations.two_runs import Density, collect_page
-from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
+from ripwrap._places.candidates import Candidates
+from ripwrap._ripgrep.command import ARGUMENTS, Command
 from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
@@ -25,11 +26,8 @@ from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, SearchError, combination_error
 from ripwrap.models import PathError
-from ripwrap.options import SearchOptions, StrPath, check_callback, check_timeout
+from ripwrap.options import Directories, SearchOptions, StrPath, check_callback, check_timeout
 from ripwrap.results import FileMatches, GrepResult, StopReason
-
-if TYPE_CHECKING:
-    from ripwrap._operations.detect import Detected
 
 GREP_LIMIT = 100
 GREP_TIMEOUT = 10.0
@@ -57,6 +55,7 @@ async def grep(
     explain: bool = False,
     coverage: bool = False,
     rev: str | None = None,
+    repositories: Directories | None = None,
     inside: str | Iterable[str] = (),
     near: str | Sequence[str] = (),
     within: int = NEAR_LINES,
@@ -105,18 +104,21 @@ async def grep(
             cannot be combined with `rev`, `inside` or `on`.
         rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
             files of the revision below `cwd` are searched; ignore files have no effect. `GrepResult.errors` names what
-            cannot be searched: submodules, and objects that are missing in a partial clone.
+            cannot be searched: submodules, objects that are missing in a partial clone, and, without `max_filesize`,
+            files of more than 256 MiB. The configuration of the repository has no effect.
+        repositories: With `rev`, directories in which the repository must be, with all directories that it uses; `None`
+            allows all. The `.git` of a downloaded tree may lead to any repository that the user can read.
         inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. The matches inside
             of these files come after all other matches. `GrepResult.errors` names files and members that cannot be
             read.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
             that count. For each further pattern, rg searches once more, for up to `timeout` seconds. `near` cannot be
-            combined with `rev`, `inside` or `encoding="detect"`.
+            combined with `rev` or `inside`.
         within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
-            function ends the call. `on_progress` cannot be combined with `rev`, `inside` or `encoding="detect"`.
+            function ends the call. `on_progress` cannot be combined with `rev` or `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
@@ -125,14 +127,12 @@ async def grep(
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
-    cannot be combined, or if `rev` names no revision, and `SearchError` if git fails.
+    cannot be combined, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
+    `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
-    detecting = options.get("encoding") == "detect"
-    if detecting:
-        from ripwrap._operations.detect import check_detection  # few calls need it
-
-        others = {"rev": rev, "inside": inside, "near": near, "on": on, "on_progress": on_progress}
-        options = check_detection(options, others)
+    for name, value in (("rev", rev), ("inside", inside)):
+        if value:
+            refuse_with_detect(options, name)
     condition = near_condition(near, within, options)
     kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
@@ -143,7 +143,7 @@ async def grep(
         refuse_beside("rev", "inside", inside)
         from ripwrap._operations.revisions import run_grep_revision  # it imports this module
 
-        return await run_grep_revision(request, rev, rg)
+        return await run_grep_revision(request, rev, repositories, rg)
     if inside:
         from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
 
@@ -151,10 +151,6 @@ async def grep(
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = AsyncRunner(rg, meter=meter)
-    if detecting:
-        from ripwrap._operations.detect import with_detected
-
-        request = await with_detected(runner, request)
     return await run_grep(runner, request, ended=None if meter is None else meter.end)
 
 
@@ -179,7 +175,6 @@ class GrepRequest:
         candidates: Files of an index that may have a match; `None` if all files are searched.
         coverage: Argument of `grep()`.
         near: Patterns that must match near a match; `None` if there are none.
-        detected: Files that are not UTF-8, with their encodings, if `encoding="detect"` found any; otherwise `None`.
     """
 
     command: Command
@@ -193,12 +188,16 @@ class GrepRequest:
     candidates: Candidates | None = None
     coverage: bool = False
     near: Near | None = None
-    detected: "Detected | None" = None
 
     @property
     def root(self) -> str:
         """Directory that is searched, as an absolute path without `..`."""
         return os.path.normpath(self.command.cwd)
+
+    def within(self, candidates: Candidates) -> "GrepRequest":
+        """Return the request that searches only the candidates of an index."""
+        command = replace(self.command, place=candidates.place(self.options))
+        return replace(self, command=command, candidates=candidates)
 
     def refuse_extras(self, what: str) -> None:
         """Raise `ValueError` if `explain`, `coverage`, `near` or `on` was given.
@@ -214,18 +213,10 @@ class GrepRequest:
 
     def first_step(self) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches for the matches of the page."""
-        if self.detected is not None:
-            return self.detected.step(self, self.options, self.page, self.timeout)
-        if self.candidates is None:
-            return Step(self.command, partial(MatchCollector, self.page), self.timeout)
-        candidates = self.candidates
-        command, *then = candidates.commands(self.command, self.options)
-        return Step(command, lambda: MatchCollector(self.page, candidates.path_filter()), self.timeout, tuple(then))
+        return Step(self.command, partial(MatchCollector, self.page), self.timeout)
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches all files with `options` and collects `page`."""
-        if self.detected is not None:
-            return self.detected.step(self, options, page, timeout)
         return Step(self.command_for(self.query, options), partial(MatchCollector, page), timeout)
 
     def command_for(
@@ -233,7 +224,7 @@ class GrepRequest:
     ) -> Command:
         """Return the command that searches `paths` for `query`; without `paths`, it searches the request's paths."""
         known = self.paths if paths is None else paths
-        command = search_command(query, os.curdir, known, options, on=self.command.on)
+        command = place_command(query, os.curdir, known, options, sorts=False, on=self.command.on)
         return replace(command, cwd=self.command.cwd)
 
 
@@ -274,9 +265,11 @@ def grep_request(
         options = {**options, "context": _DEFAULT_CONTEXT}
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
-    command = search_command(query, cwd, paths, options, arguments=arguments, on=on)
+    command = place_command(query, cwd, paths, options, sorts=False, arguments=arguments, on=on)
     if near is not None:
-        search_command(near.patterns, cwd, paths, options, arguments=arguments, on=on)  # checks the patterns
+        place_command(
+            near.patterns, cwd, paths, options, sorts=False, arguments=arguments, on=on
+        )  # checks the patterns
     known = partial(GrepRequest, explain=explain, coverage=coverage, near=near)
     return known(command, query, paths, options, page, max_files, timeout)
 

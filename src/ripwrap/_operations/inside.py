@@ -148,7 +148,12 @@ def _check(
 
 
 def inside_part(
-    command: Command, cwd: StrPath, paths: Iterable[StrPath], options: SearchOptions, formats: tuple[str, ...]
+    command: Command,
+    cwd: StrPath,
+    paths: Iterable[StrPath],
+    options: SearchOptions,
+    formats: tuple[str, ...],
+    denied: Sequence[str] = (),
 ) -> InsidePart:
     """Return the second part of a search, which searches the items inside of files.
 
@@ -158,12 +163,15 @@ def inside_part(
         paths: Paths to search.
         options: Options of the search.
         formats: Formats, as `check_inside()` returns them.
+        denied: Values of `iglob` that exclude archives and directories, too: rg does not enter these directories.
     """
     refuse_overlay("A search inside of files")
     several = tuple(paths)
     given = cast("Mapping[str, Any]", options)
     listing = {name: value for name, value in given.items() if name in FileOptions.__annotations__}
     listing = {name: value for name, value in listing.items() if name not in _OF_MEMBERS}
+    if denied:
+        listing["iglob"] = [*denied]
     members = {name: value for name, value in given.items() if name not in _OF_FILES}
     return InsidePart(
         files_request(cwd, several, None, cast("FileOptions", listing)),

@@ -14,6 +14,7 @@ If the process is killed at any moment, each file is either old or new. A second
 makes all files new, or all files old. It also removes the temporary files, whose names follow from the journal.
 """
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Generator, Sequence
@@ -54,6 +55,7 @@ def apply_edits(
     Raises:
         ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
             interrupted replacement. Nothing was written.
+        PermissionError: A file belongs to version control, or the journals to another user. Nothing was written.
         OSError: A file cannot be written. All files have their old contents, unless a note of the error says otherwise.
         ValueError: The same edits were applied before, and their journal is damaged.
         TimeoutError: The call was cancelled, or reached its time limit, before the first rename. All files have their
@@ -82,18 +84,29 @@ def journal_path(root: str, files: Sequence[FileEdits], journals: StrPath | None
 
 
 def undo_edits(
-    journal: StrPath | None, cwd: StrPath, journals: StrPath | None, *, disk: Disk | None = None
+    journal: StrPath | None,
+    cwd: StrPath,
+    journals: StrPath | None,
+    *,
+    planned: bool = False,
+    disk: Disk | None = None,
 ) -> AppliedEdits:
     """Restore the old contents of the files of a journal, all or none.
+
+    A journal says which files to write. So a journal that is not in the user's state directory may only name files
+    below the directory that was searched, or below `cwd`.
 
     Args:
         journal: Path of the journal; `None` is the newest journal for `cwd` that is not undone yet.
         cwd: Directory that was searched.
         journals: Directory of all journals; `None` is `ripwrap/replace` in the user's state directory.
+        planned: True if the path of the journal follows from the edits of a plan. Then the plan names the files.
         disk: Operations on files; `None` is `Disk()`.
 
     Raises:
         FileNotFoundError: There is no such journal.
+        PermissionError: The journal belongs to another user, or names a file of version control, or a file outside of
+            the searched directory. Nothing was written.
         ConflictError: A file has changed since the edits were applied, or has several hard links; nothing was written.
         OSError: A file cannot be written; all files keep their new contents, unless a note of the error says otherwise.
         ValueError: The journal is damaged.
@@ -108,12 +121,31 @@ def undo_edits(
     with _locked(store):
         folder = store.last(os.path.abspath(cwd)) if journal is None else Folder(Path(os.path.abspath(journal)))
         known = folder.load()
+        if not (planned or store.is_default):
+            _check_inside(folder, known, cwd)
         if _is_complete(known):
             Turn(folder, known, disk or Disk(), forward=False).run()
         else:  # no file was renamed, so no file has a new content
             _clean(folder, known, disk or Disk())
             folder.delete()
     return _result(folder, known, undone=True)
+
+
+def _check_inside(folder: Folder, journal: Journal, cwd: StrPath) -> None:
+    """Raise `PermissionError` if a journal names a file outside of the searched directory and of `cwd`."""
+    trees = [Path(os.path.realpath(tree)) for tree in (journal.root, cwd)]
+    for file in journal.files:
+        # The path is real, as in a journal of ripwrap, so no link leads out of the tree; `Disk` follows none, either.
+        if file.path != os.path.realpath(file.path) or not any(map(Path(file.path).is_relative_to, trees)):
+            raise PermissionError(
+                errno.EPERM,
+                HintedText(
+                    f"nothing was written, because the journal {shown(str(folder.path))} names a file outside of "
+                    f"{shown(journal.root)}; if the file was replaced there, pass a directory above it as ",
+                    Hint("cwd"),
+                ),
+                file.path,
+            )
 
 
 def _result(folder: Folder, journal: Journal, *, undone: bool) -> AppliedEdits:
@@ -125,6 +157,7 @@ def _result(folder: Folder, journal: Journal, *, undone: bool) -> AppliedEdits:
 def _locked(store: Journals) -> Generator[None]:
     """Hold the lock of all journals, so that only one process writes files at a time."""
     store.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store.check()
     with hold_lock(ProcessLock(store.path / "lock"), _check_cancelled):
         yield
 

@@ -1,11 +1,15 @@
 """Journals of changes to files. Each journal has its own directory, by default below the user's state directory.
 
 A journal has the hashes of the old and the new content of each file, and the edits between the two contents.
-`journal.py` writes the files that a journal describes.
+`journal.py` writes the files that a journal describes. A journal says what to write into which file, so it is read only
+if no other user could have written it.
 """
 
+import errno
 import hashlib
 import os
+import stat
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -19,7 +23,9 @@ from pydantic import ValidationError
 from ripwrap._concurrency import replace_file
 from ripwrap._text import FsPath, plural, shown
 from ripwrap._windows import IS_WINDOWS
+from ripwrap.binary.cache import why_untrusted
 from ripwrap.edits import FileEdits
+from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Model
 from ripwrap.options import StrPath
 
@@ -147,16 +153,26 @@ class Folder:
 
         Raises:
             FileNotFoundError: The directory has no journal.
+            PermissionError: Another user could have written the journal.
             ValueError: The journal is damaged, or from a later version of ripwrap.
         """
+        for path in (self.path, self.path / _JOURNAL, self.path / _STATE):
+            if reason := _why_foreign(path):
+                raise _untrusted_error(reason, path)
         raw = (self.path / _JOURNAL).read_bytes()
         try:
-            return Journal.model_validate_json(raw)
+            known = Journal.model_validate_json(raw)
         except ValidationError as error:
-            raise ValueError(
-                f"the journal {shown(str(self.path))} is damaged, or from a later version of ripwrap "
-                f"({plural(error.error_count(), 'error')}); update ripwrap, or restore the files from a backup"
-            ) from error
+            raise self._damaged(plural(error.error_count(), "error")) from error
+        if known.id != self.path.name:
+            raise self._damaged("its edits are not those that its name stands for")
+        return known
+
+    def _damaged(self, what: str) -> ValueError:
+        return ValueError(
+            f"the journal {shown(str(self.path))} is damaged, or from a later version of ripwrap ({what}); update "
+            "ripwrap, or restore the files from a backup"
+        )
 
     def save(self, journal: Journal, state: Progress, *, sync: bool = True) -> None:
         """Write the journal and then its state; with `sync`, wait until both are on the disk."""
@@ -203,22 +219,38 @@ class Journals:
 
     def __init__(self, path: StrPath | None = None) -> None:
         """Set the directory; `None` is `ripwrap/replace` in the user's state directory."""
-        if path is None:
-            from platformdirs import user_state_path  # imported late, because searches do not need it
+        self.path: Path = _default_place() if path is None else Path(os.path.abspath(path))
 
-            path = user_state_path("ripwrap", appauthor=False) / "replace"
-        self.path: Path = Path(os.path.abspath(path))
+    @property
+    def is_default(self) -> bool:
+        """True for `ripwrap/replace` in the user's state directory."""
+        return self.path == _default_place()
+
+    def check(self) -> None:
+        """Check that only this user can add journals.
+
+        Raises:
+            PermissionError: The directory, or a directory above it, belongs to another user or can be written by
+                others.
+        """
+        if reason := why_untrusted(self.path):
+            raise _untrusted_error(reason, self.path)
+        for folder in (*self.path.parents, *self.path.resolve().parents):
+            if reason := _why_replaceable(folder):
+                raise _untrusted_error(reason, folder)
 
     def folder(self, name: str) -> Folder:
         """Return the directory of the journal with this id."""
         return Folder(self.path / name)
 
     def all(self) -> list[Folder]:
-        """Return the directories of all journals; the most recently changed journal is first."""
+        """Return the directories of all journals of this user; the most recently changed journal is first."""
         with suppress(FileNotFoundError):
             aged: list[tuple[int, Folder]] = []
             for entry in os.scandir(self.path):
                 with suppress(OSError):
+                    if _why_foreign(Path(entry.path)) or _why_foreign(Path(entry.path, _STATE)):
+                        continue
                     aged.append((os.stat(os.path.join(entry.path, _STATE)).st_mtime_ns, Folder(Path(entry.path))))
             return [folder for _, folder in sorted(aged, key=lambda one: one[0], reverse=True)]
         return []
@@ -246,6 +278,49 @@ class Journals:
         for number, folder in enumerate(finished):
             if number >= KEPT_JOURNALS or _modified(folder) < oldest:
                 folder.delete()
+
+
+def _default_place() -> Path:
+    from platformdirs import user_state_path  # imported late, because searches do not need it
+
+    return Path(os.path.abspath(user_state_path("ripwrap", appauthor=False) / "replace"))
+
+
+def _why_foreign(path: Path) -> str:
+    """Return the reason why another user could have written a journal's file or directory; empty if nobody could.
+
+    On Windows, and if the path does not exist, return an empty text.
+    """
+    if sys.platform == "win32" or not os.path.lexists(path):
+        return ""
+    state = path.lstat()
+    if stat.S_ISLNK(state.st_mode):
+        return "it is a link"
+    if state.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user"
+    return "other users may write to it" if state.st_mode & 0o022 else ""
+
+
+def _why_replaceable(folder: Path) -> str:
+    """Return the reason why another user could replace what a directory contains; empty if nobody could.
+
+    The group of the directory may write to it, because the user's own directories often belong to a group of the user.
+    """
+    if sys.platform == "win32":
+        return ""
+    state = folder.stat()
+    if state.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user"
+    return "other users may write to it" if state.st_mode & (0o002 | stat.S_ISVTX) == 0o002 else ""
+
+
+def _untrusted_error(reason: str, path: Path) -> PermissionError:
+    text = HintedText(
+        f"the journals are not used, because another user could have written them ({reason}); pass a directory of your "
+        "own as ",
+        Hint("journals"),
+    )
+    return PermissionError(errno.EPERM, text, str(path))
 
 
 def _modified(folder: Folder) -> float:

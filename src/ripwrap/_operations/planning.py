@@ -10,11 +10,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ripwrap._concurrency import CANCELLED
+from ripwrap._protected import why_protected
 from ripwrap._ripgrep.page_collector import path_order
-from ripwrap._safe_write import Disk
+from ripwrap._safe_write import Disk, TooLargeError
 from ripwrap._text import BOMS, shown, text_of
 from ripwrap.edits import Edit, FileEdits, Hunk
 from ripwrap.errors import ConflictError, Hint, HintedText
@@ -22,6 +23,12 @@ from ripwrap.models import PathError
 
 CONTEXT = 3
 """Default number of context lines around an edit in a diff, the same as in git."""
+
+MAX_BYTES = 64 << 20
+"""Default maximum size of a file that is changed, before and after the change, and of all edits together, in bytes."""
+
+EDIT_BYTES = 500
+"""Number of bytes that count for an edit in addition to its old and new text: about the memory that it takes."""
 
 # rg follows the Encoding Standard, in which some labels mean a larger encoding than in Python. For example, `latin1`
 # means Windows-1252 (https://encoding.spec.whatwg.org/#names-and-labels).
@@ -86,6 +93,37 @@ class Change(NamedTuple):
     after: bytes
 
 
+Screen: TypeAlias = Callable[[str, bytes, Sequence[Change]], str]
+"""Function that takes the path of a file, its text, and the changes in order. It returns the reason to leave the file
+out, or an empty text.
+"""
+
+
+class EditSize:
+    """Size of the edits found so far."""
+
+    def __init__(self, max_bytes: int) -> None:
+        """Set the maximum size in bytes."""
+        self._max = max_bytes
+        self._size = 0
+
+    def add(self, path: str, size: int) -> None:
+        """Add an edit, given the number of bytes of its old and new text.
+
+        Raises:
+            ValueError: The edits are larger than the limit.
+        """
+        self._size += EDIT_BYTES + size
+        if self._size > self._max:
+            raise ValueError(
+                HintedText(
+                    f"the edits take more than {self._max:,} bytes (old text, new text, and {EDIT_BYTES} bytes for "
+                    f"each edit), up to {shown(path)}; replace in fewer files, or with a shorter replacement",
+                    ("; ", Hint("max_bytes"), " sets the limit"),
+                )
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """File with the changes that were found in it.
@@ -129,7 +167,9 @@ def plan_files(
     *,
     encoding: str | None = None,
     context: int = CONTEXT,
+    max_bytes: int = MAX_BYTES,
     holds: Callable[[str], bool] | None = None,
+    screen: Screen | None = None,
     disk: Disk | None = None,
 ) -> tuple[tuple[FileEdits, ...], tuple[PathError, ...]]:
     """Return the edits of each file that changes, in path order, and an error for each file that is left out.
@@ -141,7 +181,9 @@ def plan_files(
         found: Changes of each file.
         encoding: Option `encoding` of the search; `None` is UTF-8, or the encoding of a byte order mark.
         context: Number of context lines around each edit.
+        max_bytes: Maximum size of a file in bytes, before and after its change.
         holds: Function that returns True for a real path that may be read; `None` allows all.
+        screen: Function that says which files to leave out; `None` leaves out none.
         disk: Operations on files; `None` is `Disk()`.
 
     Raises:
@@ -165,14 +207,11 @@ def plan_files(
             changed.append(one.path)
             continue
         try:
-            raw, _ = disk.read(real)
-            planned = _plan_file(one, raw, codec, raw_only=encoding == "none", context=context)
+            planned = _read_and_plan(one, real, disk, codec, encoding == "none", context, max_bytes, screen)
         except (FileNotFoundError, NotADirectoryError, _DiffersError):
             changed.append(one.path)
-        except UnicodeDecodeError as error:
-            where = f"it is not valid {codec or error.encoding}, at byte {error.start}"
-            text = f"left out: {where}; repair the file, or pass another encoding"
-            left_out.append(PathError(path=one.path, kind="other", message=text))
+        except _LeftOutError as error:
+            left_out.append(PathError(path=one.path, kind="other", message=f"left out: {error}"))
         else:
             if planned is not None:
                 files.append(planned)
@@ -192,7 +231,40 @@ class _DiffersError(Exception):
     """Error for a file that no longer has the text that was found in it."""
 
 
-def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: int) -> FileEdits | None:
+class _LeftOutError(Exception):
+    """Reason why a file is left out."""
+
+
+def _read_and_plan(
+    one: Found,
+    real: str,
+    disk: Disk,
+    codec: str,
+    raw_only: bool,
+    context: int,
+    max_bytes: int,
+    screen: Screen | None,
+) -> FileEdits | None:
+    """Read a file and return its edits, or None if the file does not change; `real` is the real path of the file."""
+    if reason := why_protected(real):
+        raise _LeftOutError(reason)
+    try:
+        raw, _ = disk.read(real, max_bytes)
+        if len(raw) + sum(len(change.after) - len(change.before) for change in one.changes) > max_bytes:
+            raise TooLargeError
+        return _plan_file(one, raw, codec, raw_only=raw_only, context=context, screen=screen)
+    except TooLargeError:
+        raise _LeftOutError(
+            f"it has, or would have, more than {max_bytes:,} bytes, the limit of a file (max_bytes)"
+        ) from None
+    except UnicodeDecodeError as error:
+        where = f"it is not valid {codec or error.encoding}, at byte {error.start}"
+        raise _LeftOutError(f"{where}; repair the file, or pass another encoding") from None
+
+
+def _plan_file(
+    one: Found, raw: bytes, codec: str, *, raw_only: bool, context: int, screen: Screen | None
+) -> FileEdits | None:
     """Return the edits of a file, or None if the file does not change."""
     changes = sorted(change for change in one.changes if change.before != change.after)
     _check_overlaps(one.path, changes)
@@ -203,13 +275,15 @@ def _plan_file(one: Found, raw: bytes, codec: str, *, raw_only: bool, context: i
     text = raw[len(mark) :].decode(codec).encode() if codec else raw[len(mark) :]
     if any(text[change.start : change.end] != change.before for change in changes):
         raise _DiffersError
+    if screen is not None and (reason := screen(one.path, text, changes)):
+        raise _LeftOutError(reason)
     offsets = _Offsets(text, codec, len(mark))
     edits = [(change, offsets.of(change.start), offsets.of(change.end)) for change in changes]
     file = FileEdits(
         path=one.path,
         sha256=hashlib.sha256(raw).hexdigest(),
         encoding=codec,
-        hunks=tuple(_hunks(text, edits, context)),
+        hunks=tuple(group_hunks(text, edits, context)),
     )
     if codec:
         _check_encodable(file, raw)
@@ -265,13 +339,18 @@ class _Offsets:
         return self._offset
 
 
-def _hunks(text: bytes, edits: Sequence[tuple[Change, int, int]], context: int) -> Iterator[Hunk]:
+def group_hunks(text: bytes, edits: Sequence[tuple[Change, int, int]], context: int) -> Iterator[Hunk]:
     """Yield hunks: edits with the lines around them. Each line is in one hunk only."""
     number, counted = 1, 0
     waiting: list[tuple[Change, int, int]] = []
-    start = end = 0
+    start = end = edge = 0
     for one in edits:
         change = one[0]
+        # In one long line, each edit would look for the same line ends. `edge` is the end of the last edit's line.
+        if waiting and change.start < edge and change.end <= edge:
+            waiting.append(one)
+            continue
+        edge = text.find(b"\n", max(change.end - 1, change.start)) + 1 or len(text)
         first, last = _lines_around(text, change.start, change.end, context)
         if waiting and first > end:
             number, counted = number + text.count(b"\n", counted, start), start

@@ -22,7 +22,7 @@ from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import in_seconds, shown
+from ripwrap._text import as_utf8, in_seconds, shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import PathError
@@ -283,7 +283,7 @@ def _pool(query: Query, sources: Sequence[SourceText], deadline: Deadline) -> tu
             deadline.check()
             chunks = list(window_chunks(source.text))
             texts = (source.readable(source.text[chunk.start : chunk.end]) for chunk in chunks)
-            insert_chunks(database, len(pieces), shown(source.path), texts)
+            insert_chunks(database, len(pieces), as_utf8(source.path), texts)
             pieces += [(source, chunk) for chunk in chunks]
             files += [number] * len(chunks)
         deadline.check()

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Unpack, cast
 
 from ripwrap._operations.journal import apply_edits, journal_path, undo_edits
-from ripwrap._operations.planning import CONTEXT, Change, Found, codec_of, plan_files
+from ripwrap._operations.planning import CONTEXT, MAX_BYTES, Change, EditSize, Found, Screen, codec_of, plan_files
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
@@ -40,7 +40,7 @@ from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import End, Match, PathError
 from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath, check_timeout
 
-ARGUMENTS = ("pattern", "replacement", "cwd", "paths", "escapes", "rg")
+ARGUMENTS = ("pattern", "replacement", "cwd", "paths", "escapes", "max_bytes", "rg")
 
 _REFUSED = {
     "invert_match": "a line without a match has nothing to replace",
@@ -51,6 +51,9 @@ _REFUSED = {
 
 _CONTEXT = ("context", "before_context", "after_context")
 _IGNORED = ("no_line_number",)
+
+_SMALL_GROWTH = 100
+"""Value of `Template.growth` up to which rg computes the replacements without a check of their size before."""
 
 
 class ReplacePlan(EditPlan, frozen=True):
@@ -98,6 +101,8 @@ class ReplacePlan(EditPlan, frozen=True):
                 interrupted replacement. Nothing was written.
             ValueError: `select` names a path that the plan does not change, or the same plan was applied before and its
                 journal is damaged.
+            PermissionError: A file belongs to version control (see `replace()`), or another user could write to
+                `journals`. Nothing was written.
             OSError: A file or the journal cannot be written. All files have their old contents, unless a note of the
                 error says otherwise.
         """
@@ -114,7 +119,7 @@ class ReplacePlan(EditPlan, frozen=True):
         Raises what `ripwrap.undo()` raises, and `ValueError` if `select` names a path that the plan does not change.
         """
         journal = journal_path(self.root, self.selected(select), journals)
-        work = partial(undo_edits, journal, self.root, journals)
+        work = partial(undo_edits, journal, self.root, journals, planned=True)
         return await run_write(AsyncRunner(None), work, timeout=None)
 
 
@@ -125,6 +130,7 @@ async def replace(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     escapes: bool = False,
+    max_bytes: int = MAX_BYTES,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
 ) -> ReplacePlan:
@@ -161,7 +167,9 @@ async def replace(
     All bytes outside of the matches stay as they are, such as CRLF, a byte order mark, bytes that are not UTF-8, and a
     last line without a newline. In a file with a byte order mark of UTF-16, or with `encoding`, the replacement is
     written in the encoding of the file. Binary files are left out, except with `text=True`. Files with a match whose
-    position rg does not report are left out, too. `plan.errors` names the files that are left out.
+    position rg does not report are left out, too. Files of version control are never changed: files whose path has a
+    part `.git`, `.jj`, `.hg`, `.svn` or `.ripwrap`, and files of a bare repository of git. `plan.errors` names the
+    files that are left out.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
@@ -171,6 +179,8 @@ async def replace(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
+        max_bytes: Maximum size in bytes of a file, before and after the change; larger files are left out. It is also
+            the maximum size of all edits together: their old and new texts, and 500 bytes for each edit.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. An rg before version 15
             supports only replacements without groups.
         **options: rg's flags; see `SearchOptions`. Hidden files are left out, unless `hidden` is set. Symbolic links
@@ -181,15 +191,15 @@ async def replace(
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
-            `passthru` or `replace` is given; files in this `encoding` cannot be changed; or the encoding of a file
-            lacks a character of the replacement.
+            `passthru` or `replace` is given; files in this `encoding` cannot be changed; the encoding of a file lacks a
+            character of the replacement; or all edits together are larger than `max_bytes`.
         CapabilityError: The replacement refers to a group, and rg is older than 15.
         ConflictError: A file changed while it was searched.
 
     It also raises what `search()` raises.
     """
     request = replace_request(pattern, replacement, cwd, paths, options, escapes=escapes)
-    known = await run_replace(AsyncRunner(rg), request, timeout=None)
+    known = await run_replace(AsyncRunner(rg), request, timeout=None, max_bytes=max_bytes)
     return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
 
 
@@ -200,11 +210,17 @@ async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: 
 
     Args:
         journal: Path of the journal: `AppliedEdits.journal`. `None` is the newest journal for `cwd` that is not undone.
-        cwd: The directory that was searched; it has no effect with `journal`.
+        cwd: The directory that was searched. With `journal`, a directory above the files to restore, if they are
+            outside of the directory that was searched.
         journals: The directory of the journals, if a directory was passed to `apply()`.
+
+    A journal outside of the user's state directory may be from somebody else. It can only restore files below the
+    directory that it names as searched, or below `cwd`.
 
     Raises:
         FileNotFoundError: There is no such journal.
+        PermissionError: Another user could have written the journal, or the journal names a file of version control, or
+            a file outside of these directories. Nothing was written.
         ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
         OSError: A file cannot be written. All files keep their new contents, unless a note of the error says otherwise.
@@ -219,12 +235,14 @@ class ReplaceRequest:
 
     Attributes:
         command: Command of the search.
+        sizing: Command of the same search, without replacements.
         template: Parsed replacement.
         options: Options of the search.
         context: Number of context lines around an edit.
     """
 
     command: Command
+    sizing: Command
     template: Template
     options: SearchOptions
     context: int
@@ -263,10 +281,11 @@ def replace_request(
     template = parse_template(replacement, escapes=escapes)
     context = max((given[name] for name in _CONTEXT if name in given), default=CONTEXT)
     known = {name: value for name, value in given.items() if name not in (*_CONTEXT, *_IGNORED)}
+    sizing = search_command(pattern, cwd, paths, cast("SearchOptions", {**known}))
     if template.constant is None:
         known["replace"] = template.text
     searched = cast("SearchOptions", known)
-    return ReplaceRequest(search_command(pattern, cwd, paths, searched), template, searched, context)
+    return ReplaceRequest(search_command(pattern, cwd, paths, searched), sizing, template, searched, context)
 
 
 async def run_replace(
@@ -274,8 +293,10 @@ async def run_replace(
     request: ReplaceRequest,
     *,
     timeout: float | None,  # noqa: ASYNC109 - rg's
+    max_bytes: int = MAX_BYTES,
     allowed: Callable[[str], bool] | None = None,
     holds: Callable[[str], bool] | None = None,
+    screen: Screen | None = None,
 ) -> EditPlan:
     """Search, check the groups that the replacement refers to, read the files with matches, and return the plan.
 
@@ -287,23 +308,36 @@ async def run_replace(
             files.
         holds: Function that returns True if the file with a real path may be read; `None` allows all files. It is
             called immediately before the file is read.
+        max_bytes: Maximum size of a file, and of all edits, in bytes.
+        screen: Function that says which files to leave out; see `plan_files()`.
 
     Raises what `replace()` raises.
     """
     seconds = check_timeout(timeout)
-    constant = request.template.constant
-    step = Step(
-        request.command, partial(EditCollector, None if constant is None else constant.encode(), seconds), seconds
-    )
-    found = await run.collect(step)
-    if request.template.references:
+    template = request.template
+    if template.constant is None and template.growth > _SMALL_GROWTH:
+        # rg holds all replacements of a line in memory. So first make sure that they are not too many.
+        await run.collect(Step(request.sizing, partial(EditCollector, b"", seconds, max_bytes, template), seconds))
+    constant = None if template.constant is None else template.constant.encode()
+    found = await run.collect(Step(request.command, partial(EditCollector, constant, seconds, max_bytes), seconds))
+    if template.references:
         await _check_groups(run, request)
-    encoding = request.options.get("encoding")
-    chosen = [one for one in found.found() if allowed is None or allowed(one.path)]
-    work = partial(plan_files, request.root, chosen, encoding=encoding, context=request.context, holds=holds)
-    files, left_out = await run.call(work, seconds=seconds)
-    errors = (error for error in found.errors if allowed is None or (error.path and allowed(error.path)))
-    return EditPlan(root=request.root, files=files, errors=(*errors, *left_out))
+
+    def plan() -> EditPlan:  # `allowed` reads the file system for each file, so it is called in a worker thread
+        chosen = [one for one in found.found() if allowed is None or allowed(one.path)]
+        files, left_out = plan_files(
+            request.root,
+            chosen,
+            encoding=request.options.get("encoding"),
+            context=request.context,
+            max_bytes=max_bytes,
+            holds=holds,
+            screen=screen,
+        )
+        errors = (error for error in found.errors if allowed is None or (error.path and allowed(error.path)))
+        return EditPlan(root=request.root, files=files, errors=(*errors, *left_out))
+
+    return await run.call(plan, seconds=seconds)
 
 
 async def run_write(run: Runner, work: "partial[AppliedEdits]", *, timeout: float | None) -> AppliedEdits:  # noqa: ASYNC109
@@ -363,13 +397,14 @@ class _File:
     unlocated: int = 0
     binary: int | None = None
 
-    def add(self, match: Match, constant: bytes | None) -> None:
+    def add(self, match: Match, constant: bytes | None, size: EditSize) -> None:
         """Add a change for each submatch of a match."""
         if not match.submatches:
             self.unlocated = self.unlocated or match.line_number or 1
         for hit in match.submatches:
             start, end = match.absolute_offset + hit.start, match.absolute_offset + hit.end
             after = raw_bytes(hit.replacement or "") if constant is None else constant
+            size.add(match.path or "", len(hit.raw_match) + len(after))
             self.changes.append(Change(start, end, hit.raw_match, after))
 
     def why_left_out(self) -> str:
@@ -390,18 +425,28 @@ class EditCollector:
         last_replacement: Last replacement that rg wrote; empty if it wrote none.
     """
 
-    def __init__(self, constant: bytes | None, timeout: float | None = None) -> None:
+    def __init__(
+        self,
+        constant: bytes | None,
+        timeout: float | None = None,
+        max_bytes: int = MAX_BYTES,
+        sizing: Template | None = None,
+    ) -> None:
         """Set the replacement.
 
         Args:
             constant: Bytes that replace every match; `None` if rg writes the replacements.
             timeout: Time limit in seconds, for the error message; `None` is no limit.
+            max_bytes: Maximum size of all edits in bytes; `feed()` raises `ValueError` at this limit.
+            sizing: Replacement whose size is only estimated, and whose edits are not kept; `None` keeps the edits.
         """
         self.ended: bool = False
         self.errors: tuple[PathError, ...] = ()
         self.last_replacement: str = ""
         self._constant = constant
         self._timeout = timeout
+        self._size = EditSize(max_bytes)
+        self._sizing = sizing
         self._decoder = MessageDecoder(("match", "end"))
         self._files: dict[str, _File] = {}
 
@@ -447,8 +492,11 @@ class EditCollector:
     def _take(self, messages: Iterable[Record]) -> None:
         for message in messages:
             path = message.path or ""
-            if isinstance(message, Match):
-                self._files.setdefault(path, _File()).add(message, self._constant)
+            if isinstance(message, Match) and self._sizing is not None:
+                for hit in message.submatches:
+                    self._size.add(path, self._sizing.longest(len(hit.raw_match)))
+            elif isinstance(message, Match):
+                self._files.setdefault(path, _File()).add(message, self._constant, self._size)
                 if message.submatches:
                     self.last_replacement = message.submatches[-1].replacement or ""
             elif isinstance(message, End) and path in self._files:

@@ -57,20 +57,21 @@ def sarif(hits: Iterable[ScanMatch], rules: Mapping[str, str] | Iterable[Rule]) 
 
 
 def _result(hit: ScanMatch, rule: Rule, index: int) -> dict[str, Any]:
-    ((start_line, start_column, end_line, end_column),) = hit.ranges()
-    uri = quote(os.fsencode((hit.path or "").replace(os.sep, "/")))
-    region = {
-        "startLine": start_line,
-        "startColumn": start_column + 1,
-        "endLine": end_line,
-        "endColumn": end_column + 1,
-    }
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote(os.fsencode((hit.path or "").replace(os.sep, "/")))}}
+    if not rule.finds_names:
+        ((start_line, start_column, end_line, end_column),) = hit.ranges()
+        place["region"] = {
+            "startLine": start_line,
+            "startColumn": start_column + 1,
+            "endLine": end_line,
+            "endColumn": end_column + 1,
+        }
     return {
         "ruleId": rule.id,
         "ruleIndex": index,
         "level": "warning",
         "message": {"text": rule.description or f"matched by the rule {rule.id}"},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}],
+        "locations": [{"physicalLocation": place}],
         "partialFingerprints": {"ripwrap/v1": hit.fingerprint},
     }
 

@@ -62,7 +62,9 @@ class Rule(Model, frozen=True, extra="forbid"):
 
     Attributes:
         id: Name of the rule, which is also in `ScanMatch.rule`.
-        pattern: Regular expression in the syntax of rg (https://docs.rs/regex).
+        pattern: Regular expression in the syntax of rg (https://docs.rs/regex). If it is empty and `path` is not, the
+            rule finds files by name: it matches once, with empty text, in each file that `path` matches, even in a
+            binary one.
         description: Description for reports.
         path: Regular expression of Python that must match in the path, which has `/` between its parts; empty allows
             any path.
@@ -77,7 +79,7 @@ class Rule(Model, frozen=True, extra="forbid"):
     """
 
     id: Annotated[str, Field(min_length=1)]
-    pattern: str
+    pattern: str = ""
     description: str = ""
     path: PathRegex = ""
     keywords: tuple[str, ...] = ()
@@ -86,6 +88,11 @@ class Rule(Model, frozen=True, extra="forbid"):
     allowlists: tuple[Allowlist, ...] = ()
     tags: tuple[str, ...] = ()
     multiline: bool = False
+
+    @property
+    def finds_names(self) -> bool:
+        """True if the rule finds files by name, and no text."""
+        return not self.pattern and bool(self.path)
 
     def secret(self, hit: ScanMatch) -> str:
         """Return the part of a match that is the secret.
@@ -107,7 +114,7 @@ class Rule(Model, frozen=True, extra="forbid"):
         if self.path and not _compiled(self.path).search(_slashed(hit)):
             return False
         secret = self.secret(hit)
-        if self.entropy and shannon_entropy(secret) <= self.entropy:
+        if self.entropy and not self.finds_names and shannon_entropy(secret) <= self.entropy:
             return False
         return not any(one.allows(hit, secret) for one in self.allowlists)
 

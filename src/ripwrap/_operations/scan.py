@@ -53,6 +53,9 @@ def scan(
     yielded. With more than 16 rules and no `sort`, rg may search all files twice. Then the texts that the first run has
     found in a file are held until the second run has found its texts in this file, or has ended.
 
+    Rules that find files by name (with a `path`, but no pattern) come last. Their matches have an empty text and no
+    line number.
+
     ```python
     import asyncio
 
@@ -140,6 +143,20 @@ async def run_scan(request: ScanRequest, rg: Rg) -> AsyncGenerator[ScanMatch]:
                 continue
             for hit in await scanning.end(run):
                 yield hit
+        async for hit in _names(scanning, rg):
+            yield hit
+
+
+async def _names(scanning: Scanning, rg: Rg) -> AsyncGenerator[ScanMatch]:
+    """List the files if a rule finds files by name, and yield the matches."""
+    if not scanning.named or scanning.full:
+        return
+    async with aclosing(run_stream(scanning.listing(), rg)) as paths:
+        async for path in paths:
+            for hit in scanning.names(path):
+                yield hit
+            if scanning.full:
+                return
 
 
 def run_scan_blocking(request: ScanRequest, rg: Rg, timeout: float | None) -> Generator[ScanMatch]:
@@ -169,3 +186,9 @@ def _scan_blocking(request: ScanRequest, rg: Rg, timeout: float | None) -> Gener
                 run_blocking(scanning.fail(run, error))
                 continue
             yield from run_blocking(scanning.end(run))
+        if scanning.named and not scanning.full:
+            with closing(run_stream_blocking(scanning.listing(), rg, scanning.left())) as paths:
+                for path in paths:
+                    yield from scanning.names(path)
+                    if scanning.full:
+                        return

@@ -6,7 +6,9 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any, cast
 
+from ripwrap._operations.files import files_request
 from ripwrap._operations.rules import accepted
 from ripwrap._operations.scan_lines import LineSearch, texts, timeout_error, widened, write_patterns
 from ripwrap._operations.scan_plan import ScanRequest, compile_rules, for_scan, plan_passes
@@ -15,8 +17,8 @@ from ripwrap._operations.streaming import StreamRequest
 from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.runner import Runner
 from ripwrap.errors import PatternError
-from ripwrap.models import CapturedMatch, Match, ScanMatch
-from ripwrap.options import SearchOptions
+from ripwrap.models import CapturedMatch, Match, ScanMatch, Submatch
+from ripwrap.options import FileOptions, SearchOptions
 
 _BATCH_LINES = 16384
 """Number of collected lines at which rg searches these lines for each rule."""
@@ -33,6 +35,7 @@ class Scanning:
 
     Attributes:
         passes: Runs of rg that are left, in order. Each run searches all files for some of the rules.
+        named: Rules that find files by name.
         full: True if the limit of texts is reached.
     """
 
@@ -51,7 +54,9 @@ class Scanning:
         self._left = math.inf if request.limit is None else request.limit
         self._order = {rule.id: number for number, rule in enumerate(request.rules)}
         self._rules = {rule.id: rule for rule in request.rules}
-        self.passes = deque(plan_passes(compile_rules(request.rules, request.options), request.options))
+        self.named = tuple(rule for rule in request.rules if rule.finds_names)
+        texts_of = (rule for rule in request.rules if not rule.finds_names)
+        self.passes = deque(plan_passes(compile_rules(texts_of, request.options), request.options))
         self._search = LineSearch(request, directory, timeout, self.left)
         self._lines: list[Match] = []
         self._size = 0
@@ -102,6 +107,21 @@ class Scanning:
             write_patterns(file, patterns)
         command = search_command(patterns, request.cwd, request.paths, widened(request.options), pattern_file=file)
         return StreamRequest(for_scan(command), partial(MatchAnswer, None))
+
+    def listing(self) -> StreamRequest[str]:
+        """Return the request that lists the files, for the rules that find files by name."""
+        given = cast("Mapping[str, Any]", self._request.options)
+        options = {name: value for name, value in given.items() if name in FileOptions.__annotations__}
+        return files_request(self._request.cwd, self._request.paths, None, cast("FileOptions", options))
+
+    def names(self, path: str) -> Sequence[ScanMatch]:
+        """Return the matches of the rules that find files by name in the path of a file."""
+        empty = Submatch(match="", start=0, end=0)
+        hits = (
+            ScanMatch(path=path, lines="", line_number=None, absolute_offset=0, submatches=(empty,), rule=rule.id)
+            for rule in self.named
+        )
+        return self._limited([hit for hit in hits if self._rules[hit.rule].accepts(hit)])
 
     def add(self, match: Match) -> bool:
         """Add a match of the current run; return True if `flush()` must be called.

@@ -5,8 +5,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
+from ripwrap._operations.places import place_command, refuse_with_detect
 from ripwrap._operations.streaming import StreamRequest, metered, run_stream
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
@@ -77,11 +78,11 @@ def search(
             be read are logged as warnings.
         captures: Yield each match as a `CapturedMatch`, with the text of each group of the pattern in
             `match.groups`, `match.named` and `match.captures`. `captures` needs a single pattern, and rg 15 or later.
-            `captures` cannot be combined with `inside`, `invert_match`, `replace` or `encoding="detect"`.
+            `captures` cannot be combined with `inside`, `invert_match` or `replace`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in this task or thread. An exception in the function ends the
             search.
-            `on_progress` cannot be combined with `inside` or `encoding="detect"`.
+            `on_progress` cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
             and `rg` are paths on the host. `cwd` is relative to the directory that the host was created with.
@@ -103,18 +104,13 @@ def search(
 
     The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
-    if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect  # circular import
-
-        for name, value in (("captures", captures), ("inside", inside), ("on_progress", on_progress)):
-            refuse_with_detect(name, value)
-        return run_detect(detect_request(search_request, pattern, cwd, paths, limit, options, on), rg)
     if captures:
         with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
         return run_stream(metered(with_groups_of, on_progress, limit), rg)
     if inside:
         if on_progress is not None:
             raise combination_error("on_progress", Hint("inside"))
+        refuse_with_detect(options, "inside")
         from ripwrap._operations.inside import inside_request, run_inside  # circular import
 
         return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
@@ -141,22 +137,12 @@ def search_messages(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
     errors of the summary include the parts of files that could not be read.
     """
-    if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect  # circular import
-
-        refuse_with_detect("inside", inside)
-        return run_detect(detect_request(messages_request, pattern, cwd, paths, limit, options, on), rg)
     if inside:
+        refuse_with_detect(options, "inside")
         from ripwrap._operations.inside import messages_inside_request, run_inside  # circular import
 
         return run_inside(messages_inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
     return run_stream(messages_request(pattern, cwd, paths, limit, options, on), rg)
-
-
-def refuse_with_detect(name: str, value: object) -> None:
-    """Raise `ValueError` if the argument `name`, which cannot be combined with `encoding="detect"`, has a value."""
-    if value:
-        raise combination_error(name, Hint("encoding", "detect"))
 
 
 def search_request(
@@ -168,7 +154,7 @@ def search_request(
     on: RgHost | None = None,
 ) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search()`."""
-    command = search_command(pattern, cwd, paths, options, on=on)
+    command = place_command(pattern, cwd, paths, options, on=on)
     return StreamRequest(command, partial(MatchAnswer, check_limit(limit)))
 
 
@@ -211,7 +197,7 @@ def capturing_search(
     groups = read_groups(patterns, options)
     known = patterns if groups is None else [groups.pattern]
     replacement = "$0" if groups is None else groups.replacement
-    command = search_command(known, cwd, paths, options, on=on, captures=replacement)
+    command = place_command(known, cwd, paths, options, on=on, captures=replacement)
     return command, partial(CaptureAnswer, check_limit(limit), groups)
 
 
@@ -241,7 +227,7 @@ def messages_request(
     on: RgHost | None = None,
 ) -> StreamRequest[Message]:
     """Check the arguments, and return the request of `search_messages()`."""
-    command = search_command(pattern, cwd, paths, options, on=on)
+    command = place_command(pattern, cwd, paths, options, on=on)
     return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
 
 

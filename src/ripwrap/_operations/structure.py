@@ -17,7 +17,7 @@ from typing import Any, Self, TypeAlias, Unpack, cast
 
 from ripwrap._code.structure.client import Answer, CodeWorkers, UnsearchedError, check_installed
 from ripwrap._code.structure.languages import Language, find_language
-from ripwrap._operations.planning import Change, Found, plan_files
+from ripwrap._operations.planning import MAX_BYTES, Change, EditSize, Found, plan_files
 from ripwrap._operations.replace import ReplacePlan
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import ARGUMENTS, Command, files_command, search_command
@@ -125,6 +125,7 @@ async def replace_code(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     file_timeout: float = FILE_SECONDS,
+    max_bytes: int = MAX_BYTES,
     rg: Rg = None,
     **options: Unpack[FileOptions],
 ) -> ReplacePlan:
@@ -161,6 +162,7 @@ async def replace_code(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search_code()`.
         file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is left out.
+        max_bytes: Maximum size of a file, and of all edits together, as in `replace()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags that choose files. As in `replace()`, hidden files are left out, unless `hidden`
             is set, and symbolic links are left out, unless `follow` is set.
@@ -168,13 +170,14 @@ async def replace_code(
     Files that were not searched, or only in part, are in `plan.errors`.
 
     Raises:
-        ValueError: The fix names a metavariable that the pattern does not capture.
+        ValueError: The fix names a metavariable that the pattern does not capture, or all edits together are larger
+            than `max_bytes`.
         ConflictError: A file changed while it was searched.
 
     It also raises what `search_code()` raises.
     """
     request = code_request(pattern, fix, lang, cwd, paths, None, file_timeout, {**VISIBLE_FILES, **options})
-    known = await run_replace_code(AsyncRunner(rg), request, timeout=None)
+    known = await run_replace_code(AsyncRunner(rg), request, timeout=None, max_bytes=max_bytes)
     return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
 
 
@@ -248,7 +251,7 @@ def code_request(
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
     added = options.get("type_add", ())
     globs = (f"{_TYPE}:*.{extension}" for extension in language.extensions)
-    arguments = (*ARGUMENTS, "lang", "file_timeout", "fix")
+    arguments = (*ARGUMENTS, "lang", "file_timeout", "max_bytes", "fix")
     files_command(cwd, several, options, arguments=arguments)  # checks the options and their types
     known: FileOptions = {
         **options,
@@ -289,18 +292,27 @@ def _code_blocking(request: CodeRequest, rg: Rg, timeout: float | None) -> Gener
             found = run_blocking(search.next(run))
 
 
-async def run_replace_code(run: Runner, request: CodeRequest, *, timeout: float | None) -> EditPlan:  # noqa: ASYNC109
+async def run_replace_code(
+    run: Runner,
+    request: CodeRequest,
+    *,
+    timeout: float | None,  # noqa: ASYNC109
+    max_bytes: int = MAX_BYTES,
+) -> EditPlan:
     """Search code by its syntax, and return the plan that replaces the matches. Raise what `replace_code()` raises."""
     files: list[Found] = []
     errors: list[CodeError] = []
+    size = EditSize(max_bytes)
     run = DeadlineRunner(run, check_timeout(timeout))
     with CodeSearch(request) as search:
         await search.begin(run)
         while (found := await search.next(run)) is not None:
             errors += found.errors
+            for change in found.changes:
+                size.add(found.path, len(change.before) + len(change.after))
             if found.changes:
                 files.append(Found(found.path, found.changes))
-        planned, left_out = await run.call(partial(plan_files, request.root, files))
+        planned, left_out = await run.call(partial(plan_files, request.root, files, max_bytes=max_bytes))
     told = (PathError(path=one.path, kind="other", message=one.message) for one in errors)
     return EditPlan(root=request.root, files=planned, errors=(*search.unlisted, *told, *left_out))
 

@@ -211,7 +211,8 @@ def _allows_two_runs(request: "GrepRequest") -> bool:
     command, options = request.command, request.options
     return (
         request.page.max_matches <= MAX_PAGE
-        and (request.candidates, request.detected, command.on, command.overlay) == (None, None, None, None)
+        and command.on is None
+        and command.is_plain
         and not any(options.get(name, False) is not False for name in _OTHER_COUNTS)
         and len(command.paths) <= MAX_PATHS
         and all(os.path.isdir(os.path.join(command.cwd, path)) for path in command.paths)

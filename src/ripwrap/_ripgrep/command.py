@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from ripwrap._overlay import Overlay, active_overlay, refuse_overlay
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.place import Place
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import (
     EXCLUDED,
@@ -70,6 +71,7 @@ class Command:
             feature is the name of an option, or the name of a function with `()` after it.
         on: Host that rg runs on; `None` is this machine.
         overlay: Texts to search in place of files; `None` without an overlay.
+        place: Place to search besides the files on the disk, such as files in several encodings; `None` is the disk.
     """
 
     arguments: tuple[str, ...]
@@ -78,11 +80,17 @@ class Command:
     needs: tuple[tuple[str, tuple[int, ...]], ...] = ()
     on: RgHost | None = None
     overlay: Overlay | None = None
+    place: Place | None = None
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Arguments before `--`; all arguments if there is no `--`."""
         return tuple(itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments))
+
+    @property
+    def is_plain(self) -> bool:
+        """True if one run of rg over files on the disk, or on a host, answers the search."""
+        return self.overlay is None and self.place is None
 
     @property
     def silent(self) -> bool:
@@ -190,7 +198,7 @@ def search_command(
         flag, include_zero = "--count", mode == "files-without-match"
         checked = _limit_to_one(checked)
     if checked.get("encoding") == "detect":
-        said = " works only in search(), search_messages() and grep(); pass the name of an encoding"
+        said = " is not possible in this operation, or together with another argument; pass the name of an encoding"
         raise ValueError(HintedText(Hint("encoding", "detect"), said))
     # Without these flags, rg leaves out the name of a single file in these modes.
     framing = () if mode == "json" else ("--null", "--with-filename")
@@ -453,9 +461,13 @@ def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:
     return patterns
 
 
+def several_paths(paths: StrPath | Iterable[StrPath]) -> tuple[StrPath, ...]:
+    """Return the paths of an argument `paths`, which may be a single path."""
+    return (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else tuple(paths)
+
+
 def _paths(paths: StrPath | Iterable[StrPath]) -> Iterator[str]:
-    several = (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else tuple(paths)
-    for path in several or (os.curdir,):
+    for path in several_paths(paths) or (os.curdir,):
         text = _text_path(path)
         if not text:
             raise ValueError("a path is empty; pass '.' for the working directory of the search")

@@ -28,6 +28,9 @@ _MAX_RUNS = 16
 For example, `(?:a|b)_` has two texts: `a_` and `b_`.
 """
 
+_MAX_RUN_BYTES = 1_000
+"""Length of a text at which another text begins: each further character copies the text."""
+
 _MAX_DEPTH = 50
 _UNCERTAIN_OPTIONS = ("pcre2", "encoding", "invert_match")
 """Options that prevent extraction, as `engine` does: they set another syntax, another encoding or inverted matching."""
@@ -182,7 +185,7 @@ class _Branch:
             minimum = None
         if texts is not None and minimum != 0:
             runs = tuple(dict.fromkeys(run + text for run in self.runs for text in texts))
-            if len(runs) <= _MAX_RUNS:
+            if len(runs) <= _MAX_RUNS and len(runs[0]) <= _MAX_RUN_BYTES:
                 self.runs = runs
             else:
                 self.end_run()

@@ -20,22 +20,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from operator import itemgetter
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from ripwrap._concurrency import countdown
 from ripwrap._ignore.selection import Selection
 from ripwrap._overlay import Overlay
+from ripwrap._ripgrep.change import COUNT, PATH, Change, Mode, mode_of, plain_bytes
 from ripwrap._ripgrep.command import Command
-from ripwrap._ripgrep.decoder import PathDecoder, decode_path, decode_types, path_of
+from ripwrap._ripgrep.decoder import PathDecoder, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import path_order
-from ripwrap._ripgrep.process import AsyncChild, BlockingChild
+from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.runner import Step
 from ripwrap._ripgrep.spool import Batch, Spool
 from ripwrap._ripgrep.stderr import without_paths
-from ripwrap.binary.probe import RgBinary
 from ripwrap.options import FileOptions
 
-Mode: TypeAlias = Literal["json", "paths", "counts"]
 T = TypeVar("T")
 
 _FILE_FLAGS = frozenset("--" + name.replace("_", "-") for name in FileOptions.__annotations__) - {"--max-filesize"}
@@ -45,10 +45,6 @@ searches the overlay's texts.
 
 _SEVERAL = ("glob", "iglob", "type", "type_not", "type_add", "type_clear", "ignore_file")
 _NUMBERED = re.compile(rb'"path":\{"text":"(?:\.(?:/|\\\\))?([0-9]+)"\}')
-_PATH = re.compile(rb"([^\0]+)\0()")
-_COUNT = re.compile(rb"([^\0]+)\0([0-9]+(?:\r?\n|\0))")
-_KIND_BYTES = 24
-"""Number of bytes at the start of a record that are enough to know its kind."""
 
 _MAX_MAPPED = 10
 """Maximum number of paths with which rg uses memory maps, if all paths are files.
@@ -72,20 +68,7 @@ class _Found:
     named: bool
 
 
-class _Collector(Protocol):
-    """Interface of a consumer of rg's output; a copy of `runner.Collector`, which this module cannot import."""
-
-    ended: bool
-
-    def feed(self, chunk: bytes) -> None: ...
-    def end_run(self, end: Exit) -> None: ...
-    def finish(self, end: Exit, *, timed_out: bool) -> None: ...
-
-
-C = TypeVar("C", bound=_Collector)
-
-
-class OverlayTimeoutError(Exception):
+class _TimeoutError(Exception):
     """Error for a time limit that was reached before the overlay's texts were searched; `end` is the exit of rg."""
 
     def __init__(self, end: Exit) -> None:
@@ -199,39 +182,40 @@ def _is_below(path: str, root: str) -> bool:
     return root == os.curdir or path == root or path.startswith(os.path.join(root, ""))
 
 
-async def prepare(
-    collect: Any, call: Any, step: Callable[..., Any], command: Command, seconds: float | None
-) -> "Overlaid":
-    """Search the texts of the command's overlay, and return the object that adds the results to the output of rg.
+async def plan(command: Command, run: Any, seconds: float | None) -> Plan:
+    """Search the texts of the command's overlay, and return the run that adds their results to those of the disk.
 
     Args:
-        collect: `Runner.collect()`.
-        call: `Runner.call()`.
-        step: Class `Step`.
         command: Command with an overlay.
+        run: Runner.
         seconds: Time limit of all runs of rg together; `None` is no limit.
 
     Raises:
-        OverlayTimeoutError: The time limit was reached.
         SearchError: rg failed.
     """
+    try:
+        return await _plan(command, run, seconds)
+    except _TimeoutError as late:
+        return Plan((), late.end)
+
+
+async def _plan(command: Command, runner: Any, seconds: float | None) -> Plan:
     overlay = command.overlay
     if overlay is None:
         raise ValueError("the command has no overlay")
     paths = _Paths(command, overlay)
     left = countdown(seconds)
 
-    async def run(one: Command, make: Callable[[], C]) -> C:
-        collector: Any = await collect(step(one, make, left()))
+    async def run(one: Command, make: Callable[[], Any]) -> Any:
+        collector: Any = await runner.collect(Step(one, make, left(), metered=False))
         if collector.timed_out:
-            raise OverlayTimeoutError(collector.end)
-        result: C = collector
-        return result
+            raise _TimeoutError(collector.end)
+        return collector
 
-    disk: Command = await call(partial(_on_disk, command, overlay))
+    disk: Command = await runner.call(partial(_on_disk, command, overlay))
     found: list[tuple[str, bytes]] = []
     # A listing is an error if none of its paths exists, so leave out the paths that exist only in the overlay.
-    listed = await call(lambda: [path for path in disk.paths if os.path.exists(os.path.join(disk.cwd, path))])
+    listed = await runner.call(lambda: [path for path in disk.paths if os.path.exists(os.path.join(disk.cwd, path))])
     if listed and any(text is not None for text in overlay.texts.values()):
         listing = replace(disk, arguments=(*_listing_flags(disk), "--", *listed), patterns=(), needs=(), overlay=None)
         found += (await run(listing, lambda: _Listing(paths))).found
@@ -240,10 +224,10 @@ async def prepare(
     if options.get("type") or options.get("type_not"):
         known = await run(command.types(), lambda: _Output(Exit.check_listing))
         types = decode_types(b"".join(known.chunks))
-    found += await call(lambda: list(_new_files(command, overlay, options, types, paths.folders())))
+    found += await runner.call(lambda: list(_new_files(command, overlay, options, types, paths.folders())))
     named = {_plain(path) for path in command.paths}
     texts = [_Found(path, text, path in named) for path, text in found]
-    mode = _mode(command)
+    mode = mode_of(command)
     blocks: list[tuple[str, bytes]] = []
     stats: list[dict[str, Any]] = []
     mapped = len(command.paths) <= _MAX_MAPPED
@@ -252,7 +236,7 @@ async def prepare(
     with Spool() as spool:
         for is_named in (False, True):
             batch = spool.begin()
-            await call(partial(_write, spool, batch, [one for one in texts if one.named is is_named]))
+            await runner.call(partial(_write, spool, batch, [one for one in texts if one.named is is_named]))
             if not batch.names:
                 continue
             arguments = (
@@ -264,62 +248,34 @@ async def prepare(
                 replace(command, arguments=arguments, cwd=batch.path, overlay=None), lambda: _Output(check)
             )
             blocks += _blocks(mode, b"".join(output.chunks), batch.name_of, stats)
-    return Overlaid(command, disk, paths, mode, blocks, stats)
+    return Plan((Part(replace(disk, overlay=None), Overlaid(command, paths, mode, blocks, stats)),))
 
 
-class Overlaid:
-    """Filter of the output of a search: for files of the overlay, it puts the results for their texts into the output.
-
-    Attributes:
-        command: Command for the files on disk.
-        last: True if this is the only run of rg, or the last of several runs for parts of the paths.
-    """
+class Overlaid(Change):
+    """Change that puts the results for the texts of the overlay in place of the results for their files."""
 
     def __init__(
         self,
         original: Command,
-        disk: Command,
         paths: _Paths,
         mode: Mode,
         blocks: list[tuple[str, bytes]],
         stats: list[dict[str, Any]],
     ) -> None:
-        self.command = replace(disk, overlay=None)
-        self.last = True
         self._original = original
         self._paths = paths
-        self._mode: Mode = mode
         self._stats = stats
         self._order = _Order(original)
         self._blocks = [(self._order.key(path), output) for path, output in blocks]
         if self._order.sorted:
             self._blocks.sort(key=itemgetter(0), reverse=self._order.reverse)
-        self.restart()
+        super().__init__(mode, paths.has_text)
 
     def restart(self) -> None:
         """Return to the state before the first run."""
+        super().restart()
         self._pending = deque(self._blocks)
         self._root = 0
-        self._rest = b""
-        self._inside_line = self._dropping = self._wrote = False
-        self._dropped: list[dict[str, Any]] = []
-
-    def feed(self, chunk: bytes) -> bytes:
-        """Filter the next bytes of rg's output, and return the changed output."""
-        if self._mode == "json":
-            pieces = [piece for line in BytesIO(chunk).readlines() for piece in self._line(line)]
-        else:
-            pieces = list(self._records(chunk))
-        taken = b"".join(pieces)
-        self._wrote = self._wrote or bool(taken)
-        return taken
-
-    def close(self) -> bytes:
-        """Return the rest of the changed output at the end of a run; after the last run, add all remaining results."""
-        rest, self._rest = self._rest, b""
-        taken = rest + (self._others() if self.last else b"")
-        self._wrote = self._wrote or bool(taken)
-        return taken
 
     def exit(self, end: Exit) -> Exit:
         """Convert the exit of a run on the files on disk, as if rg had also searched the texts of the overlay."""
@@ -353,128 +309,12 @@ class Overlaid:
         self._pending.clear()
         return taken
 
-    def _records(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the changed output for each path or count that ends in a chunk; keep the rest for the next chunk."""
-        self._rest += chunk
-        done = 0
-        pattern = _COUNT if self._mode == "counts" else _PATH
-        while record := pattern.match(self._rest, done):
-            done = record.end()
-            path = decode_path(_plain_bytes(record[1]))
-            if not self._paths.has_text(path):
-                yield from self._before(os.fsencode(path))
-                yield record[0]
-        self._rest = self._rest[done:]
-
-    def _line(self, line: bytes) -> Iterator[bytes]:
-        """Yield the changed output for a line of JSON, or for a piece of a line."""
-        ended = line.endswith(b"\n")
-        if self._inside_line:  # a piece of a long record whose kind is known
-            self._inside_line = not ended
-            if not self._dropping:
-                yield line
-            return
-        head = self._rest + line
-        self._rest = b""
-        short = head.startswith((b'{"type":"match"', b'{"type":"context"'))
-        if not ended and (len(head) < _KIND_BYTES or not short):
-            self._rest = head
-            return
-        if short:
-            self._inside_line = not ended
-            if not self._dropping:
-                yield head
-        elif head.startswith(b'{"type":"begin"'):
-            path = path_of(head)
-            self._dropping = self._paths.has_text(os.fsdecode(path))
-            if not self._dropping:
-                yield from self._before(path)
-                yield head
-        elif head.startswith(b'{"type":"end"'):
-            if self._dropping:
-                self._dropped.append(json.loads(head)["data"]["stats"])
-            else:
-                yield head
-            self._dropping = False
-        else:
-            yield from self._summary(head)
-
-    def _summary(self, head: bytes) -> Iterator[bytes]:
-        """Yield the remaining output for texts, and rg's summary with correct counts.
-
-        The counts of removed files are subtracted, and the counts of the texts are added.
-        """
-        record: dict[str, Any] = json.loads(head)
-        if record.get("type") != "summary" or not self.last:
-            yield head
-            return
-        stats = record["data"]["stats"]
-        for sign, others in ((-1, self._dropped), (1, self._stats)):
-            for other in others:
-                for name in stats.keys() - {"elapsed"}:
-                    stats[name] = max(0, stats[name] + sign * other[name])
-        yield self._others()
-        yield json.dumps(record, separators=(",", ":")).encode() + b"\n"
-
-
-class OverlaidAsyncChild(AsyncChild):
-    """A running rg process for an async task.
-
-    An `Overlaid` changes the output as if the texts of the overlay were on disk.
-    """
-
-    def __init__(self, binary: RgBinary, command: Command, overlaid: Overlaid) -> None:
-        super().__init__(binary, command)
-        self._overlaid = overlaid
-
-    async def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of the filtered output; see `AsyncChild`."""
-        while chunk := await super().read(whole=whole):
-            if taken := self._overlaid.feed(chunk):
-                return taken
-        return self._overlaid.close()
-
-    async def wait(self) -> Exit:
-        """Return the exit for the filtered output; see `AsyncChild`."""
-        return self._overlaid.exit(await super().wait())
-
-
-class OverlaidBlockingChild(BlockingChild):
-    """A running rg process for a caller that blocks.
-
-    An `Overlaid` changes the output as if the texts of the overlay were on disk.
-    """
-
-    def __init__(
-        self, binary: RgBinary, command: Command, timeout: float | None, begun: float, overlaid: Overlaid
-    ) -> None:
-        super().__init__(binary, command, timeout, begun)
-        self._overlaid = overlaid
-
-    def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of the filtered output; see `BlockingChild`."""
-        while chunk := super().read(whole=whole):
-            if taken := self._overlaid.feed(chunk):
-                return taken
-        return b"" if self.timed_out else self._overlaid.close()
-
-    def end(self) -> Exit:
-        """Return the exit for the filtered output; see `BlockingChild`."""
-        return self._overlaid.exit(super().end())
-
-
-def async_child(binary: RgBinary, pending: Sequence[Command], overlaid: Overlaid) -> AsyncChild:
-    """Start rg with the first of the pending commands, for an async caller; `overlaid` filters rg's output."""
-    overlaid.last = len(pending) == 1
-    return OverlaidAsyncChild(binary, pending[0], overlaid)
-
-
-def blocking_child(
-    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: Overlaid
-) -> BlockingChild:
-    """Start rg with the first of the pending commands, for a caller that blocks; `overlaid` filters rg's output."""
-    overlaid.last = len(pending) == 1
-    return OverlaidBlockingChild(binary, pending[0], timeout, begun, overlaid)
+    def _correct(self, stats: dict[str, Any]) -> None:
+        """Subtract the counts of removed files; in the last run, add the counts of the texts."""
+        super()._correct(stats)
+        for other in self._stats if self.last else ():
+            for name in stats.keys() - {"elapsed"}:
+                stats[name] += other[name]
 
 
 def _write(spool: Spool, batch: Batch, texts: Iterable[_Found]) -> None:
@@ -496,13 +336,6 @@ def _text_flags(command: Command, *, mapped: bool) -> tuple[str, ...]:
     if not mapped and "--mmap" not in kept:
         kept.append("--no-mmap")
     return (*kept, "--no-ignore", "--hidden", "--sort=path")
-
-
-def _mode(command: Command) -> Mode:
-    flags = set(command.flags)
-    if "--json" in flags:
-        return "json"
-    return "counts" if flags & {"--count", "--count-matches"} else "paths"
 
 
 def _check(mode: Mode, end: Exit) -> None:
@@ -527,10 +360,6 @@ def _options(command: Command) -> dict[str, Any]:
 
 def _plain(path: str) -> str:
     return path.removeprefix(os.path.join(os.curdir, ""))
-
-
-def _plain_bytes(path: bytes) -> bytes:
-    return path.removeprefix(os.fsencode(os.path.join(os.curdir, "")))
 
 
 def _is_file(full: str, overlay: Overlay) -> bool:
@@ -597,8 +426,8 @@ def _blocks(
     if mode == "json":
         yield from _json_blocks(output, name_of, stats)
         return
-    for record in (_PATH if mode == "paths" else _COUNT).finditer(output):
-        path = name_of(os.fsdecode(_plain_bytes(record[1])))
+    for record in (PATH if mode == "paths" else COUNT).finditer(output):
+        path = name_of(os.fsdecode(plain_bytes(record[1])))
         yield path, os.fsencode(path) + b"\0" + record[2]
 
 

@@ -30,7 +30,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import IO, Self, cast
+from typing import IO, TYPE_CHECKING, Self, cast
 
 import anyio
 import anyio.lowlevel
@@ -59,6 +59,9 @@ from ripwrap._subprocess import (
 from ripwrap._windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
+
+if TYPE_CHECKING:
+    from ripwrap._ripgrep.change import Change
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -266,8 +269,9 @@ class _Opening:
 class _Child:
     """Running rg process; the base class of `AsyncChild` and `BlockingChild`."""
 
-    def __init__(self, binary: RgBinary, command: Command) -> None:
+    def __init__(self, binary: RgBinary, command: Command, change: "Change | None" = None) -> None:
         self._command = command
+        self._change = change
         self._argv = (binary.path, *command.arguments)
         if command.on is not None:
             self._argv = command.on.command_line(self._argv, command.cwd)
@@ -301,7 +305,9 @@ class _Child:
         known = KILLED_RETURNCODE if returncode is None else returncode
         lingered = lingers and known == KILLED_RETURNCODE
         end = Exit(self._command, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
-        return end if self._command.on is None else _host_exit(end, self._command.on, started=self._opening.passed)
+        if self._command.on is not None:
+            end = _host_exit(end, self._command.on, started=self._opening.passed)
+        return end if self._change is None else self._change.exit(end)
 
     def _take(self) -> bytes | None:
         """Wait for the next bytes of stdout and return them; `b""` at the end of stdout.
@@ -342,12 +348,18 @@ class AsyncChild(_Child):
         return self
 
     async def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout, `b""` at its end; other tasks run meanwhile.
+        """Return the next bytes of stdout, with its change; `b""` at its end; other tasks run meanwhile.
 
         Args:
             whole: True if rg has written its last message. Then reading ends when rg has exited, even if another
                 process holds the pipe open.
         """
+        while chunk := await self._read(whole=whole):
+            if taken := chunk if self._change is None else self._change.feed(chunk):
+                return taken
+        return b"" if self._change is None else self._change.close()
+
+    async def _read(self, *, whole: bool) -> bytes:
         taken: bytes | None = None
         while taken is None:
             if wait_for_output(self._stdout, 0):  # ten times faster than `wait_readable`
@@ -424,8 +436,15 @@ class BlockingChild(_Child):
         timed_out: True if rg was killed at its time limit.
     """
 
-    def __init__(self, binary: RgBinary, command: Command, timeout: float | None, begun: float) -> None:
-        super().__init__(binary, command)
+    def __init__(
+        self,
+        binary: RgBinary,
+        command: Command,
+        timeout: float | None,
+        begun: float,
+        change: "Change | None" = None,
+    ) -> None:
+        super().__init__(binary, command, change)
         self._timeout = timeout
         self._deadline = math.inf if timeout is None else begun + timeout
         self.timed_out = False
@@ -434,12 +453,18 @@ class BlockingChild(_Child):
         return self
 
     def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout; `b""` at its end, or after the time limit if no bytes are ready.
+        """Return the next bytes of stdout, with its change; `b""` at its end, or after the time limit.
 
         Args:
             whole: True if rg has written its last message. Then reading ends when rg has exited, even if another
                 process holds the pipe open.
         """
+        while chunk := self._read(whole=whole):
+            if taken := chunk if self._change is None else self._change.feed(chunk):
+                return taken
+        return b"" if self._change is None or self.timed_out else self._change.close()
+
+    def _read(self, *, whole: bool) -> bytes:
         while (left := self._deadline - time.monotonic()) >= 0:
             if wait_for_output(self._stdout, min(left, SETTINGS.stall_seconds)):
                 if (taken := self._take()) is not None:

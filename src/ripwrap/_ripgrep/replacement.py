@@ -35,11 +35,27 @@ class Template(NamedTuple):
         text: Text of the replacement, as rg takes it.
         references: Names and numbers of the groups that the replacement uses, each once, without 0 (the whole match).
         constant: Text that replaces every match; `None` if the text depends on the match.
+        size: Length of `text` in bytes.
+        uses: Number of references to groups, and to the whole match.
     """
 
     text: str
     references: tuple[str, ...]
     constant: str | None
+    size: int = 0
+    uses: int = 0
+
+    @property
+    def growth(self) -> int:
+        """Number of bytes by which a replacement of a short match can be longer than the match."""
+        return self.longest(1)
+
+    def longest(self, length: int) -> int:
+        """Return the maximum length of the replacement of a match with this length, both in bytes.
+
+        A group outside of the match, which only PCRE2's lookaround has, does not count.
+        """
+        return self.size + self.uses * length
 
 
 def parse_template(replacement: str, *, escapes: bool = False) -> Template:
@@ -57,13 +73,13 @@ def parse_template(replacement: str, *, escapes: bool = False) -> Template:
         raise TypeError(f"a replacement must be a str, got {type(replacement).__name__}")
     text = _ESCAPE.sub(_unescape, replacement) if escapes else replacement
     try:
-        text.encode()
+        size = len(text.encode())
     except UnicodeEncodeError as error:
         raise ValueError(f"the replacement {text!r} is not valid Unicode; remove {text[error.start]!r}") from error
     found = [match[2] or match[3] for match in _REFERENCE.finditer(text) if not match[1]]
     # `$00` is the whole match, too: rg reads it as a number.
     references = tuple(name for name in dict.fromkeys(found) if not (name.isdigit() and int(name) == 0))
-    return Template(text, references, None if found else text.replace("$$", "$"))
+    return Template(text, references, None if found else text.replace("$$", "$"), size, len(found))
 
 
 def _unescape(match: re.Match[str]) -> str:

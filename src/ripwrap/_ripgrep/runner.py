@@ -22,13 +22,12 @@ from ripwrap._concurrency import CANCELLED, Cancellation, countdown, in_thread, 
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
-from ripwrap._ripgrep.process import parse_stderr
+from ripwrap._ripgrep.place import Part, Plan, plan
+from ripwrap._ripgrep.process import AsyncChild, BlockingChild, parse_stderr
 from ripwrap._ripgrep.stream import (
     Runs,
     find_usable_rg,
     find_usable_rg_blocking,
-    start_async,
-    start_blocking,
     with_suggestions,
     with_suggestions_blocking,
 )
@@ -38,7 +37,6 @@ from ripwrap.errors import UnknownTypeError
 
 if TYPE_CHECKING:
     from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand
-    from ripwrap._ripgrep.overlaid import Overlaid
     from ripwrap._ripgrep.progress import Meter
     from ripwrap.sources.base import AnyItems, Items
 
@@ -77,20 +75,18 @@ Lock = Callable[[], anyio.Lock]
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[C]):
-    """One run of rg, or several successive runs whose output goes to one collector.
+    """Search whose output goes to one collector: one run of rg, or several runs if its command has a place.
 
     Attributes:
         command: Command of rg.
         collector: Function that makes the collector of the output. It is called again if rg is restarted.
         timeout: Seconds after which rg is stopped, not counting the wait until rg may start; `None` is no limit.
-        then: Further commands of the same search, for other paths.
         metered: True if the output counts as progress of the call.
     """
 
     command: Command
     collector: Callable[[], C]
     timeout: float | None
-    then: tuple[Command, ...] = ()
     metered: bool = True
 
 
@@ -163,36 +159,20 @@ class Runner(Protocol):
 
 
 class _RgRunner(ABC):
-    """Base class of the runners that start rg.
-
-    If a command has an overlay (texts to search in place of files on disk), its texts are searched first.
-    """
+    """Base class of the runners that start rg."""
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
         await self.checkpoint()  # let other tasks run between calls that start together
-        if step.command.overlay is None:
-            return await self._collect(step, None)
-        from ripwrap._ripgrep.overlaid import OverlayTimeoutError
-
+        if step.command.is_plain:
+            return await self._collect(step, Plan((Part(step.command),)))
         left = countdown(step.timeout)
-        try:
-            overlaid = await self.overlaid(step.command, step.timeout)
-        except OverlayTimeoutError as late:
+        planned = await plan(step.command, cast("Runner", self), step.timeout)
+        if planned.end is not None:
             collector = step.collector()
-            collector.finish(late.end, timed_out=True)
+            collector.finish(planned.end, timed_out=True)
             return collector
-        return await self._collect(replace(step, timeout=left()), overlaid)
-
-    async def overlaid(self, command: Command, seconds: float | None) -> "Overlaid":
-        """Search the texts of a command's overlay; return a filter that adds their matches to rg's output for the disk.
-
-        Raises:
-            OverlayTimeoutError: A run of rg took longer than `seconds`.
-        """
-        from ripwrap._ripgrep.overlaid import prepare  # late: few searches need it
-
-        return await prepare(self.collect, self.call, Step, command, seconds)
+        return await self._collect(step if planned.late else replace(step, timeout=left()), planned)
 
     @abstractmethod
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
@@ -203,8 +183,8 @@ class _RgRunner(ABC):
         """Let other tasks run."""
 
     @abstractmethod
-    async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
-        """Run rg, and filter its output with `overlaid`; `None` filters nothing."""
+    async def _collect(self, step: Step[C], plan: Plan) -> C:
+        """Run rg for each part of the plan."""
 
 
 class AsyncRunner(_RgRunner):
@@ -215,12 +195,12 @@ class AsyncRunner(_RgRunner):
         self._rg = rg
         self._meter = meter
 
-    async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
+    async def _collect(self, step: Step[C], plan: Plan) -> C:
         binary = await find_usable_rg(step.command, self._rg)
         async with slot():
-            collector, end, timed_out = await _run(step, binary, overlaid, self._meter if step.metered else None)
+            collector, end, timed_out = await _run(step, binary, plan, self._meter if step.metered else None)
             await parse_stderr(end)
-            _finish(collector, end, timed_out=timed_out)
+            _finish(collector, end, timed_out=timed_out or plan.late)
         return collector
 
     async def collect_items(
@@ -265,11 +245,11 @@ class BlockingRunner(_RgRunner):
         self._install_timeout = timeout
         self._meter = meter
 
-    async def _collect(self, step: Step[C], overlaid: "Overlaid | None") -> C:
+    async def _collect(self, step: Step[C], plan: Plan) -> C:
         binary = find_usable_rg_blocking(step.command, self._rg, self._install_timeout)
         with blocking_slot():
-            collector, end, timed_out = _run_blocking(step, binary, overlaid, self._meter if step.metered else None)
-            _finish(collector, end, timed_out=timed_out)
+            collector, end, timed_out = _run_blocking(step, binary, plan, self._meter if step.metered else None)
+            _finish(collector, end, timed_out=timed_out or plan.late)
         return collector
 
     async def collect_items(
@@ -448,14 +428,12 @@ def _begin(step: Step[C], meter: "Meter | None") -> C:
     return step.collector()
 
 
-async def _run(
-    step: Step[C], binary: RgBinary, overlaid: "Overlaid | None", meter: "Meter | None"
-) -> tuple[C, Exit, bool]:
+async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
     deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
-    command = step.command if overlaid is None else overlaid.command
-    runs, collector = Runs(command, step.then), _begin(step, meter)
+    runs, collector = Runs(plan.parts), _begin(step, meter)
     while runs.pending:
-        async with start_async(binary, runs.pending, overlaid) as child:
+        part = runs.next()
+        async with AsyncChild(binary, part.command, part.change) as child:
             with anyio.CancelScope(deadline=deadline) as scope:
                 while chunk := await child.read(whole=collector.ended):
                     collector.feed(chunk)
@@ -466,8 +444,6 @@ async def _run(
             end = await child.wait()
         if not scope.cancelled_caught and runs.retry(end, everything=True):
             collector = _begin(step, meter)
-            if overlaid is not None:
-                overlaid.restart()
             continue
         runs.add(end)
         if scope.cancelled_caught and (runs.pending or not end.partial):
@@ -479,14 +455,12 @@ async def _run(
     return collector, runs.end, False
 
 
-def _run_blocking(
-    step: Step[C], binary: RgBinary, overlaid: "Overlaid | None", meter: "Meter | None"
-) -> tuple[C, Exit, bool]:
+def _run_blocking(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
     begun = time.monotonic()
-    command = step.command if overlaid is None else overlaid.command
-    runs, collector = Runs(command, step.then), _begin(step, meter)
+    runs, collector = Runs(plan.parts), _begin(step, meter)
     while runs.pending:
-        with start_blocking(binary, runs.pending, step.timeout, begun, overlaid) as child:
+        part = runs.next()
+        with BlockingChild(binary, part.command, step.timeout, begun, part.change) as child:
             while chunk := child.read(whole=collector.ended):
                 collector.feed(chunk)
                 if meter is not None:
@@ -494,8 +468,6 @@ def _run_blocking(
             end = child.end()
         if not child.timed_out and runs.retry(end, everything=True):
             collector = _begin(step, meter)
-            if overlaid is not None:
-                overlaid.restart()
             continue
         runs.add(end)
         if child.timed_out and (runs.pending or not end.partial):

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 
@@ -20,13 +20,11 @@ from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import LARGE_RECORD, FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import INSTALL_THERE
+from ripwrap._ripgrep.place import Part, plan
 from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd, parse_stderr, split
 from ripwrap.binary.probe import RgBinary, format_version
 from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import BinaryError, CapabilityError, Hint, HintedText, SearchError, UnknownTypeError
-
-if TYPE_CHECKING:
-    from ripwrap._ripgrep.overlaid import Overlaid
 
 _LOGGER = logging.getLogger("ripwrap")
 SUGGESTION_SECONDS = 2.0
@@ -80,24 +78,23 @@ class Runs:
     """Successive runs of rg for one search: one run, or several if the paths need more than one command line.
 
     Attributes:
-        pending: Commands that are still to run.
+        pending: Parts that are still to run.
     """
 
-    def __init__(self, command: Command, then: Sequence[Command] = (), *, ordered: bool = False) -> None:
+    def __init__(self, parts: Sequence[Part], *, ordered: bool = False) -> None:
         """Split each command whose paths are too long for one command line.
 
         Args:
-            command: Command with all paths.
-            then: Further commands of the same search, for other paths.
+            parts: Parts of the search.
             ordered: True if the files must come in the order that `sort` asks for.
 
         Raises:
             SearchError: `ordered` is True, the paths need several runs, and `sort` applies to the files of all paths.
         """
-        self._commands = [part for one in (command, *then) for part in split(one)]
-        if ordered and len(self._commands) > 1 and command.sorts_all:
-            raise _order_error(command, len(self._commands))
-        self.pending = deque(self._commands)
+        self._parts = [Part(command, part.change) for part in parts for command in split(part.command)]
+        if ordered and len(self._parts) > 1 and parts[0].command.sorts_all:
+            raise _order_error(parts[0].command, len(self._parts))
+        self.pending = deque(self._parts)
         self._ends: list[Exit] = []  # at most one: exits are joined, because each may have a MiB of stderr
         self._single_threaded = False
 
@@ -124,10 +121,20 @@ class Runs:
             return False
         _LOGGER.info("rg could not start a thread; trying again with one thread")
         if everything:
-            self.pending, self._ends = deque(self._commands), []
-        self.pending = deque(command.single_threaded() for command in self.pending)
+            self.pending, self._ends = deque(self._parts), []
+            for part in self._parts:
+                if part.change is not None:
+                    part.change.restart()
+        self.pending = deque(Part(part.command.single_threaded(), part.change) for part in self.pending)
         self._single_threaded = True
         return True
+
+    def next(self) -> Part:
+        """Return the part to run now; tell its change whether it is the last run with this change."""
+        part, *others = self.pending
+        if part.change is not None:
+            part.change.last = all(other.change is not part.change for other in others)
+        return part
 
 
 async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[T]:
@@ -144,10 +151,10 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
     if answer.full:
         return
     binary = await find_usable_rg(command, rg)
-    overlaid = None if command.overlay is None else await _prepare(command, binary)
-    runs = Runs(command if overlaid is None else overlaid.command, ordered=True)
+    runs = Runs(await _parts(command, binary), ordered=True)
     while runs.pending:
-        async with start_async(binary, runs.pending, overlaid) as child:
+        part = runs.next()
+        async with AsyncChild(binary, part.command, part.change) as child:
             while not answer.full and (chunk := await child.read(whole=answer.ended)):
                 for item in await _feed(answer, chunk):
                     if answer.full:
@@ -188,10 +195,10 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
         return
     begun = time.monotonic()
     binary = find_usable_rg_blocking(command, rg, timeout)
-    overlaid = None if command.overlay is None else _prepare_blocking(command, binary, timeout)
-    runs = Runs(command if overlaid is None else overlaid.command, ordered=True)
+    runs = Runs(_parts_blocking(command, binary, timeout), ordered=True)
     while runs.pending:
-        with start_blocking(binary, runs.pending, timeout, begun, overlaid) as child:
+        part = runs.next()
+        with BlockingChild(binary, part.command, timeout, begun, part.change) as child:
             while not answer.full and (chunk := child.read(whole=answer.ended)):
                 for item in answer.feed(chunk):
                     if answer.full:
@@ -209,43 +216,23 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
             raise with_suggestions_blocking(end, binary) from None
 
 
-# The next functions import modules late: those modules import this module, and only an overlay needs them.
+async def _parts(command: Command, binary: RgBinary) -> Sequence[Part]:
+    if command.is_plain:
+        return (Part(command),)
+    from ripwrap._ripgrep.runner import AsyncRunner  # late: it imports this module
+
+    return (await plan(command, AsyncRunner(binary), None)).parts
 
 
-async def _prepare(command: Command, binary: RgBinary) -> "Overlaid":
-    from ripwrap._ripgrep.runner import AsyncRunner
-
-    return await AsyncRunner(binary).overlaid(command, None)
-
-
-def _prepare_blocking(command: Command, binary: RgBinary, timeout: float | None) -> "Overlaid":
-    from ripwrap._ripgrep.overlaid import OverlayTimeoutError
+def _parts_blocking(command: Command, binary: RgBinary, timeout: float | None) -> Sequence[Part]:
+    if command.is_plain:
+        return (Part(command),)
     from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 
-    try:
-        return run_blocking(BlockingRunner(binary).overlaid(command, timeout))
-    except OverlayTimeoutError:
-        raise TimeoutError(f"rg was stopped after timeout={timeout} seconds; allow more time") from None
-
-
-def start_async(binary: RgBinary, pending: Sequence[Command], overlaid: "Overlaid | None") -> AsyncChild:
-    """Start the first pending command for an async task; if `overlaid` is given, it filters rg's output."""
-    if overlaid is None:
-        return AsyncChild(binary, pending[0])
-    from ripwrap._ripgrep.overlaid import async_child
-
-    return async_child(binary, pending, overlaid)
-
-
-def start_blocking(
-    binary: RgBinary, pending: Sequence[Command], timeout: float | None, begun: float, overlaid: "Overlaid | None"
-) -> BlockingChild:
-    """Start the first pending command for a caller that blocks; see `start_async()`."""
-    if overlaid is None:
-        return BlockingChild(binary, pending[0], timeout, begun)
-    from ripwrap._ripgrep.overlaid import blocking_child
-
-    return blocking_child(binary, pending, timeout, begun, overlaid)
+    made = run_blocking(plan(command, BlockingRunner(binary), timeout))
+    if made.end is not None or made.late:
+        raise TimeoutError(f"rg was stopped after timeout={timeout} seconds; allow more time")
+    return made.parts
 
 
 def _order_error(command: Command, lines: int) -> SearchError:

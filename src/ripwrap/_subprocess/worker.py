@@ -4,6 +4,7 @@ The process is a new Python that imports one module. A process of `multiprocessi
 module again, and run a script without `if __name__ == "__main__"` twice.
 """
 
+import io
 import os
 import signal
 import struct
@@ -19,8 +20,14 @@ from typing import IO
 from ripwrap._concurrency import CANCELLED
 from ripwrap._subprocess import Popen, defer_interrupts, kill, start
 
-MAX_MEMORY_BYTES = 2 << 30
+MAX_MEMORY_BYTES = 448 << 20
+"""Maximum size of the memory that the process writes to, in bytes, on systems that can limit it (Linux)."""
+
+MAX_ADDRESS_BYTES = 2 << 30
 """Maximum size of the address space of the process in bytes, on systems that can limit it."""
+
+MAX_ANSWER_BYTES = 128 << 20
+"""Maximum size of an answer in bytes. The process may be under the control of hostile source code."""
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
@@ -186,7 +193,7 @@ class WorkerProcess:
         try:
             if request is not None:
                 _write(process.stdin, request)
-            return _read(process.stdout)
+            return _read(process.stdout, MAX_ANSWER_BYTES)
         except OSError:
             return None
         finally:
@@ -231,8 +238,10 @@ def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: fl
     if sys.platform != "win32":
         import resource
 
-        with suppress(OSError, ValueError):  # a lower limit is already set
-            resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        limits = ((resource.RLIMIT_DATA, MAX_MEMORY_BYTES), (resource.RLIMIT_AS, MAX_ADDRESS_BYTES))
+        for limit, most in limits:
+            with suppress(OSError, ValueError):  # a lower limit is already set
+                resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     found: Sequence[bytes] = _READY
     while True:
@@ -280,16 +289,22 @@ def _write(stream: IO[bytes], parts: Sequence[bytes]) -> None:
             rest = rest[stream.write(rest) :]
 
 
-def _read(stream: IO[bytes]) -> list[bytes] | None:
-    """Return the parts of a message; `None` if the stream ends too early, or if the message has too many parts."""
+def _read(stream: IO[bytes], most: int | None = None) -> list[bytes] | None:
+    """Return the parts of a message.
+
+    Return `None` if the stream ends too early, or if the message has too many parts, or more than `most` bytes.
+    """
     header = _read_bytes(stream, _COUNT.size)
     if header is None or (count := _COUNT.unpack(header)[0]) > _MAX_PARTS:
         return None
-    sizes = _read_bytes(stream, count * _SIZE.size)
-    if sizes is None:
+    packed = _read_bytes(stream, count * _SIZE.size)
+    if packed is None:
+        return None
+    sizes = [size for (size,) in _SIZE.iter_unpack(packed)]
+    if most is not None and sum(sizes) > most:
         return None
     parts: list[bytes] = []
-    for (size,) in _SIZE.iter_unpack(sizes):
+    for size in sizes:
         part = _read_bytes(stream, size)
         if part is None:
             return None
@@ -299,11 +314,11 @@ def _read(stream: IO[bytes]) -> list[bytes] | None:
 
 def _read_bytes(stream: IO[bytes], size: int) -> bytes | None:
     """Return `size` bytes, or `None` if the stream has fewer."""
-    parts: list[bytes] = []
+    found = io.BytesIO()  # its value is no copy
     while size:
         part = stream.read(min(size, _MAX_READ_BYTES))
         if not part:
             return None
-        parts.append(part)
+        found.write(part)
         size -= len(part)
-    return b"".join(parts)
+    return found.getvalue()

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from ripwrap._text import shown
 from ripwrap.binary.releases import parse_folder_name
 
 RECORD = "rg.json"
@@ -37,21 +38,53 @@ def folder() -> Path:
 def why_untrusted(path: Path) -> str:
     """Return the reason not to trust a directory, e.g. that other users can write to it; empty if it can be trusted.
 
-    An absolute path is trusted if it does not exist, and always on Windows. A relative path is never trusted.
+    Whoever may write to a directory above it could replace it. So every directory above it, and above the targets of
+    links in the path, must belong to root or this user, and other users must not be able to write to it, except to a
+    sticky directory such as `/tmp`, in which they cannot replace what belongs to root or this user (as in `safe_path()`
+    of OpenSSH). Directories that do not exist are trusted; so is everything on Windows. A relative path is never
+    trusted.
     """
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
     if sys.platform == "win32":
         return ""
+    for one in _passed(path):
+        try:
+            why = _why_foreign(one)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            why = f"it cannot be read: {error.strerror}"
+        if why:
+            return why if one == path else f"of {shown(str(one))}, above it: {why}"
+    return ""
+
+
+def _passed(path: Path) -> list[Path]:
+    """Return the directories that the system passes to open a directory, the directory itself first, without repeats.
+
+    These are the directory and all above it; for each link among them, also its target and all directories above that.
+    """
+    passed: dict[Path, None] = {}
+    rest = [path]
+    while rest:
+        for one in (rest[0], *rest.pop(0).parents):
+            if one not in passed and one.is_symlink():
+                rest.append(Path(os.path.normpath(one.parent / os.readlink(one))))
+            passed[one] = None
+    return [*passed]
+
+
+def _why_foreign(path: Path) -> str:
+    """Return the reason why other users may replace the content of a directory, or a link to it; empty if they cannot.
+
+    Raises:
+        OSError: The directory cannot be read.
+    """
     me = (os.geteuid(), 0)
-    try:
-        if path.is_symlink() and path.lstat().st_uid not in me:
-            return "it is a link that belongs to another user"
-        state = path.stat()
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}"
+    if path.is_symlink() and path.lstat().st_uid not in me:
+        return "it is a link that belongs to another user"
+    state = path.stat()
     if not stat.S_ISDIR(state.st_mode):
         return "it is not a directory"
     if state.st_uid not in me:

@@ -14,6 +14,7 @@ from cyclopts import (
 )
 from cyclopts import ValidationError as InvalidValueError
 
+from ripwrap._text import shown
 from ripwrap.cli.flags import flag_name
 from ripwrap.options import SearchOptions, Size, suggest
 
@@ -28,7 +29,7 @@ def complain(text: str) -> None:
     """Flush stdout, then print an error or another message to stderr, with `ripwrap: ` before it."""
     if sys.stdout is not None:
         sys.stdout.flush()
-    print(f"ripwrap: {text}", file=sys.stderr)
+    print(f"ripwrap: {shown(text, lines=True)}", file=sys.stderr)
 
 
 def invalid_options(error: "ValidationError") -> Iterator[str]:

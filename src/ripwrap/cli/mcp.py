@@ -28,6 +28,9 @@ def run_mcp(
     host: Annotated[str, Parameter(metavar="HOST")] = "127.0.0.1",
     port: Annotated[int, Parameter(metavar="PORT")] = 8000,
     allowed_host: Annotated[list[str] | None, Parameter(metavar="HOST", negative=())] = None,
+    max_sessions: Annotated[int, Parameter(metavar="N")] = 1000,
+    session_timeout: Annotated[float, Parameter(metavar="SECONDS")] = 1800.0,
+    max_request_bytes: Annotated[int, Parameter(metavar="N")] = 4_194_304,
     index: Annotated[bool, Parameter(show_default=False)] = False,
     index_location: Annotated[str | None, Parameter(metavar="DIR")] = None,
     embedder: EmbedderName = None,
@@ -38,6 +41,7 @@ def run_mcp(
     show_denied: Annotated[ShowDenied, Parameter(metavar="HOW", show_choices=False)] = "hide",
     redact: Annotated[bool, Parameter(negative="--no-redact", show_default="on")] = True,
     write: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    repository: Annotated[list[str] | None, Parameter(metavar="DIR", negative=())] = None,
     rg: RgPath = None,
 ) -> int:
     """Serve tools to agents, over MCP.
@@ -54,6 +58,12 @@ def run_mcp(
         Port to listen at
     allowed_host
         Another host name to accept in requests; may be repeated
+    max_sessions
+        Refuse a further client over HTTP at N open sessions
+    session_timeout
+        End a session over HTTP after SECONDS without a request
+    max_request_bytes
+        Refuse larger requests over HTTP
     index
         Offer the tools of an index, kept in the user's cache
     index_location
@@ -70,6 +80,8 @@ def run_mcp(
         Mask keys, tokens and passwords in answers
     write
         Offer the tool replace_content, which changes files
+    repository
+        A directory that git may also read; may be repeated
     """
     try:
         from ripwrap import mcp as server
@@ -95,6 +107,9 @@ def run_mcp(
         host=host,
         port=port,
         allowed_hosts=names,
+        max_sessions=max_sessions,
+        session_timeout=session_timeout,
+        max_request_bytes=max_request_bytes,
         rg=rg,
         index=index_location or index,
         embedder=embedder,
@@ -104,5 +119,6 @@ def run_mcp(
         show_denied=show_denied,
         redact=redact,
         write=write,
+        repositories=repository or (),
     )
     return FOUND

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, AnyStr, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter
 
 from ripwrap._display.html import Gaps
-from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown
+from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import RunOptions, When, spell_as_flag
 from ripwrap.errors import HintedText
@@ -101,9 +101,8 @@ def printed_warnings() -> Generator[_WarningPrinter]:
 
 def print_json(item: BaseModel | str) -> None:
     """Print a model or a path as one line of JSON."""
-    _write(
-        (item.model_dump_json().encode() if isinstance(item, BaseModel) else _path_adapter().dump_json(item)) + b"\n"
-    )
+    text = item.model_dump_json().encode() if isinstance(item, BaseModel) else _path_adapter().dump_json(item)
+    _write((shown_json(text) if sys.stdout.isatty() else text) + b"\n")
 
 
 @cache
@@ -117,12 +116,12 @@ def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
         _write(json.dumps(types).encode() + b"\n")
         return
     for name, globs in types.items():
-        _write(os.fsencode(f"{name}: {', '.join(globs)}\n"))
+        _write(_bytes(f"{name}: {', '.join(globs)}") + b"\n")
 
 
 def print_reason(reason: "Reason") -> None:
     """Print the reason why a file is searched or not; options in the text are written as flags."""
-    print(reason.message.spell(spell_as_flag))
+    print(shown(reason.message.spell(spell_as_flag)))
 
 
 def print_coverage(coverage: "Coverage", *, as_json: bool) -> None:
@@ -159,8 +158,8 @@ def count_printer(color: When) -> Callable[[FileCount], None]:
 
 def _path_painter(color: When) -> Callable[[str], bytes]:
     if color == "always" or (color == "auto" and _shows_color()):
-        return lambda path: _MAGENTA + os.fsencode(path) + _RESET
-    return os.fsencode
+        return lambda path: _MAGENTA + _bytes(path) + _RESET
+    return _bytes
 
 
 def _shows_color() -> bool:
@@ -174,7 +173,7 @@ def _shows_color() -> bool:
 
 def print_entry(entry: TreeEntry) -> None:
     """Print an entry of a tree as one line."""
-    _write(os.fsencode(str(entry)) + b"\n")
+    _write(_bytes(f"{'    ' * entry.depth}{entry.name}{'/' if entry.is_dir else ''}") + b"\n")
 
 
 def print_chunk(chunk: "RankedChunk") -> None:
@@ -222,7 +221,7 @@ def print_refreshed(done: "RefreshResult") -> None:
         said += f"; left out: {', '.join(f'{one.files} {one.reason}' for one in done.skipped)}"
     if done.cut:
         said += f"; {plural(done.cut, 'file')} longer than a million bytes, indexed only up to that size"
-    print(said)
+    print(shown(said))
 
 
 def print_fields(model: BaseModel) -> None:
@@ -230,8 +229,7 @@ def print_fields(model: BaseModel) -> None:
     for name, value in model:
         for one in _split_models(value):
             if one not in (None, (), ""):
-                line = f"{name.replace('_', ' ')}: {_format_value(one)}"
-                print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
+                _write(_bytes(f"{name.replace('_', ' ')}: {_format_value(one)}") + b"\n")
 
 
 def _split_models(value: object) -> tuple[object, ...]:
@@ -255,6 +253,11 @@ def _format_value(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S} UTC"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes of a text on one line: printable on a terminal, and exact in a pipe, as rg writes them."""
+    return shown(text).encode() if sys.stdout.isatty() else raw_bytes(text)
 
 
 def _write(line: bytes) -> None:
@@ -345,7 +348,10 @@ class Plain:
             for (number, plain), (_, line) in zip(lines, painted, strict=True):
                 place = b"" if number is None else self._paint(_GREEN, b"%d" % number) + mark
                 shown_line = omitted(message, plain, self._max_columns) or line.removesuffix(b"\n")
-                _write(b"%b%b%b%b\n" % (path, mark, place, shown_line))
+                whole = b"%b%b%b%b" % (path, mark, place, shown_line)
+                if sys.stdout.isatty() and not self._colored:
+                    whole = shown(text_of(whole), lines=True).encode()
+                _write(whole + b"\n")
 
     def _paint(self, style: bytes, text: bytes) -> bytes:
         return style + text + _RESET if self._colored else text

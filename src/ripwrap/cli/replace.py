@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 
 from ripwrap import sync
 from ripwrap._display.console import colored_diff
+from ripwrap._operations.planning import MAX_BYTES
 from ripwrap._text import plural
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, OTHER, Color, RunOptions, When, flags
@@ -95,6 +96,7 @@ def run_replace(
     /,
     *paths: str,
     escapes: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    max_bytes: int = MAX_BYTES,
     write: WriteOptions = SHOW,
     color: Color = "auto",
     run: RunOptions = HERE,
@@ -114,11 +116,15 @@ def run_replace(
         Files and directories to change [default: all]
     escapes
         Read \n, \t, \xHH and others in REPLACEMENT
+    max_bytes
+        Maximum size of a file, and of all edits, in bytes
     """
     write.check((pattern, replacement))
     if pattern is None or replacement is None:
         return _undo_last(write.journal, run.cwd, as_json=run.json)
-    plan = sync.replace(pattern, replacement, cwd=run.cwd, paths=paths, escapes=escapes, rg=run.rg, **options)
+    plan = sync.replace(
+        pattern, replacement, cwd=run.cwd, paths=paths, escapes=escapes, max_bytes=max_bytes, rg=run.rg, **options
+    )
     return _show_or_write(plan, write, color, as_json=run.json)
 
 

@@ -11,7 +11,7 @@ from ripwrap import sync
 from ripwrap._operations.gitleaks import load_rules
 from ripwrap._operations.reports import Baseline, sarif
 from ripwrap._operations.rules import Rule
-from ripwrap._text import raw_bytes, shown
+from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
 from ripwrap.cli.help import epilogue
@@ -123,5 +123,6 @@ def _print_plain(hit: ScanMatch, *, redact: bool) -> None:
     if hit.line_number is not None:
         ((line, column, _, _),) = hit.ranges()
         place += f":{line}:{column + 1}"
-    text = b"" if redact else b": " + raw_bytes(hit.submatches[0].match).replace(b"\n", b"\\n")
-    sys.stdout.buffer.write(f"{place}: {hit.rule}".encode("utf-8", "replace") + text + b"\n")
+    text = b"" if redact or not hit.lines else b": " + raw_bytes(hit.submatches[0].match).replace(b"\n", b"\\n")
+    whole = f"{place}: {hit.rule}".encode("utf-8", "replace") + text
+    sys.stdout.buffer.write((shown(text_of(whole)).encode() if sys.stdout.isatty() else whole) + b"\n")

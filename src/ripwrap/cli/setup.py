@@ -36,7 +36,7 @@ def run_doctor(*, rg: RgPath = None) -> int:
     places = binary.explain(rg)
     for place in places:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
-        console.print(Text.assemble(mark, (place.source, "bold"), " ", shown(place.path), ": ", place.reason))
+        console.print(Text.assemble(mark, (place.source, "bold"), " ", shown(place.path), ": ", shown(place.reason)))
     if places[-1].source == "download" and not any(place.usable for place in places):
         # rg would be downloaded at the first search; `doctor` does not download it.
         complain(

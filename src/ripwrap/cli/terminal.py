@@ -38,10 +38,12 @@ def print_styled_chunk(chunk: RankedChunk) -> None:
     symbol = f"  {shown(chunk.symbol)}" if chunk.symbol else ""
     console.print(Text.assemble((where, "magenta"), (symbol, "bold"), f"  {chunk.score:.2f}"))
     if chunk.reasons:
-        console.print(Text("  " + "; ".join(chunk.reasons), "dim"))
+        console.print(Text(shown("  " + "; ".join(chunk.reasons)), "dim"))
     lines = chunk.text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines[:MAX_SNIPPET_LINES], chunk.start_line):
-        console.print(Text.assemble((f"  {number}", "green"), ":", line.removesuffix("\r")[:MAX_LINE_CHARS]))
+        console.print(
+            Text.assemble((f"  {number}", "green"), ":", shown(line.removesuffix("\r")[:MAX_LINE_CHARS], lines=True))
+        )
     if rest := left_out(lines):
         console.print(Text(rest, "dim"))
     console.print()

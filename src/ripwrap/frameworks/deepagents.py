@@ -5,7 +5,6 @@ backend raise no exceptions. Each result has an `error`: a text for the model, o
 """
 
 import base64
-import io
 import os
 import re
 from collections.abc import Callable
@@ -206,7 +205,7 @@ class RipwrapBackend(BackendProtocol):
         return [FileUploadResponse(path=path, error=PERMISSION_DENIED) for path, _ in files]
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Return the bytes of each file, or an error for a file that cannot be read."""
+        """Return the bytes of each file, or an error for a file that cannot be read or is larger than 32 MiB."""
         return [self._download(path) for path in paths]
 
     def _download(self, path: str) -> FileDownloadResponse:
@@ -293,18 +292,27 @@ def _lines(content: bytes, offset: int, limit: int) -> ReadResult:
         return ReadResult(file_data=FileData(content=text, encoding="utf-8"))
     if limit == 0:
         return ReadResult(file_data=FileData(content="", encoding="utf-8"), no_lines_requested=True)
-    lines = io.StringIO(text, newline="\n").readlines()
-    if offset >= len(lines):
-        return ReadResult(error=f"Line offset {offset} exceeds file length ({len(lines)} lines)")
-    window = lines[offset : offset + limit]
-    end = offset + len(window)
+    total = text.count("\n") + (not text.endswith("\n"))
+    if offset >= total:
+        return ReadResult(error=f"Line offset {offset} exceeds file length ({total} lines)")
+    # Not `splitlines()`: a list of millions of lines takes much more memory than their text.
+    end = min(offset + limit, total)
+    start = _after_lines(text, 0, offset)
+    window = text[start : _after_lines(text, start, end - offset)]
     return ReadResult(
-        file_data=FileData(content="".join(window).replace("\r\n", "\n").removesuffix("\n"), encoding="utf-8"),
-        total_lines=len(lines),
+        file_data=FileData(content=window.replace("\r\n", "\n").removesuffix("\n"), encoding="utf-8"),
+        total_lines=total,
         start_line=offset + 1,
         end_line=end,
-        next_offset=end if end < len(lines) else None,
+        next_offset=end if end < total else None,
     )
+
+
+def _after_lines(text: str, start: int, count: int) -> int:
+    """Return the position after `count` lines of a text."""
+    for _ in range(count):
+        start = text.find("\n", start) + 1 or len(text)
+    return start
 
 
 def _refusal(path: str) -> str:

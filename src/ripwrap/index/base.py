@@ -23,9 +23,9 @@ from ripwrap._code.treesitter.chunker import chunker_version
 from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
-from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._overlay import refuse_overlay
+from ripwrap._places.candidates import Candidates
 from ripwrap._ranking.query import Query, parse_query
 from ripwrap._ripgrep.command import Command, files_command
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -564,7 +564,7 @@ class BaseIndex:
         max_age = check_max_age(max_age)
         required = required_literals(request.command.patterns, request.options)
         candidates = await self._candidates(run, required, max_age, refresh=refresh)
-        return await run_grep(run, replace(request, candidates=candidates))
+        return await run_grep(run, request.within(candidates))
 
     async def _candidates(
         self, run: Runner, required: Required | None, max_age: float | None, *, refresh: bool

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ripwrap._text import shown
+from ripwrap._text import as_utf8, shown
 from ripwrap.errors import Hint, HintedText
 from ripwrap.index.branches import is_gone
 from ripwrap.index.models import CheckResult, EmbedderInfo, IndexedModel, IndexStatus, IndexView, PruneResult
@@ -89,7 +89,7 @@ def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
     )
     return tuple(
         IndexView(
-            name=shown(decode_text(name)),
+            name=as_utf8(decode_text(name)),
             root=decode_text(root),
             options=options,
             files=files,
@@ -133,7 +133,7 @@ def _empty_status(store: Store, view: View, embedder: EmbedderInfo | None) -> In
         files=0,
         chunks=0,
         bytes=store.files.size(),
-        view=shown(view.name),
+        view=as_utf8(view.name),
         views=(),
         models=(),
         location=str(store.folder),
@@ -312,7 +312,7 @@ def prune_views(store: Store) -> tuple[str, ...]:
 def _gone_views(database: "Connection") -> list[tuple[int, str]]:
     """Return the id and name of each view whose branch or directory is gone."""
     return [
-        (row, shown(decode_text(name)))
+        (row, as_utf8(decode_text(name)))
         for row, name, root in database.execute("SELECT id, name, root FROM view ORDER BY root, name").fetchall()
         if is_gone(Path(decode_text(root)), decode_text(name))
     ]

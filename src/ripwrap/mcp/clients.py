@@ -17,10 +17,9 @@ from mcp.server.session import ServerSession
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from ripwrap._text import raw_bytes
 from ripwrap._windows import IS_WINDOWS, is_foreign_path
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import ShowDenied, StrPath
+from ripwrap.options import Directories, ShowDenied, StrPath
 from ripwrap.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ class WorkspaceOptions(TypedDict, total=False):
     show_denied: ShowDenied
     redact: bool
     write: bool
+    repositories: Directories
 
 
 class NoRootsError(ValueError):
@@ -184,14 +184,6 @@ def file_path(uri: str) -> tuple[str, str]:
     return path, parts.query
 
 
-def as_utf8(text: str) -> str:
-    """Return a text in which U+FFFD replaces the lone surrogates, which would crash the server.
-
-    A lone surrogate stands for a byte that is not UTF-8.
-    """
-    return raw_bytes(text).decode("utf-8", "replace")
-
-
 def _sends_texts(embedder: "str | Embedder | None") -> bool:
     if embedder is None or isinstance(embedder, str):  # `server()` replaces a name by an embedder
         return embedder is not None
@@ -207,6 +199,6 @@ def _folders(uris: Iterable[str]) -> Iterable[str]:
             if not os.path.isdir(folder):
                 raise ValueError("it is not an existing directory")
         except ValueError as error:
-            _LOGGER.warning("the client's root %s is not used: %s", as_utf8(uri), error)
+            _LOGGER.warning("the client's root %s is not used: %s", uri, error)
         else:
             yield folder

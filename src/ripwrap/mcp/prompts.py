@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mcp import MCPError, types
 
+from ripwrap._text import shown
 from ripwrap.mcp.clients import Context
 
 PATH = types.PromptArgument(name="path", description="Directory or file to search; empty is everything", required=False)
@@ -101,9 +102,9 @@ async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> 
     path = given.pop("path", "")
     quoted = {name: json.dumps(value, ensure_ascii=False) for name, value in given.items()}
     text = prompt.text.format(**quoted, where=f" and path={json.dumps(path, ensure_ascii=False)}" if path else "")
-    message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+    message = types.PromptMessage(role="user", content=types.TextContent(text=shown(text, lines=True)))
     return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
 def _invalid(text: str) -> MCPError:
-    return MCPError(types.INVALID_PARAMS, text)
+    return MCPError(types.INVALID_PARAMS, shown(text, lines=True))

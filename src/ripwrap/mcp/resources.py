@@ -11,7 +11,8 @@ from urllib.parse import parse_qsl
 
 from mcp import MCPError, types
 
-from ripwrap.mcp.clients import Context, Params, as_utf8, file_path
+from ripwrap._text import shown
+from ripwrap.mcp.clients import Context, Params, file_path
 from ripwrap.mcp.prompts import PATH, PROMPTS
 from ripwrap.workspace import Workspace
 from ripwrap.workspace.dispatch import TOOL_ERRORS
@@ -81,12 +82,12 @@ async def read_resource(context: Context, params: ReadParams) -> types.ReadResou
         text = workspace.text(await workspace.call_result("read_file", {**ranges, "path": path}))
     except TOOL_ERRORS as error:
         raise _unreadable(params.uri, workspace.error_text(error).removeprefix("Error: ")) from None
-    contents = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=as_utf8(text))
+    contents = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=shown(text, lines=True))
     return types.ReadResourceResult(contents=[contents])
 
 
 def _unreadable(uri: str, text: str) -> MCPError:
-    return MCPError(types.INVALID_PARAMS, as_utf8(text), {"uri": as_utf8(uri)})
+    return MCPError(types.INVALID_PARAMS, shown(text, lines=True), {"uri": shown(uri)})
 
 
 async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -126,7 +127,7 @@ async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[st
     slash = "/" if absolute and os.sep == "/" else ""
     if absolute or len(workspace.roots) > 1:
         roots = [f"{PurePath(root).as_posix().removeprefix(slash)}/" for root in workspace.roots]
-        if above := [as_utf8(root) for root in roots if root.startswith(begun) and root != begun]:
+        if above := [shown(root) for root in roots if root.startswith(begun) and root != begun]:
             return above
     folder, _, name = begun.rpartition("/")
     options = {"max_depth": 1, "limit": MAX_ENTRIES, "include_hidden": name.startswith(".")}
@@ -135,4 +136,4 @@ async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[st
         return []
     inside = [one for one in found.entries if one.depth == 0 and not one.truncated and one.path != found.path]
     prefix = f"{folder}/" if folder else ""
-    return [as_utf8(f"{prefix}{one.name}{'/' if one.is_dir else ''}") for one in inside if one.name.startswith(name)]
+    return [shown(f"{prefix}{one.name}{'/' if one.is_dir else ''}") for one in inside if one.name.startswith(name)]

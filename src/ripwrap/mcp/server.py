@@ -3,6 +3,7 @@
 import functools
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import metadata
 from typing import Any, Unpack
 
@@ -11,7 +12,9 @@ from mcp import MCPError, types
 from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
 
-from ripwrap.mcp.clients import Client, Context, Params, WorkspaceOptions, as_utf8
+from ripwrap._concurrency import in_thread
+from ripwrap._text import shown
+from ripwrap.mcp.clients import Client, Context, Params, WorkspaceOptions
 from ripwrap.mcp.prompts import get_prompt, list_prompts
 from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
 from ripwrap.options import StrPath
@@ -153,7 +156,7 @@ async def _call(context: Context, call: _Call) -> types.CallToolResult | types.I
     try:
         name = tool_name(call.name, known)
     except ValueError as error:
-        raise MCPError(types.INVALID_PARAMS, as_utf8(str(error))) from None
+        raise MCPError(types.INVALID_PARAMS, shown(str(error), lines=True)) from None
     try:
         workspace = await context.lifespan_context.workspace(context, call)
     except TOOL_ERRORS as error:
@@ -173,8 +176,8 @@ def _error_result(text: str) -> types.CallToolResult:
 
 
 def _content(text: str) -> list[types.ContentBlock]:
-    # A path that is not UTF-8 has lone surrogates, and a message with a lone surrogate would end the server.
-    return [types.TextContent(text=as_utf8(text))]
+    # A message with a lone surrogate would end the server.
+    return [types.TextContent(text=shown(text, lines=True))]
 
 
 class _RunningCall:
@@ -189,7 +192,9 @@ class _RunningCall:
         try:
             result = await workspace.call_result(name, arguments, progress=self._note_found)
             text = _content(workspace.text(result))
-            self.result = types.CallToolResult(content=text, structured_content=result.structured())
+            # In a thread, because the values may have megabytes before they are cut.
+            values = await in_thread(partial(workspace.structured, result))
+            self.result = types.CallToolResult(content=text, structured_content=values)
         except TOOL_ERRORS as error:
             self.result = _error_result(workspace.error_text(error))
 

@@ -14,13 +14,14 @@ import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.applications import Starlette
 
 from ripwrap import binary
+from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.settings import offline
 from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.mcp.clients import WorkspaceOptions
+from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, Limits
 from ripwrap.mcp.server import server
 from ripwrap.options import StrPath
 from ripwrap.workspace.dispatch import without_rg
@@ -39,6 +40,9 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     allowed_hosts: Sequence[str] = (),
+    max_sessions: int = MAX_SESSIONS,
+    session_timeout: float = SESSION_TIMEOUT,
+    max_request_bytes: int = MAX_REQUEST_BYTES,
     **options: Unpack[WorkspaceOptions],
 ) -> None:
     """Serve until a signal arrives; over stdio, also end when the client disconnects. Log to stderr.
@@ -50,12 +54,16 @@ def serve(
         host: Address to listen on.
         port: Port to listen on; 0 takes any free port.
         allowed_hosts: Host names of the server besides `host`, e.g. behind a proxy. Requests that name an unknown host
-            are refused, because the host name of a hostile web page could lead to this address (DNS rebinding).
+            are refused, because the host name of a hostile web page could lead to this address (DNS rebinding). A
+            name with a port, such as `code.example:8443`, is accepted only with that port.
+        max_sessions: Maximum number of sessions at a time over HTTP; a further client is refused.
+        session_timeout: Number of seconds without a request after which a session over HTTP ends.
+        max_request_bytes: Maximum size in bytes of a request over HTTP.
         options: Options of the `Workspace`.
 
     Raises:
-        ValueError: `roots` is empty with `transport="http"`, there is no such port, or an option of the `Workspace` is
-            invalid.
+        ValueError: `roots` is empty with `transport="http"`, there is no such port, or a limit, an allowed host or an
+            option of the `Workspace` is invalid.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
@@ -66,14 +74,17 @@ def serve(
                 Hint("roots"),
             )
         )
-    logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_ShownFormatter("%(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
+    limits = Limits(max_sessions, session_timeout, max_request_bytes)
     with _logging_once():
         made = server(*roots, **options)
         warn_without_rg(options.get("rg"))
         if transport == "stdio":
             serve_stdio(made)
         else:
-            serve_http(made, host, port, allowed_hosts)
+            serve_http(made, host, port, allowed_hosts, limits)
 
 
 @contextmanager
@@ -87,6 +98,13 @@ def _logging_once() -> Generator[None]:
     finally:
         _LOGGER.removeFilter(once)
         _LOGGER.setLevel(level)
+
+
+class _ShownFormatter(logging.Formatter):
+    """Formatter that escapes control characters in the records of all packages, e.g. in headers of a request."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return shown(super().format(record), lines=True)
 
 
 class _OnceFilter(logging.Filter):
@@ -111,7 +129,7 @@ def warn_without_rg(rg: Rg) -> None:
     try:
         find(rg)
     except BinaryError as error:
-        _LOGGER.warning("%s", without_rg(error))
+        _LOGGER.warning(shown(without_rg(error), lines=True))
 
 
 def serve_stdio(made: Server[Any]) -> None:
@@ -129,12 +147,12 @@ async def _serve_stdio(made: Server[Any]) -> None:
         _raise_first(received)  # inside of stdio_server(), because its exit waits for a thread that reads stdin
 
 
-def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str]) -> None:
+def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str], limits: Limits) -> None:
     """Serve clients at an address, until a signal arrives.
 
     Raises:
         OSError: The server cannot listen at the address.
-        ValueError: There is no such port.
+        ValueError: There is no such port, or a limit or allowed host is invalid.
     """
     if not 0 <= port <= 65535:
         raise ValueError(f"port must be 0 to 65535, got {port}")
@@ -148,12 +166,12 @@ def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[
                 "listen at 127.0.0.1, or restrict access with a firewall or a proxy",
                 url,
             )
-        app = made.streamable_http_app(transport_security=_security_settings(host, address, allowed_hosts))
+        app = _gated(made, host, address, allowed_hosts, limits)
         _LOGGER.info("listening at %s", url)
         _raise_first(anyio.run(_serve_http, app, listening))
 
 
-async def _serve_http(app: Starlette, listening: socket.socket) -> list[signal.Signals]:
+async def _serve_http(app: Gate, listening: socket.socket) -> list[signal.Signals]:
     """Serve until a signal arrives, and return the signals that arrived."""
     import uvicorn
 
@@ -189,17 +207,19 @@ def _raise_first(received: Sequence[signal.Signals]) -> None:
         signal.raise_signal(number)
 
 
-def _security_settings(host: str, address: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
-    """Return the hosts and origins that requests may name. Any port is allowed, because a port may be forwarded."""
+def _gated(made: Server[Any], host: str, address: str, allowed_hosts: Sequence[str], limits: Limits) -> Gate:
+    """Return the application for HTTP, behind a gate that checks which host and origin a request names."""
     bound = ipaddress.ip_address(address)
     names = {_bracket_ipv6(name) for name in (host, *allowed_hosts)}
     if bound.is_loopback or bound.is_unspecified:
         names.update(LOOPBACK_HOSTS)
-    origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
-    return TransportSecuritySettings(
-        allowed_hosts=[*names, *(f"{name}:*" for name in names)],
-        allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
+    app = made.streamable_http_app(
+        max_request_body_size=limits.max_request_bytes,
+        session_idle_timeout=limits.session_timeout,
+        max_sessions=limits.max_sessions,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the gate checks more
     )
+    return Gate(app, names, limits)
 
 
 def _bracket_ipv6(host: str) -> str:

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import Hint, HintedText, RemoteError
@@ -25,9 +26,10 @@ SSH_OPTIONS: Mapping[str, str | int] = {
 }
 """Default options of ssh. The caller's options come before them, and ssh uses the first value (ssh_config(5))."""
 
-_BAD_HOST = re.compile(r"""['"`$\\;&<>|(){}\s\x00-\x1f\x7f]""")
+_BAD_HOST = re.compile(r"""['"`$\\;&<>|(){}\s\x00-\x1f\x7f]|(?:^|[@:/\[])(?:-|@|$)""")
 """Characters that OpenSSH 9.6 and later refuses in host and user names, because a ProxyCommand may pass them to a shell
-(CVE-2023-51385)."""
+(CVE-2023-51385); and a user, host or port that is empty or begins with a dash, which a program may take for an option
+(CVE-2017-1000117)."""
 
 _CONTAINER = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 """Pattern for names of containers (moby, daemon/names/names.go); ids also match it."""
@@ -147,13 +149,15 @@ def ssh(
         program: The ssh to run, a path or a name in PATH.
 
     Raises:
-        ValueError: `host` is empty, begins with a dash, or has white space or a character that a shell expands; `cwd`
+        ValueError: `host` is empty, has a user, host or port that is empty or begins with a dash, or has white space or
+            a character that a shell expands; `cwd`
             begins with `~` or has a NUL; a name in `options` cannot be an option of ssh; or a value in `options` has a
             line end or a NUL.
         RemoteError: This machine runs Windows.
     """
     check_system()
-    if not host or host.startswith("-") or _BAD_HOST.search(host):
+    # ssh decodes the percent-escapes of ssh://USER@HOST:PORT.
+    if not host or any(_BAD_HOST.search(text) or not text.isprintable() for text in (host, unquote(host))):
         raise ValueError(
             HintedText(Hint("host", kind="correct"), f" must be a name such as build-7 or user@build-7, got {host!r}")
         )

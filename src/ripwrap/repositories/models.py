@@ -67,7 +67,7 @@ class RootError(Model, frozen=True):
 
     def __str__(self) -> str:
         """Return the name of the root and the message."""
-        return f"{shown(self.root)}: {self.message}"
+        return f"{shown(self.root)}: {shown(self.message, lines=True)}"
 
 
 class RootMatch(Match, frozen=True):
@@ -182,7 +182,7 @@ class RepositoriesResult(Model, frozen=True):
     def __str__(self) -> str:
         """Return the page as grep writes it, with the names of the roots before the paths, then the message."""
         files = ((os.path.join(root.root, file.path), file.lines()) for root in self.roots for file in root.files)
-        return "\n".join((*grep_lines(files), self.message))
+        return "\n".join((*grep_lines(files), shown(self.message, lines=True)))
 
 
 class RootChunk(RankedChunk, frozen=True):

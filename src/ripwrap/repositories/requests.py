@@ -14,10 +14,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import anyio
 
-from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._operations.rank import FileTerms, RankRequest, find_terms, rank_request, read_raw_files
 from ripwrap._operations.search import search_messages
+from ripwrap._places.candidates import Candidates
 from ripwrap._ripgrep.command import Command, files_command, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
@@ -212,7 +212,7 @@ class MatchesRequest(_Whole[GrepResult]):
         request = grep_request(self.patterns, cwd, (), self.limit, None, 0, self.timeout, self.options, explain=False)
         if self.files is None:
             return request
-        return replace(request, candidates=shard_candidates(self.files, self.options, self.unreadable))
+        return request.within(shard_candidates(self.files, self.options, self.unreadable))
 
 
 def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tuple[PathError, ...]) -> Candidates:

@@ -2,10 +2,13 @@
 
 Notebooks and documents, on the disk and in archives, are read by a `DocumentReader`.
 
-Nothing is extracted to the disk, so no name of a member becomes a path on the disk. Each member is read into memory, up
-to a maximum size; the sizes in headers are not trusted. If a member is encrypted, broken, too large or compressed in an
-unknown way, an error is recorded, and the next member is read. The rest of a file is not read after an error that
-concerns the whole file, such as too many members.
+No name of a member becomes a path on the disk. Each member is read into memory, or, if it is a large archive, into a
+temporary file without a name, up to a maximum size; the sizes in headers are not trusted. If a member is encrypted,
+broken, too large or compressed in an unknown way, an error is recorded, and the next member is read. The rest of a file
+is not read after an error that concerns the whole file, such as too many members.
+
+`zipfile` and `tarfile` keep data of all members in memory, and their loops may read much before they return a member.
+So the limits also hold while they read a directory, and every read of a file checks whether the search has ended.
 """
 
 import bz2
@@ -16,6 +19,8 @@ import lzma
 import os
 import stat
 import tarfile
+import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -30,6 +35,17 @@ from ripwrap.models import PathError
 from ripwrap.sources.adapters import Format, check_installed, find_format, installed_formats
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.reading import DocumentError, DocumentReader
+from ripwrap.sources.unpacking import (
+    DICTIONARY_BYTES,
+    HEADER_BYTES,
+    TOO_MUCH_MEMORY,
+    Counting,
+    Input,
+    LimitError,
+    Unpacked,
+    dictionary_size,
+    too_many,
+)
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "zip": (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix", ".apk"),
@@ -44,12 +60,28 @@ SUFFIXES: dict[str, tuple[str, ...]] = {
 _DOCUMENTS = ("ipynb", "ipynb-outputs", "pdf", "docx", "xlsx")
 
 _CHUNK_BYTES = 1 << 20
-_HEADER_BYTES = 1 << 20
-"""Maximum size in bytes of the headers of one member of a tar; `tarfile` reads these headers into memory."""
+_DOCUMENT_BYTES = 128 << 20
+"""Maximum size in bytes of a document, which is held in memory by this process and by the process that reads it."""
+
+_HELD_BYTES = 16 << 20
+"""Maximum size in bytes of an archive in an archive that is held in memory; a larger one is in a temporary file."""
+
+_MAX_NAME_CHARS = 8192
+"""Maximum length of the name of a member, with the path of its archive."""
+
+_SHOWN_CHARS = 200
+"""Number of characters of a name that is too long which are shown."""
+
+_MAX_ERRORS = 1000
+"""Maximum number of errors that are recorded for a file; the rest of them are counted."""
+
+_GLOBAL_HEADERS = frozenset({*tarfile.PAX_FIELDS, "hdrcharset"})
+"""Headers for all later members of a tar that `tarfile` applies; it keeps any other, too, and copies them."""
 
 _RATIO_FROM_BYTES = 16 << 20
 _DEFLATE64 = 9
 _BROKEN = (
+    MemoryError,
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
@@ -85,10 +117,6 @@ class Bounds:
 
 class _ClosedError(Exception):
     """Error that stops the reading of archives because the search has ended."""
-
-
-class _LimitError(Exception):
-    """Error for a limit that a file exceeds; the rest of the file is not read."""
 
 
 class ArchiveSource(Source):
@@ -142,8 +170,8 @@ class ArchiveSource(Source):
             return
         try:
             opened = open_regular_file(self._cwd, path, follow=self._follow, roots=tuple(self._named))
-            with open(opened, "rb") as file:
-                yield from _Reader(self, file, self._inside, self._bounds).read(path, file, 1)
+            with open(opened, "rb", buffering=0) as file:
+                yield from _Reader(self, file, self._inside, self._bounds).read_all(path, file)
         except TimeoutError:  # a subclass of `OSError`, but here it means the time limit of the search
             raise
         except OSError as error:
@@ -156,7 +184,7 @@ class ArchiveSource(Source):
         """
         try:
             file = io.BytesIO(content)
-            yield from _Reader(self, file, self._inside, self._bounds).read(name, file, 1)
+            yield from _Reader(self, file, self._inside, self._bounds).read_all(name, file)
         except _ClosedError:
             return
 
@@ -166,9 +194,11 @@ class ArchiveSource(Source):
         self.reader.close()
 
     def check_open(self) -> None:
-        """Raise `_ClosedError` if the search has ended."""
+        """Raise `_ClosedError` if the search has ended, and `TimeoutError` if it has reached its time limit."""
         if self._closed:
             raise _ClosedError
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise TimeoutError("the time limit was reached before all archives were read; allow more time")
 
 
 class _Reader:
@@ -182,36 +212,49 @@ class _Reader:
         file.seek(0)
         self._read = 0
         self._members = 0
+        self._errors = 0
 
-    def read(self, name: str, file: IO[bytes], depth: int) -> Iterator[Item]:
+    def read_all(self, name: str, file: Any) -> Iterator[Item]:
+        """Yield the members of a file on the disk or in memory; see `read()`."""
+        yield from self.read(name, file, 1)
+        if self._errors > _MAX_ERRORS:
+            more = plural(self._errors - _MAX_ERRORS, "more member")
+            self._source.errors.append(PathError(path=name, kind="other", message=f"{more} could not be read"))
+
+    def read(self, name: str, file: Any, depth: int) -> Iterator[Item]:
         """Yield the members of a file.
 
         Record an error for each member that cannot be read, or for the file if it is broken or exceeds a limit.
         """
         kind = format_of(name, self._inside)
         document = find_format(kind or "")
+        packed = Input(file, self._source.check_open)
         try:
             match kind:
                 case "zip":
-                    yield from self._zip(name, file, depth)
+                    yield from self._zip(name, packed, depth)
                 case "tar":
-                    yield from self._tar(name, file, depth)
+                    yield from self._tar(name, packed, depth)
                 case _ if document is not None:
                     yield from self._document(name, document, file)
                 case _:
-                    yield from self._member(f"{name}{SEPARATOR}{_inner(name)}", lambda: _decompress(name, file), depth)
-        except _LimitError as error:
+                    inner = f"{name}{SEPARATOR}{_inner(name)}"
+                    yield from self._member(inner, lambda: _decompress(name, packed), depth)
+        except LimitError as error:
             if depth > 1:  # the limits apply to the whole file on the disk
                 raise
             advice = "" if document else ": extract it to search all of it"
             self._fail(name, f"{error}; the rest of the file was not searched{advice}")
-        except TimeoutError:
+        except TimeoutError:  # the time limit of the search
             raise
         except _BROKEN as error:
+            self._source.check_open()  # see `_member()`
             self._fail(name, _broken(error))
 
-    def _zip(self, name: str, file: IO[bytes], depth: int) -> Iterator[Item]:
+    def _zip(self, name: str, file: Input, depth: int) -> Iterator[Item]:
+        file.max_entries = self._bounds.members
         with zipfile.ZipFile(file) as archive:
+            file.max_entries = None
             for info in archive.infolist():
                 kind = stat.S_IFMT(info.external_attr >> 16)
                 if info.filename.endswith("/") or kind not in (0, stat.S_IFREG):
@@ -222,14 +265,23 @@ class _Reader:
                     continue
                 if info.compress_type == _DEFLATE64:
                     _import_deflate64()
+                if info.compress_type == zipfile.ZIP_LZMA and dictionary_size(file, info) > DICTIONARY_BYTES:
+                    self._fail(member, _broken(lzma.LZMAError(TOO_MUCH_MEMORY)))
+                    continue
                 yield from self._member(member, partial(archive.open, info), depth)
 
-    def _tar(self, name: str, file: IO[bytes], depth: int) -> Iterator[Item]:
-        counting = _Counting(_decompress(name, file), self._count)
+    def _tar(self, name: str, file: Input, depth: int) -> Iterator[Item]:
+        counting = Counting(_decompress(name, file), self._count)
         with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|") as archive:
-            for info in archive:
-                counting.left = info.size + _HEADER_BYTES
-                if info.isreg():
+            kept: Any = archive
+            while (info := archive.next()) is not None:
+                kept.members.clear()  # `tarfile` would keep the headers of all members
+                for key in kept.pax_headers.keys() - _GLOBAL_HEADERS:
+                    del kept.pax_headers[key]
+                counting.left = info.size + HEADER_BYTES
+                if not info.isreg():
+                    self._count_member()
+                else:
                     member = f"{name}{SEPARATOR}{info.name}"
                     read = partial(archive.extractfile, info)
                     # Most bytes of a sparse member are not in the archive; they are counted when they are read.
@@ -243,39 +295,40 @@ class _Reader:
         `counted` is True if the caller counts the bytes of the member.
         """
         self._count_member()
+        if not self._is_short(name):
+            return
         kind = format_of(name, self._inside)
         is_document = kind is not None and find_format(kind) is not None
         is_archive = kind is not None and not is_document
         if not is_archive and not self._source.selects(name):
             return
-        try:
-            with cast("IO[bytes]", open_member()) as opened:
-                content = self._content(name, opened, counted=counted)
-        except _BROKEN as error:
-            self._fail(name, _broken(error))
-            return
-        if content is None:
-            return
-        if is_document or (is_archive and depth < self._bounds.depth):
-            yield from self.read(name, io.BytesIO(content), depth + 1)
-        elif is_archive:
+        if is_archive and depth >= self._bounds.depth:
             depth_text = plural(self._bounds.depth, "level")
             self._fail(name, f"not opened: archives are nested more than {depth_text} deep; extract it to search it")
-        else:
-            yield name, content
-
-    def _document(self, name: str, document: Format, file: IO[bytes]) -> Iterator[Item]:
-        """Yield the parts of a document; record an error for each unreadable part."""
-        content = (
-            file.getvalue()
-            if isinstance(file, io.BytesIO)
-            else self._content(name, file, counted=False, is_member=False)
-        )
-        if content is None:
             return
+        with _spooled() if is_archive else io.BytesIO() as content:
+            try:
+                with cast("IO[bytes]", open_member()) as opened:
+                    fits = self._copy(name, opened, content, counted=counted, is_document=is_document)
+            except _BROKEN as error:
+                self._source.check_open()  # `zipfile` hides a `TimeoutError`, which is an `OSError`
+                self._fail(name, _broken(error))
+                return
+            if fits and (is_document or is_archive):
+                yield from self.read(name, content, depth + 1)
+            elif fits:
+                yield name, content.getvalue()
+
+    def _document(self, name: str, document: Format, file: Any) -> Iterator[Item]:
+        """Yield the parts of a document; record an error for each unreadable part."""
+        if not isinstance(file, io.BytesIO):  # a file on the disk
+            content = io.BytesIO()
+            if not self._copy(name, file, content, counted=False, is_document=True, is_member=False):
+                return
+            file = content
         self._source.check_open()
         try:
-            found = self._source.reader.read(document, content)
+            found = self._source.reader.read(document, file.getvalue())
         except DocumentError as error:
             self._fail(name, str(error))
             return
@@ -284,77 +337,72 @@ class _Reader:
         for location, text in found.parts:
             self._count_member()
             self._count(len(text))
-            yield LocatedName.of(name, location), text
+            part_name = LocatedName.of(name, location)
+            if self._is_short(part_name):
+                yield part_name, text
+
+    def _is_short(self, name: str) -> bool:
+        """Return True if a name has an allowed length; otherwise record an error. Batches of items keep the names."""
+        if len(name) > _MAX_NAME_CHARS:
+            self._fail(f"{name[:_SHOWN_CHARS]}…", f"not searched: its name has more than {_MAX_NAME_CHARS} characters")
+            return False
+        return True
 
     def _count_member(self) -> None:
         self._members += 1
         if self._members > self._bounds.members:
-            raise _LimitError(f"more than {plural(self._bounds.members, 'member')}")
+            raise LimitError(too_many(self._bounds.members))
 
-    def _content(self, name: str, opened: IO[bytes], *, counted: bool, is_member: bool = True) -> bytes | None:
-        """Return the bytes of a member, or of a file on the disk.
+    def _copy(
+        self,
+        name: str,
+        opened: IO[bytes],
+        content: IO[bytes],
+        *,
+        counted: bool,
+        is_document: bool = False,
+        is_member: bool = True,
+    ) -> bool:
+        """Copy a member, or a file on the disk, to `content`, and return True.
 
-        If there are more than `Bounds.member_bytes`, record an error, and return `None`.
+        If it is larger than `Bounds.member_bytes`, or a document larger than `_DOCUMENT_BYTES`, record an error, and
+        return False.
         """
-        chunks: list[bytes] = []
+        most = min(self._bounds.member_bytes, _DOCUMENT_BYTES) if is_document else self._bounds.member_bytes
         size = 0
         while chunk := opened.read(_CHUNK_BYTES):
-            chunks.append(chunk)
             size += len(chunk)
             self._source.check_open()
             self._count(0 if counted else len(chunk))
-            if size > self._bounds.member_bytes:
-                limit = plural(self._bounds.member_bytes, "byte")
-                self._fail(name, f"not searched: larger than {limit}{'; extract it to search it' if is_member else ''}")
-                return None
-        return b"".join(chunks)
+            if size > most:
+                advice = "; extract it to search it" if is_member else ""
+                self._fail(name, f"not searched: larger than {plural(most, 'byte')}{advice}")
+                return False
+            content.write(chunk)
+        content.seek(0)
+        return True
 
     def _count(self, size: int) -> None:
         self._read += size
         if self._read > self._bounds.total_bytes:
-            raise _LimitError(f"unpacks to more than {plural(self._bounds.total_bytes, 'byte')}")
+            raise LimitError(f"unpacks to more than {plural(self._bounds.total_bytes, 'byte')}")
         if self._read > max(_RATIO_FROM_BYTES, self._packed * self._bounds.ratio):
-            raise _LimitError(f"unpacks to more than {self._bounds.ratio} times its size (a decompression bomb?)")
+            raise LimitError(f"unpacks to more than {self._bounds.ratio} times its size (a decompression bomb?)")
 
     def _fail(self, name: str, text: str) -> None:
-        self._source.errors.append(PathError(path=name, kind="other", message=text))
+        self._errors += 1
+        if self._errors <= _MAX_ERRORS:
+            self._source.errors.append(PathError(path=name, kind="other", message=text))
 
 
-class _Counting(io.RawIOBase):
-    """File that counts the bytes that are read, and limits the size of headers.
-
-    Attributes:
-        left: Number of bytes that may be read until the next member begins.
-    """
-
-    _MAX_READS_AT_END = 100
-    """Maximum number of reads at the end of the file. A false size in a header makes `tarfile` repeat such reads."""
-
-    def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
-        self.left: int = _HEADER_BYTES
-        self._file = file
-        self._count = count
-        self._reads_at_end = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read the next bytes into a buffer."""
-        chunk = self._file.read(len(buffer))
-        self._count(len(chunk))
-        self.left -= len(chunk)
-        self._reads_at_end += not chunk
-        if self._reads_at_end > self._MAX_READS_AT_END:
-            raise tarfile.ReadError("unexpected end of data")
-        if self.left < 0:
-            raise tarfile.ReadError(f"a header has more than {_HEADER_BYTES} bytes")
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
+def _spooled() -> Any:
+    """Return a file for an archive in an archive: in memory, or on the disk if it is large."""
+    return tempfile.SpooledTemporaryFile(_HELD_BYTES)
 
 
 def _broken(error: Exception) -> str:
+    if isinstance(error, MemoryError) or str(error) == TOO_MUCH_MEMORY:
+        return "not searched: unpacking it needs too much memory; extract it to search it"
     if isinstance(error, NotImplementedError):
         return f"compressed in a way that Python cannot read: {error}; extract it to search it"
     return f"broken: {error or type(error).__name__}"
@@ -434,7 +482,7 @@ def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:
     if lower.endswith((".bz2", ".tbz2")):
         return bz2.BZ2File(file)
     if lower.endswith((".xz", ".txz", ".lzma")):
-        return lzma.LZMAFile(file)
+        return cast("IO[bytes]", io.BufferedReader(Unpacked(file)))
     if lower.endswith((".zst", ".tzst")):
         return cast("IO[bytes]", _zstd()(file))
     return file

@@ -8,6 +8,7 @@ further fetch is started while the objects that are being fetched, or wait to be
 
 import errno
 import importlib
+import io
 import os
 import threading
 import time
@@ -29,7 +30,8 @@ MAX_WORKERS = 256
 MAX_HELD_BYTES = 64 << 20
 """Limit in bytes for objects that are being fetched, or are fetched and not yet searched.
 
-No further fetch is started while these objects together have this size or more.
+No further fetch is started while these objects together have this size or more. A store may report no size, or a false
+one. So while the fetched bytes have this size, only the object that is searched next is fetched.
 """
 
 MAX_OBJECT_BYTES = 256 << 20
@@ -163,19 +165,23 @@ class FileSystemSource(Source):
         self._lock = threading.Lock()
         self._members: ArchiveSource | None = None
         self._ended = threading.Event()
+        self._unsearched = 0
+        self._next: _Object | None = None
 
     def __iter__(self) -> Iterator[Item]:
         self._ended.clear()
         self.errors.clear()
-        self.bytes_fetched = self._reserved = 0
+        self.bytes_fetched = self._reserved = self._unsearched = 0
         self._members = ArchiveSource("", (), self._inside, Bounds(), follow=False)
         self._members.selects = self.selects
+        self._members.deadline = self.deadline
         self._members.errors = self.errors
         for name, content in self._contents():
             if format_of(name, self._inside):
                 yield from self._members.members(name, content)
             else:
                 yield name, content
+            del content  # the next object needs the memory
 
     def close(self) -> None:
         """End the iteration and fetch no more. A thread that waits for a server ends when the server answers."""
@@ -190,14 +196,19 @@ class FileSystemSource(Source):
         left_out = self._fill(fetching, objects)
         while fetching:
             found, task = fetching.popleft()
+            self._next = found
             try:
                 content = self._content(found, task)
             except _EndedError:
                 return
             except _OverError:
                 left_out, content = left_out or found, None
+            with self._lock:
+                self._unsearched -= task.done_bytes
+            del task
             if content is not None:
                 yield found.name, content
+            content = None  # the next object needs the memory
             left_out = left_out or self._fill(fetching, objects)
         if left_out is not None:
             text = (
@@ -299,14 +310,14 @@ class FileSystemSource(Source):
             _OverError: `max_bytes` is used up.
             Exception: The error of the file system.
         """
-        chunks: list[bytes] = []
+        content = io.BytesIO()  # its value is no copy
         reserved = found.size or 0 if self._max_bytes is not None else 0
         if found.size is not None and found.size > MAX_OBJECT_BYTES:
             self._give_back(reserved)
             raise _LeftOutError(f"not searched: larger than {plural(MAX_OBJECT_BYTES, 'byte')}")
         try:
             with found.filesystem.open(found.path, "rb") as file:
-                while not self._ended.is_set():
+                while self._may_fetch(found, task):
                     if self._max_bytes is None:
                         wanted = _CHUNK_BYTES
                     elif reserved > 0:
@@ -319,15 +330,25 @@ class FileSystemSource(Source):
                     if not chunk:
                         break
                     reserved -= len(chunk) if self._max_bytes is not None else 0
-                    chunks.append(chunk)
+                    content.write(chunk)
                     with self._lock:
                         self.bytes_fetched += len(chunk)
+                        self._unsearched += len(chunk)
                     task.progress(len(chunk))
                     if task.done_bytes > MAX_OBJECT_BYTES:
                         raise _LeftOutError(f"not searched: larger than {plural(MAX_OBJECT_BYTES, 'byte')}")
         finally:
             self._give_back(reserved)
-        return b"".join(chunks)
+        return content.getvalue()
+
+    def _may_fetch(self, found: "_Object", task: "_Task[bytes]") -> bool:
+        """Wait until there is room for more bytes of an object; return False if the search has ended."""
+        while not self._ended.is_set():
+            if self._unsearched < MAX_HELD_BYTES or self._next is found:
+                return True
+            task.progress(0)  # the server does not stall
+            self._ended.wait(_POLL_SECONDS)
+        return False
 
     def _reserve(self, found: "_Object") -> bool:
         """Count the bytes of an object toward `max_bytes` before it is fetched; return False if too few bytes are left.

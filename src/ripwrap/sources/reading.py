@@ -25,8 +25,14 @@ from ripwrap.sources.texts import TextCache
 DOCUMENT_SECONDS = 30.0
 """Maximum number of seconds for a document. After that, the process is killed."""
 
-MAX_TEXT_BYTES = 256 << 20
+MAX_TEXT_BYTES = 64 << 20
 """Maximum size in bytes of the text of a document."""
+
+MAX_PARTS = 100_000
+"""Maximum number of parts of a document, with those that cannot be read."""
+
+_MAX_HEAD_BYTES = 16 << 20
+"""Maximum size in bytes of the locations and errors of a document, as JSON."""
 
 _IDLE_SECONDS = 60.0
 _CODE = "from ripwrap.sources.reading import serve; serve({seconds!r}, {idle!r})"
@@ -146,7 +152,9 @@ def extract(wanted: Format, content: bytes) -> list[bytes]:
     errors: list[tuple[dict[str, Any] | None, str]] = []
     texts = bytearray()
     try:
-        for location, text in _parts(wanted, content):
+        for number, (location, text) in enumerate(_parts(wanted, content)):
+            if number == MAX_PARTS:
+                raise ValueError(f"it has more than {plural(MAX_PARTS, 'part')}; the rest was not searched")
             if isinstance(text, Exception):
                 errors.append((location.model_dump(exclude_defaults=True), _said(text)))
                 continue
@@ -157,7 +165,11 @@ def extract(wanted: Format, content: bytes) -> list[bytes]:
             texts += encoded
     except Exception as error:  # noqa: BLE001 - a reader of hostile bytes raises anything
         errors.append((None, _said(error)))
-    return [json.dumps({"parts": head, "errors": errors}).encode(), bytes(texts)]
+    known = json.dumps({"parts": head, "errors": errors}).encode()
+    if len(known) > _MAX_HEAD_BYTES:
+        said = f"not searched: the names of its parts are larger than {plural(_MAX_HEAD_BYTES, 'byte')}"
+        return [json.dumps({"parts": [], "errors": [(None, said)]}).encode(), b""]
+    return [known, bytes(texts)]
 
 
 def _parts(wanted: Format, content: bytes) -> Iterator[tuple[Location, str | Exception]]:

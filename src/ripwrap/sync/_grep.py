@@ -7,11 +7,12 @@ from typing import Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, page_counts, refuse_beside, run_grep
 from ripwrap._operations.near import NEAR_LINES, near_condition
+from ripwrap._operations.places import refuse_with_detect
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import SearchOptions, StrPath, check_callback
+from ripwrap.options import Directories, SearchOptions, StrPath, check_callback
 from ripwrap.results import GrepResult
 
 
@@ -27,6 +28,7 @@ def grep(
     explain: bool = False,
     coverage: bool = False,
     rev: str | None = None,
+    repositories: Directories | None = None,
     inside: str | Iterable[str] = (),
     near: str | Sequence[str] = (),
     within: int = NEAR_LINES,
@@ -73,18 +75,21 @@ def grep(
             cannot be combined with `rev`, `inside` or `on`.
         rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
             files of the revision below `cwd` are searched; ignore files have no effect. `GrepResult.errors` names what
-            cannot be searched: submodules, and objects that are missing in a partial clone.
+            cannot be searched: submodules, objects that are missing in a partial clone, and, without `max_filesize`,
+            files of more than 256 MiB. The configuration of the repository has no effect.
+        repositories: With `rev`, directories in which the repository must be, with all directories that it uses; `None`
+            allows all. The `.git` of a downloaded tree may lead to any repository that the user can read.
         inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. The matches inside
             of these files come after all other matches. `GrepResult.errors` names files and members that cannot be
             read.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
             that count. For each further pattern, rg searches once more, for up to `timeout` seconds. `near` cannot be
-            combined with `rev`, `inside` or `encoding="detect"`.
+            combined with `rev` or `inside`.
         within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
-            function ends the call. `on_progress` cannot be combined with `rev`, `inside` or `encoding="detect"`.
+            function ends the call. `on_progress` cannot be combined with `rev` or `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
@@ -93,14 +98,12 @@ def grep(
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
-    cannot be combined, or if `rev` names no revision, and `SearchError` if git fails.
+    cannot be combined, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
+    `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
-    detecting = options.get("encoding") == "detect"
-    if detecting:
-        from ripwrap._operations.detect import check_detection  # few calls need it
-
-        others = {"rev": rev, "inside": inside, "near": near, "on": on, "on_progress": on_progress}
-        options = check_detection(options, others)
+    for name, value in (("rev", rev), ("inside", inside)):
+        if value:
+            refuse_with_detect(options, name)
     condition = near_condition(near, within, options)
     kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
@@ -111,7 +114,7 @@ def grep(
         refuse_beside("rev", "inside", inside)
         from ripwrap._operations.revisions import run_grep_revision_blocking  # it imports this module
 
-        return run_grep_revision_blocking(request, rev, rg)
+        return run_grep_revision_blocking(request, rev, repositories, rg)
     if inside:
         from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
 
@@ -119,8 +122,4 @@ def grep(
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = BlockingRunner(rg, meter=meter)
-    if detecting:
-        from ripwrap._operations.detect import with_detected
-
-        request = run_blocking(with_detected(runner, request))
     return run_blocking(run_grep(runner, request, ended=None if meter is None else meter.end))

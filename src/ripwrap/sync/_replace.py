@@ -6,6 +6,7 @@ from functools import partial
 from typing import Unpack
 
 from ripwrap._operations.journal import apply_edits, journal_path, undo_edits
+from ripwrap._operations.planning import MAX_BYTES
 from ripwrap._operations.replace import replace_request, run_replace, run_write
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
@@ -60,6 +61,8 @@ class ReplacePlan(EditPlan, frozen=True):
                 interrupted replacement. Nothing was written.
             ValueError: `select` names a path that the plan does not change, or the same plan was applied before and its
                 journal is damaged.
+            PermissionError: A file belongs to version control (see `replace()`), or another user could write to
+                `journals`. Nothing was written.
             OSError: A file or the journal cannot be written. All files have their old contents, unless a note of the
                 error says otherwise.
             TimeoutError: The call took more than `timeout` seconds.
@@ -80,7 +83,7 @@ class ReplacePlan(EditPlan, frozen=True):
         Raises what `ripwrap.undo()` raises, and `ValueError` if `select` names a path that the plan does not change.
         """
         journal = journal_path(self.root, self.selected(select), journals)
-        work = partial(undo_edits, journal, self.root, journals)
+        work = partial(undo_edits, journal, self.root, journals, planned=True)
         return run_blocking(run_write(BlockingRunner(None, timeout=timeout), work, timeout=timeout))
 
 
@@ -91,6 +94,7 @@ def replace(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     escapes: bool = False,
+    max_bytes: int = MAX_BYTES,
     rg: Rg = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
@@ -121,7 +125,9 @@ def replace(
     All bytes outside of the matches stay as they are, such as CRLF, a byte order mark, bytes that are not UTF-8, and a
     last line without a newline. In a file with a byte order mark of UTF-16, or with `encoding`, the replacement is
     written in the encoding of the file. Binary files are left out, except with `text=True`. Files with a match whose
-    position rg does not report are left out, too. `plan.errors` names the files that are left out.
+    position rg does not report are left out, too. Files of version control are never changed: files whose path has a
+    part `.git`, `.jj`, `.hg`, `.svn` or `.ripwrap`, and files of a bare repository of git. `plan.errors` names the
+    files that are left out.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
@@ -131,6 +137,8 @@ def replace(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
+        max_bytes: Maximum size in bytes of a file, before and after the change; larger files are left out. It is also
+            the maximum size of all edits together: their old and new texts, and 500 bytes for each edit.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. An rg before version 15
             supports only replacements without groups.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -142,8 +150,8 @@ def replace(
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
-            `passthru` or `replace` is given; files in this `encoding` cannot be changed; or the encoding of a file
-            lacks a character of the replacement.
+            `passthru` or `replace` is given; files in this `encoding` cannot be changed; the encoding of a file lacks a
+            character of the replacement; or all edits together are larger than `max_bytes`.
         CapabilityError: The replacement refers to a group, and rg is older than 15.
         ConflictError: A file changed while it was searched.
         TimeoutError: The call took more than `timeout` seconds.
@@ -151,7 +159,9 @@ def replace(
     It also raises what `search()` raises.
     """
     request = replace_request(pattern, replacement, cwd, paths, options, escapes=escapes)
-    known = run_blocking(run_replace(BlockingRunner(rg, timeout=timeout), request, timeout=timeout))
+    known = run_blocking(
+        run_replace(BlockingRunner(rg, timeout=timeout), request, timeout=timeout, max_bytes=max_bytes)
+    )
     return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
 
 
@@ -164,12 +174,18 @@ def undo(
 
     Args:
         journal: Path of the journal: `AppliedEdits.journal`. `None` is the newest journal for `cwd` that is not undone.
-        cwd: The directory that was searched; it has no effect with `journal`.
+        cwd: The directory that was searched. With `journal`, a directory above the files to restore, if they are
+            outside of the directory that was searched.
         journals: The directory of the journals, if a directory was passed to `apply()`.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
+    A journal outside of the user's state directory may be from somebody else. It can only restore files below the
+    directory that it names as searched, or below `cwd`.
+
     Raises:
         FileNotFoundError: There is no such journal.
+        PermissionError: Another user could have written the journal, or the journal names a file of version control, or
+            a file outside of these directories. Nothing was written.
         ConflictError: A file has changed since the plan was applied, or has several hard links; nothing was written.
         ValueError: The journal is damaged.
         OSError: A file cannot be written. All files keep their new contents, unless a note of the error says otherwise.

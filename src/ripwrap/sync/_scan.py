@@ -34,6 +34,9 @@ def scan(
     yielded. With more than 16 rules and no `sort`, rg may search all files twice. Then the texts that the first run has
     found in a file are held until the second run has found its texts in this file, or has ended.
 
+    Rules that find files by name (with a `path`, but no pattern) come last. Their matches have an empty text and no
+    line number.
+
     ```python
     from ripwrap import sync
 

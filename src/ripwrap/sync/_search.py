@@ -4,7 +4,8 @@
 from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
-from ripwrap._operations.search import captures_request, messages_request, refuse_with_detect, search_request
+from ripwrap._operations.places import refuse_with_detect
+from ripwrap._operations.search import captures_request, messages_request, search_request
 from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
@@ -64,11 +65,11 @@ def search(
             be read are logged as warnings.
         captures: Yield each match as a `CapturedMatch`, with the text of each group of the pattern in
             `match.groups`, `match.named` and `match.captures`. `captures` needs a single pattern, and rg 15 or later.
-            `captures` cannot be combined with `inside`, `invert_match`, `replace` or `encoding="detect"`.
+            `captures` cannot be combined with `inside`, `invert_match` or `replace`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in this task or thread. An exception in the function ends the
             search.
-            `on_progress` cannot be combined with `inside` or `encoding="detect"`.
+            `on_progress` cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
             and `rg` are paths on the host. `cwd` is relative to the directory that the host was created with.
@@ -92,20 +93,13 @@ def search(
 
     The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
-    if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect_blocking  # circular import
-
-        for name, value in (("captures", captures), ("inside", inside), ("on_progress", on_progress)):
-            refuse_with_detect(name, value)
-        return run_detect_blocking(
-            detect_request(search_request, pattern, cwd, paths, limit, options, on), rg, timeout=timeout
-        )
     if captures:
         with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
         return run_stream_blocking(metered(with_groups_of, on_progress, limit), rg, timeout=timeout)
     if inside:
         if on_progress is not None:
             raise combination_error("on_progress", Hint("inside"))
+        refuse_with_detect(options, "inside")
         from ripwrap._operations.inside import inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout)
@@ -135,14 +129,8 @@ def search_messages(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
     errors of the summary include the parts of files that could not be read.
     """
-    if options.get("encoding") == "detect":
-        from ripwrap._operations.detect import detect_request, run_detect_blocking  # circular import
-
-        refuse_with_detect("inside", inside)
-        return run_detect_blocking(
-            detect_request(messages_request, pattern, cwd, paths, limit, options, on), rg, timeout=timeout
-        )
     if inside:
+        refuse_with_detect(options, "inside")
         from ripwrap._operations.inside import messages_inside_request, run_inside_blocking  # circular import
 
         return run_inside_blocking(

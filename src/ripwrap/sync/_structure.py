@@ -4,6 +4,7 @@
 from collections.abc import Generator, Iterable
 from typing import Unpack
 
+from ripwrap._operations.planning import MAX_BYTES
 from ripwrap._operations.structure import FILE_SECONDS, CodeItem, code_request, run_code_blocking, run_replace_code
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
@@ -88,6 +89,7 @@ def replace_code(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     file_timeout: float = FILE_SECONDS,
+    max_bytes: int = MAX_BYTES,
     rg: Rg = None,
     timeout: float | None = None,
     **options: Unpack[FileOptions],
@@ -118,6 +120,7 @@ def replace_code(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, as in `search_code()`.
         file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is left out.
+        max_bytes: Maximum size of a file, and of all edits together, as in `replace()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags that choose files. As in `replace()`, hidden files are left out, unless `hidden`
@@ -126,12 +129,15 @@ def replace_code(
     Files that were not searched, or only in part, are in `plan.errors`.
 
     Raises:
-        ValueError: The fix names a metavariable that the pattern does not capture.
+        ValueError: The fix names a metavariable that the pattern does not capture, or all edits together are larger
+            than `max_bytes`.
         ConflictError: A file changed while it was searched.
         TimeoutError: The call took more than `timeout` seconds.
 
     It also raises what `search_code()` raises.
     """
     request = code_request(pattern, fix, lang, cwd, paths, None, file_timeout, {**VISIBLE_FILES, **options})
-    known = run_blocking(run_replace_code(BlockingRunner(rg, timeout=timeout), request, timeout=timeout))
+    known = run_blocking(
+        run_replace_code(BlockingRunner(rg, timeout=timeout), request, timeout=timeout, max_bytes=max_bytes)
+    )
     return ReplacePlan(root=known.root, files=known.files, errors=known.errors)

@@ -41,6 +41,13 @@ EntryType: TypeAlias = Literal["file", "directory", "any"]
 MAX_NUMBER = 1_000_000
 """Largest number that a tool accepts, except for line numbers."""
 
+MAX_ARGUMENT_CHARS = 20_000
+"""Maximum number of characters of the texts in the arguments of one call, all together.
+
+The work that a tool does with a text, before rg or a worker thread does the rest, is linear in its length. At this
+length it takes a few milliseconds.
+"""
+
 MAX_LINE_NUMBER = 1_000_000_000
 """Largest value of `start_line` and `end_line`; the numbers in `ranges` may have up to 18 digits."""
 
@@ -149,6 +156,9 @@ TOOL_NAMES = {
 
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
 """Map from values that find, fd and other programs use for a type of entry to the values of `entry_type`."""
+_MAX_JSON_CHARS = 12
+"""Number of characters that a character of a text may take in JSON: two escapes such as `\\ud83d`."""
+
 _IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
 """Map from an argument that only other programs have to the argument of ripwrap's tools that is set instead."""
 
@@ -474,7 +484,9 @@ def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
         ValueError: An argument is unknown, missing or invalid. The message is one line.
     """
     names = _names(model)
-    given = _known(_mapping(arguments), names)
+    mapping = _mapping(arguments)
+    _check_length(sum(len(name) + _text_length(value) for name, value in mapping.items()))
+    given = _known(mapping, names)
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -523,18 +535,20 @@ def comma_separated(text: str) -> list[str]:
 
     A comma in braces or brackets is part of a glob.
     """
-    parts, depth = [""], 0
-    for letter in text:
+    parts: list[str] = []
+    start = depth = 0
+    for found in re.finditer(r"[{}\[\],]", text):
+        letter = found[0]
         depth += (letter in "{[") - (letter in "}]")
         if letter == "," and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts if part.strip()]
+            parts.append(text[start : found.start()])
+            start = found.end()
+    return [stripped for part in (*parts, text[start:]) if (stripped := part.strip())]
 
 
 def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
     if isinstance(arguments, str):
+        _check_length(len(arguments) // _MAX_JSON_CHARS)
         try:
             arguments = json.loads(arguments or "{}")
         except ValueError as error:
@@ -544,6 +558,30 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
     if not isinstance(arguments, Mapping):
         raise ValueError(f"the arguments must be a JSON object, got {type(arguments).__name__}")
     return arguments
+
+
+def _check_length(length: int) -> None:
+    if length > MAX_ARGUMENT_CHARS:
+        raise ValueError(
+            f"the arguments have more than {MAX_ARGUMENT_CHARS:,} characters; pass shorter texts, in several calls"
+        )
+
+
+def _text_length(value: object) -> int:
+    """Return about how many characters the texts in a value have; an item of a list counts as at least one."""
+    length, waiting = 0, [value]
+    while waiting and length <= MAX_ARGUMENT_CHARS:
+        value = waiting.pop()
+        match value:
+            case str(text):
+                length += len(text)
+            case list() | tuple() | set() | dict():
+                several = cast("list[object]", value)
+                length += len(several)
+                waiting += several if len(several) <= MAX_ARGUMENT_CHARS else ()
+            case _:
+                pass
+    return length
 
 
 def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

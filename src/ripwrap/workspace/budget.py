@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ripwrap import _text
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.round_robin import shares
-from ripwrap._text import has_text, in_seconds, plural
+from ripwrap._text import has_text, in_seconds, plural, shown
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
 from ripwrap.workspace.anchors import HASHED_CHARS, line_hashes
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
-from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult, printable
+from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
@@ -29,8 +28,6 @@ MAX_REACHABLE = 20_000
 
 MAX_ERROR_CHARS = 200
 """Maximum number of characters of the error about an unreadable path."""
-
-CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
 R = TypeVar("R", bound=ToolResult)
 
@@ -202,8 +199,8 @@ def _path_error_text(error: PathError) -> str:
     The ignore file may be a link out of the roots, so no answer may show its lines.
     """
     line = re.match(r"line \d{1,10}(?=: )", error.message)
-    said = f"{_text.shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
-    return printable(said)[:MAX_ERROR_CHARS]
+    said = f"{shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
+    return shown(said)[:MAX_ERROR_CHARS]
 
 
 def snippet(text: str, lines: int, max_line: int) -> str:
@@ -214,7 +211,7 @@ def snippet(text: str, lines: int, max_line: int) -> str:
     parts = text.removesuffix("\n").split("\n")
     if lines and not has_text(parts[lines:]):
         lines = len(parts)
-    return "\n".join(_harmless(_around(line, None, max_line)) for line in parts[:lines])
+    return "\n".join(shown(_around(line, None, max_line), lines=True) for line in parts[:lines])
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
@@ -252,6 +249,8 @@ def _with_matches(
             "next_offset": end if more and matches else None,
         }
     )
+    places = {id(match): number for number, match in enumerate(ordered)}
+    shortened_answer.with_turns(page.offset, [places[id(match)] for match in matches])
     if not page.total_matches or (page.total_matches <= end and not page.offset):
         return shortened_answer
     return shortened_answer.model_copy(update={"message": _showing(page, shortened_answer)})
@@ -296,17 +295,19 @@ def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) ->
     """
     spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
     parts: list[tuple[str, Span | None]] = []
-    start = 0
+    start = at = 0
     for number, part in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
         end = start + len(part)
-        near = ((first, last) for first, last in spans if last > start and first < end)
-        hit = next(((max(first, start) - start, min(last, end) - start) for first, last in near), None)
+        while at < len(spans) and spans[at][1] <= start:  # the spans are in order, as the lines are
+            at += 1
+        near = spans[at] if at < len(spans) and spans[at][0] < end else None
+        hit = near and (max(near[0], start) - start, min(near[1], end) - start)
         parts.append((part, hit) if redactor is None else _masked(part, hit, number, max_line, redactor))
         start = end + 1
     text = "\n".join(part for part, _ in parts)
     if len(text) <= max_line:
-        return _harmless(text)
-    return "\n".join(_harmless(_around(part, hit, max_line)) for part, hit in parts)
+        return shown(text, lines=True)
+    return "\n".join(shown(_around(part, hit, max_line), lines=True) for part, hit in parts)
 
 
 def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
@@ -325,11 +326,6 @@ def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
     if len(text) <= 4 * margin:
         return 0, len(text)
     return max(hit[0] - margin, 0), min(hit[0] + max_line + margin, len(text))
-
-
-def _harmless(text: str) -> str:
-    """Return the text with control characters escaped, except line ends and tabs."""
-    return CONTROL_CHARACTER.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _around(text: str, hit: Span | None, max_line: int) -> str:

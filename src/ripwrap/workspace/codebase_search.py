@@ -4,13 +4,14 @@ import math
 import time
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ripgrep.runner import Runner
-from ripwrap._text import in_seconds, plural, shown
+from ripwrap._text import as_utf8, in_seconds, plural
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError
 from ripwrap.results import RankedChunk
@@ -18,9 +19,9 @@ from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.arguments import CodebaseSearchArguments, spell_as_argument
 from ripwrap.workspace.budget import NAMES_SHARE, notes_of, shortened, snippet
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
-from ripwrap.workspace.redact import redact
+from ripwrap.workspace.redact import redact, redact_name
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
-from ripwrap.workspace.scope import Scope, Settings, open_scope
+from ripwrap.workspace.scope import Scope, Settings, half, open_scope
 
 if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import IndexAnswer, Indexes
@@ -46,12 +47,12 @@ async def run_codebase_search(
         TimeoutError: The files were not ranked in time.
     """
     query, limit = arguments.query, arguments.limit
-    with open_scope(settings, arguments.path, hidden=False, ignored=False) as scope:
+    async with open_scope(run, settings, arguments.path, hidden=False, ignored=False) as scope:
         answer: IndexAnswer | None = None
         notes = [*scope.notes]
         if indexes is not None:
             try:
-                answer = await indexes.search(run, scope, query, limit + 1)
+                answer = await indexes.search(run, replace(scope, timeout=half(scope.timeout)), query, limit + 1)
             except (SearchError, BinaryError):
                 raise
             except RipwrapError as error:  # continue without the index
@@ -60,7 +61,7 @@ async def run_codebase_search(
                 if scope.timeout is None:
                     raise
                 notes.append(
-                    f"The index could not be refreshed within {in_seconds(scope.timeout)}, so it was not used; "
+                    f"The index could not be refreshed within {in_seconds(scope.timeout / 2)}, so it was not used; "
                     "index_codebase refreshes it without a time limit."
                 )
         ranking: Ranking
@@ -99,8 +100,12 @@ def _redacted(settings: Settings, scope: Scope, chunks: Sequence[RankedChunk]) -
     masked: list[RankedChunk] = []
     for chunk in chunks:
         redactor = settings.redactor(scope.location, chunk.path) or redact
-        symbol = None if chunk.symbol is None else redact(chunk.symbol).text
-        masked.append(chunk.model_copy(update={"text": redactor(chunk.text, chunk.start_line).text, "symbol": symbol}))
+        masks = {
+            "text": redactor(chunk.text, chunk.start_line).text,
+            "symbol": None if chunk.symbol is None else redact_name(chunk.symbol),
+            "reasons": tuple(map(redact_name, chunk.reasons)),
+        }
+        masked.append(chunk.model_copy(update=masks))
     return masked
 
 
@@ -128,7 +133,7 @@ def _fit_to_budget(
         if not chunks:
             way = " Ask with other words, or use grep_content."
         return CodebaseSearchResult(
-            root=shown(scope.location.cwd),
+            root=as_utf8(scope.location.cwd),
             path=scope.location.name,
             query=query,
             ranking=ranking,

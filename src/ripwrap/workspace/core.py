@@ -21,7 +21,8 @@ from typing_extensions import deprecated
 
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import ShowDenied, StrPath, check_timeout
+from ripwrap.options import Directories, ShowDenied, StrPath, check_timeout
+from ripwrap.sources.repository import real_directories
 from ripwrap.workspace.arguments import (
     CodebaseSearchArguments,
     CodebaseSearchOptions,
@@ -44,8 +45,8 @@ from ripwrap.workspace.arguments import (
 )
 from ripwrap.workspace.deny import SECRET_FILES
 from ripwrap.workspace.dispatch import (
-    MAX_CHARS,
     MAX_LINE,
+    MAX_READ_BYTES,
     TIMEOUT,
     TOOL_ERRORS,
     TOOLS,
@@ -54,6 +55,7 @@ from ripwrap.workspace.dispatch import (
     tool_names,
 )
 from ripwrap.workspace.results import (
+    MAX_CHARS,
     CodebaseSearchResult,
     FileInfo,
     FindFilesResult,
@@ -136,6 +138,7 @@ class Workspace:
         show_denied: ShowDenied = "hide",
         redact: bool = False,
         write: bool = False,
+        repositories: Directories = (),
     ) -> None:
         """Set the directories that the tools may use, and the limits of their answers.
 
@@ -147,13 +150,10 @@ class Workspace:
             guard: Limit the search to one file system, a few levels and 5 or 10 seconds in `/`, in the home directory
                 and the directories above it, in `/proc` and similar directories, and on network file systems of Linux.
                 The answer then names these limits.
-            timeout: Time limit in seconds for a run of rg; `None` is no limit. At the limit, rg is stopped, and the
-                answer has the results found so far. A call may take longer. Some calls have several steps with this
-                limit: if a glob has a slash, rg runs twice; `ls` and `tree` may list the subdirectories of a directory
-                without files; `codebase_search` and `grep_content` may refresh an index; secrets may be masked, and
-                definitions read. In addition, a call may take up to 5 seconds to find out why nothing was found or to
-                search for an invalid pattern as plain text, and up to 1 second to count matches in hidden files.
-                `index_codebase` has no time limit.
+            timeout: Time limit in seconds for a call; `None` is no limit. At the limit, rg is stopped, and the answer
+                has the results found so far. Making the answer may take 0.7 seconds more; if it takes longer, the
+                answer is an error. A refresh of an index, and a listing for a glob with a slash, may take half of the
+                limit. `index_codebase` has no time limit.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; with `None`, ripwrap finds an rg.
@@ -173,12 +173,16 @@ class Workspace:
             redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`.
             write: Offer the tool `replace_content`, which changes files in the roots. Denied files are never changed.
                 `ripwrap.undo()` restores the files, with the journals in the user's state directory.
+            repositories: Further directories from which git may read with `rev`, such as `["../main/.git"]` for a
+                worktree, or the `.git` above a root that is a subdirectory of its repository. Without them, git reads
+                only repositories whose directories are all inside the roots; any other repository is refused, because
+                the `.git` of a downloaded tree may lead to a repository that the tools must not show.
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
-            ValueError: There is no root, a root is an empty string, a number is too small or out of range, a glob in
-                `deny` is invalid, `show_denied` is unknown, `embedder` is `"auto"` or given without `index`, or
-                `hybrid_weight` is given without `embedder`.
+            ValueError: There is no root, a root or a directory of `repositories` is an empty string, a number is too
+                small or out of range, a glob in `deny` is invalid, `show_denied` is unknown, `embedder` is `"auto"` or
+                given without `index`, or `hybrid_weight` is given without `embedder`.
             TypeError: A glob in `deny` is not a string, or another argument has a wrong type.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
@@ -194,6 +198,7 @@ class Workspace:
             redact=redact,
             anchors=anchors,
             write=write,
+            repositories=real_directories(repositories),
         )
         self._tools = ToolDispatcher(settings, index, AsyncRunner(rg), embedder=embedder, hybrid_weight=hybrid_weight)
 
@@ -616,14 +621,14 @@ class Workspace:
         arguments = parse_arguments(ReplaceContentArguments, given)
         return await run_replace_content(self._tools.runner, self._tools.settings, arguments)
 
-    async def read_bytes(self, path: str, *, max_bytes: int | None = None) -> bytes:
+    async def read_bytes(self, path: str, *, max_bytes: int | None = MAX_READ_BYTES) -> bytes:
         """Return the bytes of a file. This method is not a tool, but for backends of frameworks; it needs no rg.
 
         With `redact`, keys, tokens and passwords are masked, as in answers.
 
         Args:
             path: Path of the file, as in the arguments of a tool: absolute, or relative to a root.
-            max_bytes: Maximum size of the file, in bytes; `None` is no limit.
+            max_bytes: Maximum size of the file, in bytes; by default 32 MiB. `None` is no limit.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots, or denied.
@@ -662,6 +667,7 @@ class Workspace:
             FileNotFoundError: `path` does not exist.
             NotADirectoryError: `path` is a file.
             PermissionError: The directory cannot be read.
+            TimeoutError: The entries were not listed in time.
         """
         from ripwrap.workspace.raw_files import run_list_directory
 
@@ -750,6 +756,10 @@ class Workspace:
     def text(self, result: ToolResult) -> str:
         """Return the text that the tool itself would return for a result of its `…_result` method."""
         return self._tools.text(result)
+
+    def structured(self, result: ToolResult) -> dict[str, Any]:
+        """Return the JSON values of a result of a `…_result` method, at most `max_chars` characters of JSON."""
+        return self._tools.structured(result)
 
     def error_text(self, error: Exception) -> str:
         """Return the text `Error: …` that the tool itself would return for an error of its `…_result` method."""

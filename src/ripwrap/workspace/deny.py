@@ -84,7 +84,7 @@ class DenyRules:
         given = (globs,) if isinstance(globs, str) else tuple(globs)
         self.globs: tuple[_Glob, ...] = tuple(_parse(one, roots, windows=windows) for one in given)
         self._may_deny = _name_filter([rule for glob in self.globs for rule in glob.rules])
-        self._glob_of_folder = functools.lru_cache(_CACHED_FOLDERS)(self._denied_folder)
+        self._folders: dict[str, str | None] = {}
 
     def __bool__(self) -> bool:
         """Return True if there are globs."""
@@ -100,7 +100,7 @@ class DenyRules:
         if not self.globs or path == os.curdir:
             return None
         above = os.path.dirname(path)
-        return (self._glob_of_folder(above) if above else None) or self.glob_of_name(path, folder=folder)
+        return (self._denied_folder(above) if above else None) or self.glob_of_name(path, folder=folder)
 
     def glob_of_name(self, path: str, *, folder: bool) -> str | None:
         """Return the glob that denies a path itself, or `None`; directories above the path are not checked."""
@@ -114,13 +114,23 @@ class DenyRules:
         return None
 
     def _denied_folder(self, path: str) -> str | None:
+        """Return the glob that denies a directory or a directory above it; `None` if it is not denied.
+
+        In a listing, the directory above is nearly always known, so each directory of a deep tree costs the same.
+        """
         # A loop and not recursion: a path may have more parts than Python's stack has room for.
-        at = 0
-        while at >= 0:
-            at = path.find(os.sep, at + 1)
-            if glob := self.glob_of_name(path if at < 0 else path[:at], folder=True):
-                return glob
-        return None
+        waiting: list[str] = []
+        here = path
+        while here and here not in self._folders:
+            waiting.append(here)
+            here = os.path.dirname(here)
+        glob = self._folders.get(here)
+        if len(self._folders) + len(waiting) > _CACHED_FOLDERS:
+            self._folders = {}
+        for folder in reversed(waiting):
+            glob = glob or self.glob_of_name(folder, folder=True)
+            self._folders[folder] = glob
+        return glob
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +230,7 @@ def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
     regexes: list[str] = []
     for rule in rules:
         above, _, name = rule.glob.rpartition("/")
-        regex = getattr(glob_pattern(name, include=True, allow_unclosed=False), "regex", None)
+        regex = getattr(glob_pattern(name, include=True, allow_unclosed=False), "source", None)
         # A character class may match a slash, and alternatives may contain one.
         if regex is None or "[" in name or "**" in name or not _PLAIN.isdisjoint(above):
             return lambda _: True
@@ -229,7 +239,7 @@ def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
         elif name.isascii() and _PLAIN_EXTENSION.fullmatch(name):
             extensions.add(name.lower()[2:])
         else:
-            regexes.append(regex.pattern)
+            regexes.append(regex)
     others = re.compile("|".join(regexes) or "(?!)", re.IGNORECASE | re.ASCII).match
 
     def may_deny(name: str) -> bool:

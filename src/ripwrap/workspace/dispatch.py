@@ -3,13 +3,16 @@
 import copy
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Never, TypeVar, get_args
 
 from pydantic import Field
 
+from ripwrap._concurrency import OVERDUE, countdown
 from ripwrap._ripgrep.runner import C, Lock, Runner, Step, T
-from ripwrap._text import cut_text
+from ripwrap._text import cut_text, shown
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
 from ripwrap.options import ShowDenied, StrPath
@@ -69,17 +72,21 @@ TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANC
 
 # Defaults of arguments of `Workspace`, and the smallest values that it accepts.
 TIMEOUT = 10.0
-MAX_CHARS = 20_000
 MAX_LINE = 500
+MAX_READ_BYTES = 32 << 20
+"""Default of `max_bytes` in `read_bytes()`. Masked with `redact`, a file of this size takes up to ten times as much."""
 
 MIN_MAX_CHARS = 1000
 MIN_MAX_LINE = 40
 RETRY_DOWNLOAD_AFTER = 60.0
 """Number of seconds after a failed download of rg in which a workspace does not try the download again."""
 
+GRACE = 0.7
+"""Number of seconds after the time limit of a call in which its results are made an answer."""
+
 _LOGGER = logging.getLogger("ripwrap")
 
-TOOL_ERRORS = (RipwrapError, ValueError, OSError)
+TOOL_ERRORS = (RipwrapError, ValueError, OSError, MemoryError)
 """Errors for which a tool returns a text instead of raising them."""
 
 
@@ -138,13 +145,68 @@ class MissingRgRunner:
     def log(self, text: str) -> None:
         """Log the reason why there is no rg. After that, log nothing more until a search finds rg."""
         if not self._logged:
-            _LOGGER.warning("%s", text)
+            _LOGGER.warning(shown(text, lines=True))
         self._logged = True
 
     def _remember(self, error: BinaryError) -> None:
         self._error = error
         if isinstance(error, DownloadFailedError) and time.monotonic() >= self._retry_at:
             self._retry_at = time.monotonic() + RETRY_DOWNLOAD_AFTER
+
+
+class CallRunner:
+    """Runner of one call of a tool: all steps of the call together end in the time limit, with what they have found.
+
+    No step after the time limit is started with rg, but work that makes an answer of the results has `GRACE` more.
+    """
+
+    def __init__(self, runner: Runner, seconds: float | None) -> None:
+        self._runner = runner
+        self._seconds = seconds
+        self._left = countdown(seconds)
+
+    async def collect(self, step: Step[C]) -> C:
+        """Run rg; see `Runner`."""
+        return await self._runner.collect(replace(step, timeout=self._sooner(step.timeout)))
+
+    async def collect_items(
+        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
+    ) -> bool:
+        """Search items with rg; see `Runner`."""
+        return await self._runner.collect_items(wanted, items, answer, self._sooner(seconds))
+
+    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
+        """Call a function that blocks; see `Runner`."""
+        with self._named():
+            return await self._runner.call(work, seconds=self._sooner(seconds, GRACE), lock=lock)
+
+    async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
+        """Call a function that blocks, and wait until it has ended, even after a cancellation; see `Runner`."""
+        with self._named():
+            return await self._runner.call_to_end(work, seconds=self._sooner(seconds, GRACE))
+
+    async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
+        """Call a function that returns an awaitable, and await it; see `Runner`."""
+        with self._named():
+            return await self._runner.wait(work, seconds=self._sooner(seconds, GRACE))
+
+    async def checkpoint(self) -> None:
+        """Let other tasks run."""
+        await self._runner.checkpoint()
+
+    def _sooner(self, seconds: float | None, grace: float = 0.0) -> float | None:
+        left = self._left()
+        return seconds if left is None else left + grace if seconds is None else min(left + grace, seconds)
+
+    @contextmanager
+    def _named(self) -> Generator[None]:
+        """Name the time limit of the call in an error of a step that was stopped at this limit."""
+        try:
+            yield
+        except TimeoutError as error:
+            if self._left() == 0 and (not str(error) or str(error).startswith(OVERDUE)):
+                raise TimeoutError(f"{OVERDUE} timeout={self._seconds} seconds; search fewer files") from error
+            raise
 
 
 def describe_tools(workspace: type[W]) -> type[W]:
@@ -230,7 +292,7 @@ class ToolDispatcher:
 
     async def run(self, arguments: ToolArguments, progress: Progress | None = None) -> ToolResult:
         """Run the tool that takes these arguments. The module of a tool is imported by the first call of the tool."""
-        run, settings = self.runner, self.settings
+        run, settings = CallRunner(self.runner, self.settings.timeout), self.settings
         match arguments:
             case GrepContentArguments():
                 from ripwrap.workspace.grep_content import run_grep_content
@@ -307,14 +369,20 @@ class ToolDispatcher:
         """Return the text of a result, cut to `max_chars` characters."""
         return self._cut(str(result))
 
+    def structured(self, result: ToolResult) -> dict[str, Any]:
+        """Return the JSON values of a result, at most `max_chars` characters of JSON."""
+        return result.structured(self.settings.max_chars)
+
     def error_text(self, error: Exception) -> str:
         """Return the text `Error: …` for an error; it says what to do next, e.g. how to install rg."""
         if isinstance(error, BinaryError):
             said = without_rg(error)
             self.runner.log(said)
+        elif isinstance(error, MemoryError):
+            said = "the call needed too much memory; narrow it, e.g. with path"
         else:
             said = "\n".join((spell_error(error, spell_as_argument), *getattr(error, "__notes__", ())))
-        return self._cut(f"Error: {said}")
+        return self._cut(f"Error: {shown(said, lines=True)}")
 
     def _cut(self, text: str) -> str:
         return cut_text(text, self.settings.max_chars)

@@ -10,7 +10,7 @@ from ripwrap._operations.expand import read_lines
 from ripwrap.results import FileMatches, RankedChunk
 from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.budget import snippet
-from ripwrap.workspace.redact import Redactor, redact
+from ripwrap.workspace.redact import Redactor, redact_name
 from ripwrap.workspace.results import ContentMatch
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
@@ -51,11 +51,11 @@ class SourceFile:
         section = self.outline.enclosing(line)
         if section is None or self.redactor is None:
             return section
-        redacted = self.redactor(self.lines[section.line - 1], section.line)
-        if not redacted.masks:
-            return section
-        text = redacted.text.strip()[:MAX_NAME_CHARS]
-        return section.model_copy(update={"text": text, "name": redact(section.name).text})
+        definition = self.lines[section.line - 1]
+        redacted = self.redactor(definition, section.line)
+        name = redact_name(section.name, definition, redacted.masks)
+        text = redacted.text.strip()[:MAX_NAME_CHARS] if redacted.masks else section.text
+        return section.model_copy(update={"text": text, "name": name})
 
 
 def read_source_file(settings: Settings, location: Location, path: str, redactor: Redactor | None) -> SourceFile | None:

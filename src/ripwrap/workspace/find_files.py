@@ -14,13 +14,13 @@ from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import nothing_found, plural, shown
+from ripwrap._text import as_utf8, nothing_found, plural
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import EntryType, FindFilesArguments
 from ripwrap.workspace.budget import denied_note, listed, scope_notes, shortened
-from ripwrap.workspace.results import Engine, FindFilesResult, printable_start
+from ripwrap.workspace.results import Engine, FindFilesResult, shown_start
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import (
     NO_LIMIT,
@@ -72,8 +72,8 @@ async def run_find_files(
     run: Runner, settings: Settings, arguments: FindFilesArguments, progress: Progress | None = None
 ) -> FindFilesResult:
     """Below a path, find the files or directories that a glob matches."""
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location, entry_type = scope.location, arguments.entry_type
         newest, offset = arguments.sort == "newest", arguments.offset
@@ -106,7 +106,7 @@ async def run_find_files(
             more = found.total > offset + count
             much = listed(found.total, NOUNS[entry_type][0], offset, count, exact=found.exact)
             return FindFilesResult(
-                root=shown(location.cwd),
+                root=as_utf8(location.cwd),
                 path=location.name,
                 pattern=arguments.pattern,
                 files=tuple(paths[:count]),
@@ -217,7 +217,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
         return f"{nothing}."
     if _is_file(scope.location):
         is_what = "is a file" if arguments.entry_type == "directory" else f"does not match {arguments.pattern}"
-        return f"{nothing}: {printable_start(f'{scope.location.name} {is_what}')}."
+        return f"{nothing}: {shown_start(f'{scope.location.name} {is_what}')}."
     deadline = time.monotonic() + EXPLAIN_SECONDS
     everything = _wider(scope, UNSEEN, EXPLAIN_SECONDS)
     said = f"{nothing}."
@@ -230,7 +230,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
                     more, names = alone, [name]
                     break
             much = ("" if more.exact else "at least ") + plural(more.total, noun)
-            first = printable_start(_shown_entry(scope.location, more.paths[0]))
+            first = shown_start(_shown_entry(scope.location, more.paths[0]))
             kinds = " and ".join(UNSEEN[name][0] for name in names)
             ways = ", ".join(UNSEEN[name][1] for name in names)
             said = f"{nothing}. There would be {much} with {kinds} {nouns} included ({ways}), the first: {first}."
@@ -242,7 +242,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
     directory = await _directory_named(run, everything, arguments.pattern)
     if directory is None:
         return said
-    name = printable_start(scope.location.shown(directory))
+    name = shown_start(scope.location.shown(directory))
     return f"{said} {name} is a directory: pass it as path to list its files, or entry_type=directory to find it."
 
 

@@ -13,18 +13,18 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, cast
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.explain import Probe
 from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._overlay import active_overlay
+from ripwrap._places.candidates import Candidates
 from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import in_seconds, nothing_found, plural, shown
+from ripwrap._text import as_utf8, in_seconds, nothing_found, plural
 from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
@@ -41,7 +41,7 @@ from ripwrap.workspace.budget import (
 )
 from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.read_file import Deadline
-from ripwrap.workspace.results import FileHits, GrepContentResult, printable_start
+from ripwrap.workspace.results import FileHits, GrepContentResult, shown_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
     NO_LIMIT,
@@ -52,6 +52,7 @@ from ripwrap.workspace.scope import (
     Settings,
     denied_glob_notes,
     file_filter,
+    half,
     open_scope,
     pattern_options,
     rules_file,
@@ -149,36 +150,15 @@ class Query:
         location = self.scope.location
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
-    def commands(self, options: Mapping[str, object], mode: Mode = "json") -> tuple[Command, ...]:
-        """Return the commands of rg that a search with `options` needs.
-
-        A search of the candidates of an index may need two commands; any other search needs one.
-        """
+    def first_command(self, options: SearchOptions, mode: Mode = "json") -> Command:
+        """Return the command that searches with `options`, in the candidates of the index if there are any."""
         command = self.command(options, mode)
-        if self.candidates is None:
-            return (command,)
-        return tuple(self.candidates.commands(command, cast("SearchOptions", options), mode))
-
-    def path_filter(self) -> PathFilter | None:
-        """Return a filter for the paths that rg prints; `None` if all paths are allowed.
-
-        Each search needs a new filter, because the filter may allow a path only once.
-        """
-        expected = None if self.candidates is None else self.candidates.path_filter()
-        if expected is None:
-            return self.allowed
-        allowed = self.allowed
-        return lambda path: expected(os.fsencode(path)) and (allowed is None or allowed(path))
+        return command if self.candidates is None else replace(command, place=self.candidates.place(options, mode))
 
     def first_step(self, page_request: PageRequest) -> Step[RoundRobinMatchCollector]:
-        """Return the runs of rg that search for the matches, with the options of the call."""
-        command, *then = self.commands(self.options)
-        return Step(
-            command,
-            lambda: RoundRobinMatchCollector(page_request, self.path_filter(), self.progress),
-            self.scope.timeout,
-            tuple(then),
-        )
+        """Return the step that searches for the matches, with the options of the call."""
+        collector = partial(RoundRobinMatchCollector, page_request, self.allowed, self.progress)
+        return Step(self.first_command(self.options), collector, self.scope.timeout)
 
     def step(
         self, options: SearchOptions, page_request: PageRequest, timeout: float | None
@@ -214,8 +194,8 @@ async def run_grep_content(
         from ripwrap.workspace.grep_items import check_arguments
 
         check_arguments(arguments)
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
@@ -255,7 +235,9 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
     if required is None or query.files.names or arguments.include_hidden or arguments.include_ignored:
         return query
     try:
-        return replace(query, candidates=await indexes.candidates(run, scope, required))
+        return replace(
+            query, candidates=await indexes.candidates(run, replace(scope, timeout=half(scope.timeout)), required)
+        )
     except (SearchError, BinaryError):
         raise
     except RipwrapError as error:  # continue without the index
@@ -263,7 +245,7 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
     except TimeoutError:
         if scope.timeout is None:
             raise
-        seconds = in_seconds(scope.timeout)
+        seconds = in_seconds(scope.timeout / 2)
         note = (
             f"The index could not be refreshed within {seconds}, so it was not used; "
             "index_codebase refreshes it without a time limit."
@@ -406,7 +388,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
     if found.dropped_records:
         location, allowed = query.scope.location, query.allowed
         names = (path for path in found.dropped if location.has(path) and (allowed is None or allowed(path)))
-        where = "".join(f", e.g. in {printable_start(location.shown(path))}" for path in islice(names, 1))
+        where = "".join(f", e.g. in {shown_start(location.shown(path))}" for path in islice(names, 1))
         yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
         files = plural(found.binary, "file")
@@ -420,13 +402,13 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
     offset = arguments.offset
     most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
     options = {name: value for name, value in query.options.items() if not name.endswith("_context")}
-    command, *then = query.commands(options, "count" if counting else "files-with-matches")
+    command = query.first_command(cast("SearchOptions", options), "count" if counting else "files-with-matches")
     decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=command.counts)
 
     def collector() -> ListingCollector[FileCount | str]:
-        return ListingCollector(decoder(), offset + most, allowed=query.path_filter(), progress=query.progress)
+        return ListingCollector(decoder(), offset + most, allowed=query.allowed, progress=query.progress)
 
-    found = await run.collect(Step(command, collector, query.scope.timeout, tuple(then)))
+    found = await run.collect(Step(command, collector, query.scope.timeout))
     hits = tuple(
         FileHits(path=location.shown(item))
         if isinstance(item, str)
@@ -580,7 +562,7 @@ async def _explained(run: Runner, query: Query) -> str:
         query.options,
         step,
         how,
-        lambda path: printable_start(location.shown(path)),
+        lambda path: shown_start(location.shown(path)),
     )
     return f" {said}" if said else ""
 
@@ -649,7 +631,7 @@ def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[s
     if query.candidates is not None:
         errors = query.candidates.errors_with(errors)
     return {
-        "root": shown(location.cwd),
+        "root": as_utf8(location.cwd),
         "path": location.name,
         "query": query.arguments.pattern,
         "output_mode": query.arguments.output_mode,

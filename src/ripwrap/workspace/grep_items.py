@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ripwrap._operations.inside import inside_part, run_items
 from ripwrap._operations.streams import CollectingAnswer, ItemNames, item_command
@@ -19,7 +19,7 @@ from ripwrap._ripgrep.decoder import FileTypes
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import Block, PageRequest
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import shown
+from ripwrap._text import as_utf8
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
@@ -146,19 +146,22 @@ class _NotesKeys(Source):
         self._location = location
 
     def __iter__(self) -> Iterator[Item]:
-        self._source.selects = self.selects
+        self._source.selects, self._source.deadline = self.selects, self.deadline
         scanner, document = KeyScanner(), ""
         for name, content in self._source:
-            if isinstance(content, bytes):
+            if not isinstance(content, str):
+                file = io.BytesIO(content) if isinstance(content, bytes) else cast("BinaryIO", content)
                 above = name.rpartition(SEPARATOR)[0] if isinstance(name, LocatedName) else ""
                 if not above or above != document:  # a key may span parts of a document
                     scanner, document = KeyScanner(), above
-                shown_name, found = name_in_answer(self._location, name), key_lines(io.BytesIO(content), scanner)
+                shown_name, found = name_in_answer(self._location, name), key_lines(file, scanner)
+                file.seek(0)
                 before = self.keys.get(shown_name, found)  # two members may have the same name
                 # Readers of documents may join lines and spaces, so each line of a part is also checked by itself.
                 scanned = 0 if above else min(found.scanned, before.scanned)
                 self.keys[shown_name] = KeyLines(found.numbers | before.numbers, scanned)
             yield name, content
+            del content  # the next item needs the memory
 
     def close(self) -> None:
         """Close the source."""
@@ -196,7 +199,7 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
         answer.collector.timed_out = await run.collect_items(command, wrap(source), answer, scope.timeout)
         return merged(None, source.errors)
     formats = check_inside(comma_separated(query.arguments.inside))
-    visible = query.path_filter()
+    visible = query.allowed
 
     def is_file(path: bytes) -> bool:
         name = os.fsdecode(path)
@@ -206,7 +209,8 @@ async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> Merg
         return RoundRobinMatchCollector(page, lambda path: is_file(os.fsencode(path)), query.progress)
 
     found = await run.collect(Step(query.command(query.options), collector, scope.timeout))
-    part = inside_part(query.command(query.options), scope.location.cwd, scope.location.paths, options, formats)
+    denied = () if scope.denied is None else scope.denied.iglobs()
+    part = inside_part(query.command(query.options), scope.location.cwd, scope.location.paths, options, formats, denied)
     part = replace(part, command=_filtered(part.command, allowed))
     searched = await run_items(run, part, answer, until, scope.allowed, wrap)
     return merged(found, searched.errors)
@@ -217,7 +221,9 @@ def _revision(query: "Query", location: Location) -> RevisionSource:
         raise ValueError(
             "with rev, only one root can be searched; set path to the root whose git repository has this revision"
         )
-    return RevisionSource(location.cwd, check_revision(query.arguments.rev), location.paths, commits_only=True)
+    rev, settings = check_revision(query.arguments.rev), query.settings
+    allowed = (*settings.sandbox.roots, *settings.repositories)
+    return RevisionSource(location.cwd, rev, location.paths, commits_only=True, repositories=allowed)
 
 
 def _filtered(command: ItemCommand, allowed: Callable[[str], bool]) -> ItemCommand:
@@ -281,7 +287,7 @@ def _plain(member: str) -> str:
 def name_in_answer(location: Location, name: str) -> str:
     """Return the name with which answers show a file or item."""
     file, separator, member = name.partition(SEPARATOR)
-    return location.shown(file) + shown(f"{separator}{member}")
+    return location.shown(file) + as_utf8(f"{separator}{member}")
 
 
 def named_files(files: Iterable[FileMatches], found: MergedCollector, location: Location) -> tuple[FileMatches, ...]:

@@ -14,11 +14,11 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ripwrap._concurrency import in_thread
-from ripwrap._operations.candidates import Candidates
+from ripwrap._places.candidates import Candidates
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner
-from ripwrap._text import plural, shown
+from ripwrap._text import as_utf8, plural
 from ripwrap.errors import Hint, HintedText, spell
 from ripwrap.index.base import BaseIndex, check_weight, weight_without_embedder_error
 from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits, describe, limits_of
@@ -39,7 +39,7 @@ from ripwrap.workspace.results import (
     RootHealth,
     RootStatus,
 )
-from ripwrap.workspace.scope import Progress, Scope, Settings, open_scope
+from ripwrap.workspace.scope import Progress, Scope, Settings, scope_of_root
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -248,8 +248,8 @@ class Indexes:
 
     def _of(self, root: str) -> _RootIndex:
         if root not in self._made:
-            with open_scope(self._settings, root, hidden=False, ignored=False) as found:
-                self._made[root] = _RootIndex(found, self._location, self._embedder, self._hybrid_weight)
+            found = scope_of_root(self._settings, root)
+            self._made[root] = _RootIndex(found, self._location, self._embedder, self._hybrid_weight)
         return self._made[root]
 
     def _all(self) -> list[tuple[str, _RootIndex]]:
@@ -274,7 +274,7 @@ class Indexes:
             skipped = sum(left_out.files for left_out in made.skipped)
             failed = tuple(f"{plural(one.texts, 'text')} not embedded: {one.message}" for one in made.failed)
             about = made.model_dump(include=same)
-            roots.append(IndexedRoot(root=shown(root), skipped=skipped, pruned=pruned, failed=failed, **about))
+            roots.append(IndexedRoot(root=as_utf8(root), skipped=skipped, pruned=pruned, failed=failed, **about))
         differing = sum(root.added + root.changed + root.removed for root in roots)
         seconds = sum(root.seconds for root in roots)
         message = f"The index is up to date: {plural(differing, 'file')} changed, in {seconds:.1f} seconds."
@@ -291,7 +291,9 @@ class Indexes:
             branches = tuple(sorted({view.name for view in told.views if view.root == root}))
             messages = tuple(spell(message, spell_as_argument) for message in told.messages)
             about = told.model_dump(include=same)
-            roots.append(RootStatus(root=shown(root), branch=told.view, branches=branches, messages=messages, **about))
+            roots.append(
+                RootStatus(root=as_utf8(root), branch=told.view, branches=branches, messages=messages, **about)
+            )
         message = "codebase_search refreshes the index before it searches."
         if any(root.outdated or not root.built for root in roots):
             message = "index_codebase builds the indexes that are not built or are outdated."
@@ -306,7 +308,7 @@ class Indexes:
             about = told.model_dump(include={"ok", "files", "chunks", "indexed", "orphans"})
             speller = _spell_as_command if remedy == "prune" else spell_as_argument
             messages = tuple(spell(message, speller) for message in told.messages)
-            roots.append(RootHealth(root=shown(root), messages=messages, **about))
+            roots.append(RootHealth(root=as_utf8(root), messages=messages, **about))
             if not told.ok:
                 needs_rebuild = needs_rebuild or remedy in ("rebuild", "refresh")
         message = "Nothing is wrong." if all(root.ok for root in roots) else "The messages say what to do."
@@ -316,7 +318,7 @@ class Indexes:
 
     def _common(self, message: str) -> dict[str, Any]:
         location = self._settings.sandbox.locate(".")
-        return {"root": shown(location.cwd), "path": ".", "truncated": False, "next_offset": None, "message": message}
+        return {"root": as_utf8(location.cwd), "path": ".", "truncated": False, "next_offset": None, "message": message}
 
 
 def check_index_options(

@@ -11,13 +11,13 @@ from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrang
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import nothing_found, plural, shown
+from ripwrap._text import as_utf8, nothing_found, plural, shown
 from ripwrap.errors import BinaryError
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import LsArguments, TreeArguments
 from ripwrap.workspace.budget import denied_note, scope_notes, shortened
-from ripwrap.workspace.results import Engine, Layout, ListEntry, ListResult, printable
+from ripwrap.workspace.results import Engine, Layout, ListEntry, ListResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Progress, Scope, Settings, exclude_options, open_scope
 from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, add_folders, find_denied, walk_tree
@@ -36,10 +36,10 @@ async def run_ls(
     run: Runner, settings: Settings, arguments: LsArguments, progress: Progress | None = None
 ) -> ListResult:
     """List everything below a path with rg, or with Python code if rg cannot be used."""
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
-        common = () if arguments.include_ignored else _without_ignore_file(scope.location)
+        common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
         new = partial(TreeCollector, scope, arguments.max_depth, (), progress, common=common)
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
         engine: Engine = "rg"
@@ -63,11 +63,11 @@ async def run_tree(
     run: Runner, settings: Settings, arguments: TreeArguments, progress: Progress | None = None
 ) -> ListResult:
     """List a few entries of every directory below a path."""
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    async with open_scope(
+        run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         command = files_command(scope.location.cwd, scope.location.paths, scope.options)
-        common = () if arguments.include_ignored else _without_ignore_file(scope.location)
+        common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
         new = partial(TreeCollector, scope, 0, EXCLUDE, progress, common=common)
         tree = await run.collect(Step(command, new, scope.timeout))
         if tree.is_empty:
@@ -116,7 +116,7 @@ def _tree_result(
         entries = tuple(_entry(location, tree, entry) for entry in arranged) if limit else ()
         cut = any(entry.truncated for entry in entries) or (not limit and bool(tree.root))
         return ListResult(
-            root=shown(location.cwd),
+            root=as_utf8(location.cwd),
             path=location.name,
             layout=layout,
             entries=entries,
@@ -145,7 +145,7 @@ def _roots_note(settings: Settings, location: Location) -> Iterator[str]:
     roots = settings.sandbox.roots
     if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
         return
-    names = [printable(shown(root)) for root in roots]
+    names = [shown(root) for root in roots]
     room = settings.max_chars // ROOTS_SHARE
     count = max(1, sum(length <= room for length in accumulate(len(name) + 2 for name in names)))
     more = f" and {len(names) - count} more" if count < len(names) else ""
@@ -170,7 +170,7 @@ def _entry(location: Location, tree: TreeCollector, entry: TreeEntry) -> ListEnt
     start = "" if location.several else os.path.dirname(location.paths[0]) if tree.is_file else location.paths[0]
     return ListEntry(
         path=location.shown(os.path.normpath(os.path.join(start, entry.path))),
-        name=shown(entry.name),
+        name=as_utf8(entry.name),
         depth=entry.depth,
         is_dir=entry.is_dir,
         closed=entry.is_dir and entry.path in tree.closed,

@@ -10,7 +10,7 @@ from functools import partial
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import byte_order_mark, plural, shown
+from ripwrap._text import as_utf8, byte_order_mark, plural, shown
 from ripwrap.errors import AccessDeniedError
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import key_lines, redact
@@ -23,8 +23,11 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
     """Return the bytes of a whole file, with secrets masked if the workspace masks them."""
     if max_bytes is not None and max_bytes < 0:
         raise ValueError(f"max_bytes must be 0 or more, got {max_bytes}")
-    content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
-    return await run.call(partial(_masked, content, settings.timeout)) if settings.redact else content
+    try:
+        content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
+        return await run.call(partial(_masked, content, settings.timeout)) if settings.redact else content
+    except MemoryError:
+        raise ValueError(f"reading {shown(path)} needs too much memory; pass a smaller max_bytes") from None
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
@@ -36,20 +39,28 @@ async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
 async def run_list_directory(run: Runner, settings: Settings, path: str) -> tuple[FileInfo, ...]:
     """Return the entries of a directory, sorted by name."""
     refuse_overlay("list_directory()")
-    return await run.call(partial(_list_directory, settings.sandbox, path))
+    deadline = Deadline(
+        settings.timeout, "not all entries of the directory were listed", "list it with ls or find_files"
+    )
+    return await run.call(partial(_list_directory, settings.sandbox, path, deadline))
 
 
 def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     location = sandbox.locate(path)
     if not location.is_file:
-        raise IsADirectoryError(f"{location.name} is a directory; list_directory() lists its entries")
+        raise IsADirectoryError(f"{shown(location.name)} is a directory; list_directory() lists its entries")
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
-        # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `stat()`.
-        content = file.read(-1 if max_bytes is None else max_bytes + 1)
-        if max_bytes is not None and len(content) > max_bytes:
-            size = plural(max(os.fstat(file.fileno()).st_size, len(content)), "byte")
-            raise ValueError(f"{location.name} has {size}, more than max_bytes={max_bytes}; read a part with read_file")
+        size = os.fstat(file.fileno()).st_size
+        # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `fstat()`.
+        content = b"" if max_bytes is not None and size > max_bytes else file.read(_size(max_bytes))
+    if max_bytes is not None and max(size, len(content)) > max_bytes:
+        has = f"{shown(location.name)} has {plural(max(size, len(content)), 'byte')}, more than max_bytes={max_bytes}"
+        raise ValueError(f"{has}; read a part with read_file, or pass a larger max_bytes")
     return content
+
+
+def _size(max_bytes: int | None) -> int:
+    return -1 if max_bytes is None else max_bytes + 1
 
 
 def _masked(content: bytes, timeout: float | None) -> bytes:
@@ -65,7 +76,7 @@ def _masked(content: bytes, timeout: float | None) -> bytes:
 def _file_info(location: Location) -> FileInfo:
     target = os.path.normpath(os.path.join(location.cwd, location.paths[0]))
     state = os.stat(location.cwd if location.several else target)
-    return _info(location.name, shown(os.path.basename(location.cwd if location.several else target)), state)
+    return _info(location.name, as_utf8(os.path.basename(location.cwd if location.several else target)), state)
 
 
 def _info(path: str, name: str, state: os.stat_result) -> FileInfo:
@@ -81,18 +92,23 @@ def _time(state: os.stat_result) -> datetime | None:
         return None
 
 
-def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
+def _list_directory(sandbox: Sandbox, path: str, deadline: Deadline) -> tuple[FileInfo, ...]:
     location = sandbox.locate(path)
     if location.several:
         return tuple(_file_info(sandbox.locate(root)) for root in sandbox.roots)
     if location.is_file:
-        raise NotADirectoryError(f"{location.name} is a file; pass the directory that contains it")
+        raise NotADirectoryError(f"{shown(location.name)} is a file; pass the directory that contains it")
     folder = os.path.join(location.cwd, location.paths[0])
     named = (
         (name, location.shown(os.path.normpath(os.path.join(location.paths[0], name)))) for name in os.listdir(folder)
     )
-    found = (_entry(sandbox, os.path.join(folder, name), shown(name), shown_as) for name, shown_as in sorted(named))
-    return tuple(entry for entry in found if entry is not None)
+    found: list[FileInfo] = []
+    for name, shown_as in sorted(named):
+        deadline.check()
+        entry = _entry(sandbox, os.path.join(folder, name), as_utf8(name), shown_as)
+        if entry is not None:
+            found.append(entry)
+    return tuple(found)
 
 
 def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import byte_order_mark, in_seconds, is_binary, plural, shown
+from ripwrap._text import as_utf8, byte_order_mark, in_seconds, is_binary, plural, shown
 from ripwrap.workspace.anchors import HASHED_CHARS, line_hash
 from ripwrap.workspace.arguments import LineRange, ReadFileArguments
 from ripwrap.workspace.budget import shortened, snippet
@@ -57,13 +57,11 @@ async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArgu
         ValueError: The file is binary, or has no line in the ranges.
     """
     ranges = arguments.line_ranges()
-    location = settings.sandbox.locate(arguments.path)
-    if not location.is_file:
-        raise IsADirectoryError(f"{location.name} is a directory; ls lists its files")
+    location = await run.call(partial(settings.sandbox.locate_file, arguments.path, "ls lists its files"))
     found = await run.call(partial(_read, settings, location, ranges))
     if not found.lines and found.total:
         first = min(one.start for one in ranges)
-        has = f"{location.name} has {plural(found.total, 'line')}"
+        has = f"{shown(location.name)} has {plural(found.total, 'line')}"
         raise ValueError(f"{has}, so there is no line {first} (the file may have changed); pass a smaller line number")
     return shortened(lambda count: _answer(location, ranges, found, count), len(found.lines), settings.max_chars)
 
@@ -75,7 +73,7 @@ def _answer(location: Location, ranges: Sequence[LineRange], found: _Lines, coun
     rest = [LineRange(max(one.start, last + 1), one.end) for one in ranges if one.end is None or one.end > last]
     missing = [one for one in rest if total is None or one.start <= total]
     return ReadFileResult(
-        root=shown(location.cwd),
+        root=as_utf8(location.cwd),
         path=location.name,
         blocks=tuple(_blocks(lines)),
         total_lines=total,
@@ -147,7 +145,7 @@ def open_text(
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
         if is_binary(start):
             size = os.fstat(file.fileno()).st_size
-            raise ValueError(f"{location.name} is binary ({size:,} bytes); {tool} shows text only")
+            raise ValueError(f"{shown(location.name)} is binary ({size:,} bytes); {tool} shows text only")
         mark, encoding = byte_order_mark(start)
         file.read(len(mark))
         with io.TextIOWrapper(file, encoding, errors="replace", newline="\n") as text:

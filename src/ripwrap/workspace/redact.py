@@ -10,12 +10,14 @@ formats that the providers document. In a rule, a repetition before other text h
 linear time.
 """
 
+import io
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple, TypeAlias
 
+from ripwrap._concurrency import CANCELLED
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import byte_order_mark
 from ripwrap.models import Span
@@ -36,6 +38,13 @@ _INSIDE = re.compile(
 """Pattern of a line inside a key: base64 or a header of RFC 1421 or RFC 4880, also in quotes, in a comment or in a
 diff.
 """
+
+_WORDS = "PRIVATE KEY"
+_MARKER_CHARS = 100
+"""Maximum number of characters of a marker before, and after, its words `PRIVATE KEY`."""
+
+_MAX_INSIDE_CHARS = 65_536
+"""Maximum length of a line inside a key; the longest keys that are in use have a quarter of this in all lines."""
 
 _LONG_BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}")
 _LOOKS_LIKE_KEY = re.compile(r"(?=.*[a-z])(?=.*[G-Z+/])[^A-Za-z0-9+/]*[A-Za-z0-9+/]{60,76}={0,2}[^A-Za-z0-9+/]*")
@@ -172,6 +181,24 @@ class Redacted:
         return start + len(mask.text) + offset - mask.end
 
 
+class Numbers:
+    """Set of numbers of lines, with one byte for each line: a file may have millions of blank lines inside a key."""
+
+    def __init__(self, flags: bytes = b"") -> None:
+        """Set the flags: byte N is not 0 if the set has the number N."""
+        self._flags = flags
+
+    def __contains__(self, number: int) -> bool:
+        return 0 <= number < len(self._flags) and self._flags[number] != 0
+
+    def __or__(self, other: "Numbers") -> "Numbers":
+        both = int.from_bytes(self._flags, "little") | int.from_bytes(other._flags, "little")
+        return Numbers(both.to_bytes(max(len(self._flags), len(other._flags)), "little"))
+
+    def __iter__(self) -> Iterator[int]:
+        return (number for number, flag in enumerate(self._flags) if flag)
+
+
 @dataclass(frozen=True, slots=True)
 class KeyLines:
     """Lines of the private keys in a file.
@@ -181,7 +208,7 @@ class KeyLines:
         scanned: Number of lines that were scanned; each later line is checked by itself.
     """
 
-    numbers: frozenset[int] = frozenset()
+    numbers: Numbers = field(default_factory=Numbers)
     scanned: int = 0
 
 
@@ -201,18 +228,17 @@ def redact(
         text: Whole lines; a secret that is cut is not recognised.
         first: Number of the first line in its file.
         keys: Lines of private keys in that file.
-        check: Function that is called before each line and may raise an error, for example at a deadline. Masking one
-            megabyte may take 2 seconds.
+        check: Function that is called before each line and each part of a long line, and may raise an error, for
+            example at a deadline. Masking one megabyte may take several seconds.
     """
-    scanner = KeyScanner()
+    check = check or CANCELLED.get().check
+    scanner = KeyScanner(check)
     masks: list[Mask] = []
     starts: list[int] = []
     pieces: list[str] = []
     start = done = length = 0
     for number, line in enumerate(text.split("\n"), first):
-        if check is not None:
-            check()
-        for mask in _merged([*_key_masks(scanner, line, number, keys), *_secrets(line)]):
+        for mask in _merged([*_key_masks(scanner, line, number, keys), *_secrets(line, check)]):
             masks.append(Mask(mask.start + start, mask.end + start, mask.name))
             length += masks[-1].start - done
             starts.append(length)
@@ -223,21 +249,36 @@ def redact(
     return Redacted("".join((*pieces, text[done:])), tuple(masks), tuple(starts))
 
 
-def key_lines(file: BinaryIO, scanner: "KeyScanner | None" = None) -> KeyLines:
+def redact_name(name: str, line: str = "", masks: Iterable[Mask] = ()) -> str:
+    """Mask the secrets in the name of a definition.
+
+    Args:
+        name: Name, which may be qualified by the names of the definitions around it.
+        line: Line that defines the name.
+        masks: Masks of that line; the name may repeat a secret that only the rest of the line makes recognisable.
+    """
+    for mask in masks:
+        name = name.replace(line[mask.start : mask.end], mask.text)
+    return redact(name).text
+
+
+def key_lines(
+    file: BinaryIO, scanner: "KeyScanner | None" = None, check: Callable[[], object] | None = None
+) -> KeyLines:
     """Return the numbers of the lines of private keys in the first `MAX_SCANNED_BYTES` of an open file.
 
     Args:
         file: File that is open for reading bytes.
         scanner: Scanner that has scanned the earlier parts of the same document, if the file is a part of a document.
+        check: Function that is called before each line, and may raise an error; without a `scanner` only.
     """
-    scanner = scanner or KeyScanner()
+    scanner = scanner or KeyScanner(check)
     raw = file.read(MAX_SCANNED_BYTES + 1)
     _, encoding = byte_order_mark(raw)
     if encoding == "utf-8" and b"PRIVATE KEY" not in raw and not scanner.inside:
-        numbers, count = frozenset[int](), raw.count(b"\n") + 1
+        numbers, count = Numbers(), raw.count(b"\n") + 1
     else:
-        lines = raw.decode(encoding, "replace").split("\n")
-        numbers, count = frozenset(_numbers_of_keys(lines, scanner)), len(lines)
+        numbers, count = _numbers_of_keys(raw, encoding, scanner)
     return KeyLines(numbers, count if len(raw) <= MAX_SCANNED_BYTES else count - 1)
 
 
@@ -257,7 +298,9 @@ def file_redactor(
     keys = UNKNOWN_KEYS
     try:
         with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
-            keys = key_lines(file)
+            keys = key_lines(file, check=check)
+    except TimeoutError:  # a subclass of OSError
+        raise
     except OSError:
         pass  # without key lines, each line is checked by itself
     return lambda text, first: redact(text, first, keys, check)
@@ -270,31 +313,55 @@ class KeyScanner:
         inside: True if a key began in an earlier line and may continue in the next line.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[], object] | None = None) -> None:
+        """Begin; `check` is called before each line and each part of a long line, and may raise an error."""
         self.inside: bool = False
+        self._check = check or CANCELLED.get().check
 
     def parts(self, line: str) -> Iterator[Span]:
         """Scan the next line; yield start and end of each part of the line that is in a private key."""
+        self._check()
         start, end = _content(line)
         at = 0
         if self.inside:
-            marker = _END.search(line)
-            self.inside = marker is None and _BEGIN.search(line) is None and _INSIDE.fullmatch(line) is not None
+            marker = self._find(_END, line)
+            self.inside = marker is None and self._find(_BEGIN, line) is None and self._is_inside(line)
             if self.inside or marker is not None:
                 at = end if marker is None else marker.end()
                 yield start, at
-        while begin := _BEGIN.search(line, at):
-            marker = _END.search(line, begin.end())
-            rest = line[begin.end() :]
-            self.inside = marker is None and _INSIDE.fullmatch(rest) is not None
+        while begin := self._find(_BEGIN, line, at):
+            marker = self._find(_END, line, begin.end())
             at = end if marker is None else marker.end()
-            if marker is not None or self.inside or _LONG_BASE64.search(rest):
+            # Only the last marker of a line can be without an end, so the rest of a line is copied only once.
+            rest = "" if marker is not None else line[begin.end() :]
+            self.inside = marker is None and self._is_inside(rest)
+            if marker is not None or self.inside or self._has_long_base64(rest):
                 yield begin.start(), at
+
+    def _find(self, marker: re.Pattern[str], line: str, at: int = 0) -> re.Match[str] | None:
+        """Return the first marker in a line, from an offset on.
+
+        The words are found first, because a search for them is faster, and does not backtrack in a long run of dashes.
+        """
+        here = line.find(_WORDS, at)
+        while here >= 0:
+            self._check()
+            if found := marker.search(line, max(at, here - _MARKER_CHARS), here + len(_WORDS) + _MARKER_CHARS):
+                return found
+            here = line.find(_WORDS, here + 1)
+        return None
+
+    @staticmethod
+    def _is_inside(line: str) -> bool:
+        return len(line) <= _MAX_INSIDE_CHARS and _INSIDE.fullmatch(line) is not None
+
+    def _has_long_base64(self, line: str) -> bool:
+        return any(_LONG_BASE64.search(line, *part) for part in _windows(line, self._check))
 
 
 def _key_masks(scanner: KeyScanner, line: str, number: int, keys: KeyLines) -> Iterator[Mask]:
     """Yield the masks of the parts of a line that belong to private keys."""
-    if {number - 1, number} <= keys.numbers:
+    if number - 1 in keys.numbers and number in keys.numbers:
         scanner.inside = True  # the text may begin inside a key
     parts = list(scanner.parts(line))
     if not parts and (number in keys.numbers or (number > keys.scanned and _LOOKS_LIKE_KEY.fullmatch(line))):
@@ -302,11 +369,15 @@ def _key_masks(scanner: KeyScanner, line: str, number: int, keys: KeyLines) -> I
     yield from (Mask(start, end, _PRIVATE_KEY) for start, end in parts if start < end)
 
 
-def _numbers_of_keys(lines: Iterable[str], scanner: KeyScanner) -> Iterator[int]:
-    """Yield the number of each line that belongs to a private key."""
-    for number, line in enumerate(lines, 1):
-        if list(scanner.parts(line)):
-            yield number
+def _numbers_of_keys(raw: bytes, encoding: str, scanner: KeyScanner) -> tuple[Numbers, int]:
+    """Return the numbers of the lines that belong to private keys, and the number of all lines."""
+    numbers = bytearray(1)
+    line = "\n"
+    for line in io.TextIOWrapper(io.BytesIO(raw), encoding, errors="replace", newline="\n"):
+        numbers.append(bool(list(scanner.parts(line.removesuffix("\n")))))
+    if line.endswith("\n"):  # the last line is empty
+        numbers.append(bool(list(scanner.parts(""))))
+    return Numbers(bytes(numbers)), len(numbers) - 1
 
 
 def _content(line: str) -> Span:
@@ -315,14 +386,38 @@ def _content(line: str) -> Span:
     return min(len(line) - len(line.lstrip()), end), end
 
 
-def _secrets(line: str) -> Iterator[Mask]:
-    """Yield a mask for each secret that a rule finds in a line, rule by rule."""
-    lower = line.lower()
-    for rule in RULES:
-        if any(word in lower for word in rule.words):
+def _windows(line: str, check: Callable[[], object]) -> Iterator[Span]:
+    """Yield start and end of overlapping parts of a line, all of it for most lines; call `check` before each part.
+
+    A search in one part cannot be interrupted, and other threads wait for it. Each part of `MAX_SECRET_CHARS` is in one
+    of the yielded parts as a whole.
+    """
+    start = 0
+    while start == 0 or start + MAX_SECRET_CHARS < len(line):
+        check()
+        yield start, start + 2 * MAX_SECRET_CHARS
+        start += MAX_SECRET_CHARS
+
+
+def _secrets(line: str, check: Callable[[], object]) -> Iterator[Mask]:
+    """Yield a mask for each secret that a rule finds in a line, rule by rule.
+
+    In a line of more than `2 * MAX_SECRET_CHARS` characters, a secret is found as a whole if it has at most
+    `MAX_SECRET_CHARS`.
+    """
+    ends: dict[str, int] = {}
+    for start, end in _windows(line, check):
+        lower = line[start:end].lower()
+        for rule in RULES:
+            if not any(word in lower for word in rule.words):
+                continue
+            check()
             pattern = re.compile(rule.pattern)  # `re` caches it; few lines need it, so it is not compiled at import
-            group = min(1, pattern.groups)
-            yield from (Mask(*match.span(group), rule.name) for match in pattern.finditer(line))
+            for found in pattern.finditer(line, max(start, ends.get(rule.pattern, 0)), end):
+                # The secret may continue after this part of the line.
+                match = found if found.end() < end else pattern.match(line, found.start()) or found
+                ends[rule.pattern] = match.end()
+                yield Mask(*match.span(min(1, pattern.groups)), rule.name)
 
 
 def _merged(masks: Iterable[Mask]) -> Iterator[Mask]:

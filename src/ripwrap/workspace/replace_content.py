@@ -4,17 +4,20 @@ import os
 import re
 from collections.abc import Iterator
 from functools import partial
+from io import BytesIO
 from typing import cast
 
 from ripwrap._operations.journal import apply_edits
 from ripwrap._operations.replace import replace_request, run_replace
-from ripwrap._ripgrep.runner import Runner
-from ripwrap._text import plural, shown
+from ripwrap._ripgrep.runner import DeadlineRunner, Runner
+from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.options import SearchOptions
 from ripwrap.workspace.arguments import ReplaceContentArguments
 from ripwrap.workspace.budget import shortened, snippet
+from ripwrap.workspace.edit_masks import EditMasks
 from ripwrap.workspace.read_file import Deadline
+from ripwrap.workspace.redact import MAX_SECRET_CHARS
 from ripwrap.workspace.results import FileHits, ReplaceContentResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, pattern_options, visible_paths
@@ -22,7 +25,11 @@ from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, pa
 _MAX_FILES = 100
 """Maximum number of files in the list of files of an answer."""
 
-_HUNK = re.compile(r"@@ -([0-9]+)")
+MAX_BYTES = 32 << 20
+"""Maximum size in bytes of a file, before and after the change, and of all edits together; see `replace()`."""
+
+_HUNK = re.compile(r"@@ -([0-9]+)(?:,[0-9]+)? \+([0-9]+)")
+_MAX_CHAR_BYTES = 4
 
 
 async def run_replace_content(
@@ -41,17 +48,26 @@ async def run_replace_content(
         raise ValueError("replace_content needs a workspace that may write; make the workspace with write=True")
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match everywhere; give a text or regular expression to replace")
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    limited = DeadlineRunner(run, settings.timeout)
+    async with open_scope(
+        limited, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location = scope.location
         files = file_filter(location, arguments.file_pattern, arguments.file_type)
-        allowed, incomplete = await visible_paths(run, scope, files)
+        allowed, incomplete = await visible_paths(limited, scope, files)
         if incomplete:
             raise TimeoutError("there was not enough time to list the files; pass a directory with fewer files as path")
         options = cast("SearchOptions", {**scope.options, **files.options, **pattern_options(arguments)})
-        request = replace_request(
-            arguments.pattern, arguments.replacement, location.cwd, location.paths, options, escapes=False
+        request = await limited.call(
+            partial(
+                replace_request,
+                arguments.pattern,
+                arguments.replacement,
+                location.cwd,
+                location.paths,
+                options,
+                escapes=False,
+            )
         )
 
         # rg may follow links, so the real path of a file is checked again, directly before the file is read and before
@@ -61,22 +77,31 @@ async def run_replace_content(
         def is_allowed(path: str) -> bool:
             return (allowed is None or allowed(path)) and holds(os.path.join(location.cwd, path))
 
-        plan = await run_replace(run, request, timeout=scope.timeout, allowed=is_allowed, holds=holds)
-    lines = await run.call(partial(_diff, settings, scope, plan), seconds=scope.timeout)
+        deadline = Deadline(scope.timeout, "the secrets in the lines were not masked", "replace in fewer files")
+        masks = EditMasks(deadline.check) if settings.redact else None
+        plan = await run_replace(
+            limited,
+            request,
+            timeout=scope.timeout,
+            max_bytes=MAX_BYTES,
+            allowed=is_allowed,
+            holds=holds,
+            screen=None if masks is None else masks.why_refused,
+        )
+    lines = await limited.call(partial(_diff, settings, location, plan, masks))
     if arguments.apply and plan:
-        await run.call_to_end(partial(apply_edits, plan.root, plan.files, None, holds=holds))
+        await limited.call_to_end(partial(apply_edits, plan.root, plan.files, None, holds=holds))
     return shortened(
         lambda count: _answer(arguments, scope, plan, lines[:count], len(lines)), len(lines), settings.max_chars
     )
 
 
-def _diff(settings: Settings, scope: Scope, plan: EditPlan) -> list[str]:
+def _diff(settings: Settings, location: Location, plan: EditPlan, masks: EditMasks | None) -> list[str]:
     """Return the first lines of the diff, as many as may fit into an answer, with secrets masked."""
-    deadline = Deadline(scope.timeout, "the secrets in the lines were not masked", "replace in fewer files")
     lines: list[str] = []
     room = settings.max_chars
     for file in plan:
-        for line in _masked(settings, scope.location, file, deadline):
+        for line in _file_diff(settings, location, file, masks):
             if room < 0:
                 return lines
             lines.append(snippet(line, 1, settings.max_line))
@@ -84,19 +109,24 @@ def _diff(settings: Settings, scope: Scope, plan: EditPlan) -> list[str]:
     return lines
 
 
-def _masked(settings: Settings, location: Location, file: FileEdits, deadline: Deadline) -> Iterator[str]:
-    redactor = settings.redactor(location, file.path, deadline.check)
+def _file_diff(settings: Settings, location: Location, file: FileEdits, masks: EditMasks | None) -> Iterator[str]:
+    """Yield the lines of the diff of a file with secrets masked; only the beginning of a long line."""
     named = file.model_copy(update={"path": location.shown(file.path)})
-    number = 0
-    for at, line in enumerate(shown(named.diff()).removesuffix("\n").split("\n")):
+    longest = settings.max_line + 1 + (MAX_SECRET_CHARS if masks else 0)
+    old = new = 0
+    for at, raw in enumerate(BytesIO(named.raw_diff())):
+        line = raw[: _MAX_CHAR_BYTES * longest].removesuffix(b"\n").decode("utf-8", "replace")
         if at < 2 or line.startswith("\\"):
             yield line
         elif hunk := _HUNK.match(line):
-            number = int(hunk[1])
+            old, new = int(hunk[1]), int(hunk[2])
             yield line
         else:
-            yield line[:1] + (redactor(line[1:], max(number, 1)).text if redactor else line[1:])
-            number += not line.startswith("+")
+            added = line.startswith("+")
+            text = line[1 : longest + 1]
+            yield line[:1] + (masks.masked(file.path, text, old=0 if added else old, new=new) if masks else text)
+            old += not added
+            new += not line.startswith("-")
 
 
 def _answer(
@@ -111,11 +141,10 @@ def _answer(
         notes.append(f"The list of files has only the first {_MAX_FILES} of {len(plan)} files.")
     if plan.errors:
         first = plan.errors[0]
-        notes.append(
-            f"{plural(len(plan.errors), 'file')} left out, e.g. {location.shown(first.path or '')}: {first.message}."
-        )
+        name = shown(location.shown(first.path or ""))
+        notes.append(f"{plural(len(plan.errors), 'file')} left out, e.g. {name}: {first.message}.")
     return ReplaceContentResult(
-        root=shown(location.cwd),
+        root=as_utf8(location.cwd),
         path=location.name,
         query=arguments.pattern,
         replacement=arguments.replacement,

@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ripwrap._ripgrep.runner import Runner
-from ripwrap._text import plural, shown
+from ripwrap._text import as_utf8, plural
 from ripwrap.workspace.anchors import HASHED_CHARS, Anchor, line_hash, parse_place
 from ripwrap.workspace.arguments import ResolveArguments
 from ripwrap.workspace.budget import snippet
@@ -41,13 +41,12 @@ async def run_resolve(run: Runner, settings: Settings, arguments: ResolveArgumen
         ValueError: The argument is not an anchor, or the file is binary.
     """
     path, anchor = parse_place(arguments.anchor)
-    location = settings.sandbox.locate(path)
-    if not location.is_file:
-        raise IsADirectoryError(f"{location.name} is a directory; pass an anchor with the path of a file")
+    locate = settings.sandbox.locate_file
+    location = await run.call(partial(locate, path, "pass an anchor with the path of a file"))
     found = await run.call(partial(_find, settings, location, anchor))
     line, text = found.lines[0] if found.lines else (None, "")
     return ResolveResult(
-        root=shown(location.cwd),
+        root=as_utf8(location.cwd),
         path=location.name,
         anchor=str(anchor),
         state="gone" if line is None else "unchanged" if line == anchor.line else "moved",

@@ -1,19 +1,24 @@
 """Results of an agent's tools: frozen models, whose `str()` is the text that a language model reads."""
 
 import os
-import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from ripwrap._code.outline import Section
-from ripwrap._text import plural
+from ripwrap._text import plural, shown
 from ripwrap.models import Model
 from ripwrap.workspace.anchors import SEPARATOR, labels
 from ripwrap.workspace.arguments import Expand, OutputMode
+from ripwrap.workspace.structured import first_entries, fit, shown_values
+
+MAX_CHARS = 20_000
+"""Default of `max_chars`, the maximum length of an answer in characters."""
 
 MAX_NAME_CHARS = 300
 """Maximum number of characters of a path in a message or note."""
@@ -22,8 +27,6 @@ AnchorState: TypeAlias = Literal["unchanged", "moved", "gone"]
 Engine: TypeAlias = Literal["rg", "python"]
 Layout: TypeAlias = Literal["ls", "tree"]
 Ranking: TypeAlias = Literal["hybrid", "index", "files"]
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 class ToolResult(Model, ABC, frozen=True):
@@ -50,19 +53,39 @@ class ToolResult(Model, ABC, frozen=True):
     notes: tuple[str, ...] = ()
     engine: Engine = "rg"
 
+    _entries: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields whose entries `structured()` leaves out if there is no room for all."""
+
     def __str__(self) -> str:
         """Return the text for a language model: the lines, then `message` and `notes` in parentheses."""
         said = " ".join((self.message, *self.notes))
         body = "\n".join(self._body())
-        return f"{body}\n\n({said})" if body else said
+        return shown(f"{body}\n\n({said})" if body else said, lines=True)
 
-    def structured(self) -> dict[str, Any]:
+    def structured(self, max_chars: int = MAX_CHARS) -> dict[str, Any]:
         """Return the result as plain JSON values for MCP, without fields that have their default values.
 
         `structured_schema()` returns the JSON schema of these values. Some lists have a shorter form than in
-        `model_dump()`, e.g. paths instead of objects; no entry is left out.
+        `model_dump()`, e.g. paths instead of objects. Control characters are escaped as in `str()`. If the JSON is too
+        long, entries at the end are left out, then strings are cut; `truncated` and a note say so.
+
+        Args:
+            max_chars: Maximum length in characters, as `json.dumps()` writes the values; at least 1000.
         """
+        values = shown_values(self._values())
+        return fit(values, max_chars, self._count(), partial(self._fewer, values))
+
+    def _values(self) -> dict[str, Any]:
+        """Return the whole result as JSON values."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+    def _count(self) -> int:
+        """Return the number of entries that `_fewer()` can leave out."""
+        return max((len(getattr(self, name)) for name in self._entries), default=0)
+
+    def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:
+        """Return values with only the first `count` entries, and with `next_offset` for the rest, if that is known."""
+        return first_entries(values, self._entries, count) | ({} if count == self._count() else {"next_offset": None})
 
     @classmethod
     def structured_schema(cls) -> dict[str, Any]:
@@ -118,6 +141,25 @@ class FileHits(Model, frozen=True):
     count: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Order in which a page was filled. All are equal, because results are compared by their fields alone.
+
+    Attributes:
+        offset: Number of matches before the page.
+        order: Indexes of the matches in this order; empty if it is not known.
+    """
+
+    offset: int = 0
+    order: tuple[int, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Turns)
+
+    def __hash__(self) -> int:
+        return hash(Turns)
+
+
 class GrepContentResult(ToolResult, frozen=True):
     """Result of `grep_content()`.
 
@@ -145,13 +187,31 @@ class GrepContentResult(ToolResult, frozen=True):
     files_matched: int
     exact: bool
 
-    def structured(self) -> dict[str, Any]:
-        """Return the result as plain JSON values: `files` is a list of paths, or a map from paths to counts.
+    _entries = ("matches", "files")
+    _turns: Turns = Turns()
+
+    def with_turns(self, offset: int, order: Sequence[int]) -> Self:
+        """Set the number of matches before the page, and the indexes of `matches` in the order that filled the page."""
+        self._turns = Turns(offset, tuple(order))  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # private
+        return self
+
+    def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:
+        few = super()._fewer(values, count)
+        if self.output_mode != "content":
+            return few | _next_offset(self, count, self.files, self.files_matched)
+        turns = self._turns
+        if len(turns.order) != len(self.matches) or count >= len(self.matches):
+            return few
+        kept = [values["matches"][at] for at in sorted(turns.order[:count])]
+        return few | {"matches": kept, "next_offset": turns.offset + count if count else None}
+
+    def _values(self) -> dict[str, Any]:
+        """Return JSON values in which `files` is a list of paths, or a map from paths to counts.
 
         With counts, `files` is a list of objects if two paths look the same, because they are not UTF-8.
         """
-        plain = super().structured()
-        counts = {file.path: file.count for file in self.files}
+        plain = super()._values()
+        counts = {shown(file.path): file.count for file in self.files}
         if None in counts.values():
             plain["files"] = [file.path for file in self.files]
         elif counts and len(counts) == len(self.files):  # not if two paths look the same, because they are not UTF-8
@@ -173,21 +233,21 @@ class GrepContentResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         if self.output_mode == "count":
-            yield from (f"{printable(file.path)}: {file.count}" for file in self.files)
+            yield from (f"{shown(file.path)}: {file.count}" for file in self.files)
             return
         if self.output_mode == "files_with_matches":
-            yield from (printable(file.path) for file in self.files)
+            yield from (shown(file.path) for file in self.files)
             return
-        shown: set[str] = set()
+        named: set[str] = set()
         for file, matches in groupby(self.matches, key=lambda match: match.file):
-            yield from ("", "---", "") if shown else ()
-            shown.add(file)
-            yield f"File: {printable(file)}"
+            yield from ("", "---", "") if named else ()
+            named.add(file)
+            yield f"File: {shown(file)}"
             yield from _file_lines(matches, expanded=self.expand != "none")
-        others = [f"{printable(file.path)} ({file.count})" for file in self.files if file.path not in shown]
+        others = [f"{shown(file.path)} ({file.count})" for file in self.files if file.path not in named]
         if others:
-            yield from ("", "---", "") if shown else ()
-            yield f"{'Also matching' if shown else 'Matching files'}, not shown: {', '.join(others)}"
+            yield from ("", "---", "") if named else ()
+            yield f"{'Also matching' if named else 'Matching files'}, not shown: {', '.join(others)}"
 
 
 def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[str]:
@@ -224,7 +284,7 @@ def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
     """
     if section is None:
         return "  outside of definitions:"
-    name = "" if section.name in section.text else f"{printable(section.name)}, "
+    name = "" if section.name in section.text else f"{shown(section.name)}, "
     first = min(section.line, line)  # a match in a decorator or comment above the definition
     return f"  in {name}lines {first}-{section.end_line}:{f' {section.text}' if with_text else ''}"
 
@@ -258,9 +318,21 @@ class FindFilesResult(ToolResult, frozen=True):
     total_files: int
     exact: bool
 
+    _entries = ("files",)
+
+    def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:
+        few = super()._fewer(values, count) | _next_offset(self, count, self.files, self.total_files)
+        return few | {"denied": [path for path in values.get("denied", ()) if path in few["files"]]}
+
     def _body(self) -> Iterator[str]:
         denied = frozenset(self.denied)
-        yield from (f"{printable(file)} [denied]" if file in denied else printable(file) for file in self.files)
+        yield from (f"{shown(file)} [denied]" if file in denied else shown(file) for file in self.files)
+
+
+def _next_offset(result: ToolResult, count: int, page: Sequence[object], total: int) -> dict[str, Any]:
+    """Return the `next_offset` after the first `count` entries of a page that lists a total number of entries."""
+    end = total if result.next_offset is None else result.next_offset
+    return {"next_offset": result.next_offset if count == len(page) else end - len(page) + count if count else None}
 
 
 class ListEntry(Model, frozen=True):
@@ -308,9 +380,10 @@ class ListResult(ToolResult, frozen=True):
     total_files: int
     exact: bool
 
-    def structured(self) -> dict[str, Any]:
-        """Return the result as plain JSON values; see `ListEntry.structured()` for the entries."""
-        return super().structured() | {"entries": [entry.structured() for entry in self.entries]}
+    _entries = ("entries",)
+
+    def _values(self) -> dict[str, Any]:
+        return super()._values() | {"entries": [entry.structured() for entry in self.entries]}
 
     @classmethod
     def structured_schema(cls) -> dict[str, Any]:
@@ -330,10 +403,10 @@ class ListResult(ToolResult, frozen=True):
             return
         dash, indent = ("- ", "  ") if self.layout == "ls" else ("", "    ")
         if [entry.path for entry in self.entries] == [self.path]:  # a file
-            yield f"{dash}{printable(self.path)}"
+            yield f"{dash}{shown(self.path)}"
             return
         if self.layout == "ls":
-            yield f"- {printable(self.path.rstrip(os.sep))}/"
+            yield f"- {shown(self.path.rstrip(os.sep))}/"
         for entry in self.entries:
             depth = entry.depth + (self.layout == "ls")
             yield f"{indent * depth}{dash}{_name(entry)}"
@@ -365,9 +438,9 @@ class CodePlace(Model, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """Yield the path, the score and its reasons, then the lines, each with its number."""
-        symbol = f" in {printable(self.symbol)}" if self.symbol else ""
-        yield f"{printable(self.file)}:{self.start_line}-{self.end_line}{symbol}"
-        yield f"  score {self.score:.2f}" + (f": {printable('; '.join(self.why))}" if self.why else "")
+        symbol = f" in {shown(self.symbol)}" if self.symbol else ""
+        yield f"{shown(self.file)}:{self.start_line}-{self.end_line}{symbol}"
+        yield f"  score {self.score:.2f}" + (f": {shown('; '.join(self.why))}" if self.why else "")
         texts = self.snippet.split("\n") if self.snippet else []
         left_out = self.end_line - self.start_line + 1 - len(texts)
         while texts and left_out <= 0 and not texts[-1].strip():
@@ -391,6 +464,8 @@ class CodebaseSearchResult(ToolResult, frozen=True):
     query: str
     ranking: Ranking
     places: tuple[CodePlace, ...]
+
+    _entries = ("places",)
 
     def _body(self) -> Iterator[str]:
         for number, place in enumerate(self.places):
@@ -431,9 +506,25 @@ class ReadFileResult(ToolResult, frozen=True):
     total_lines: int | None
     encoding: str = "utf-8"
 
+    def _count(self) -> int:
+        return sum(len(block.lines) for block in self.blocks)
+
+    def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:
+        blocks: list[dict[str, Any]] = []
+        rest = self.next_offset
+        for block in values["blocks"]:
+            if count < len(block["lines"]):
+                rest = block["start_line"] + count
+            if count:
+                blocks.append(first_entries(block, ("lines", "anchors"), count))
+            count = max(count - len(block["lines"]), 0)
+            if rest != self.next_offset:
+                break
+        return values | {"blocks": blocks, "next_offset": rest}
+
     def _body(self) -> Iterator[str]:
         for number, block in enumerate(self.blocks):
-            yield "  --" if number else f"File: {printable(self.path)}"
+            yield "  --" if number else f"File: {shown(self.path)}"
             yield from block.rows()
 
 
@@ -458,7 +549,7 @@ class ResolveResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         if self.line is not None:
-            yield f"File: {printable(self.path)}"
+            yield f"File: {shown(self.path)}"
             hashed = self.anchor.partition(SEPARATOR)[2]
             yield f"  {self.line}{SEPARATOR}{hashed}: {self.text}".rstrip()
 
@@ -483,8 +574,10 @@ class ReplaceContentResult(ToolResult, frozen=True):
     files: tuple[FileHits, ...] = ()
     total_replacements: int
 
+    _entries = ("diff", "files")
+
     def _body(self) -> Iterator[str]:
-        yield from map(printable, self.diff)
+        yield from map(shown, self.diff)
 
 
 class IndexedRoot(Model, frozen=True):
@@ -526,13 +619,15 @@ class IndexCodebaseResult(ToolResult, frozen=True):
 
     roots: tuple[IndexedRoot, ...]
 
+    _entries = ("roots",)
+
     def _body(self) -> Iterator[str]:
         for one in self.roots:
             files = f"{one.added} new, {one.changed} changed, {one.removed} removed, {one.unchanged} unchanged"
-            gone = f"; removed branches that are gone: {', '.join(map(printable, one.pruned))}" if one.pruned else ""
+            gone = f"; removed branches that are gone: {', '.join(map(shown, one.pruned))}" if one.pruned else ""
             embedded = f", {plural(one.embedded, 'text')} embedded" if one.embedded else ""
-            yield f"{printable(one.root)}: {files}, {one.skipped} left out{embedded}{gone}"
-            yield from (f"  {printable(why)}" for why in one.failed)
+            yield f"{shown(one.root)}: {files}, {one.skipped} left out{embedded}{gone}"
+            yield from (f"  {shown(why)}" for why in one.failed)
 
 
 class RootStatus(Model, frozen=True):
@@ -585,25 +680,27 @@ class IndexStatusResult(ToolResult, frozen=True):
 
     roots: tuple[RootStatus, ...]
 
+    _entries = ("roots",)
+
     def _body(self) -> Iterator[str]:
         for one in self.roots:
-            name = f"{printable(one.root)} ({printable(one.branch)})"
+            name = f"{shown(one.root)} ({shown(one.branch)})"
             if one.built:
                 yield f"{name}: {_indexed(one)}"
             else:
-                others = ", ".join(map(printable, one.branches))
+                others = ", ".join(map(shown, one.branches))
                 yield f"{name}: not built{f'; the index has {others}' if others else ''}"
-            yield from (f"  embeddings: {printable(what)}" for what in one.sent)
+            yield from (f"  embeddings: {shown(what)}" for what in one.sent)
             if one.sent_texts:
                 yield f"  sent so far: {one.sent_characters:,} characters in {plural(one.sent_texts, 'text')}"
             if one.lacking:
                 yield f"  without an embedding: {plural(one.lacking, 'text')}; index_codebase embeds them"
-            yield from (f"  {printable(message)}" for message in one.messages)
+            yield from (f"  {shown(message)}" for message in one.messages)
 
 
 def _indexed(one: RootStatus) -> str:
     changed = f", changed {one.changed_at:%Y-%m-%d %H:%M:%S} UTC" if one.changed_at else ""
-    model = f", model {printable(one.model)}" if one.model else ""
+    model = f", model {shown(one.model)}" if one.model else ""
     return f"{one.files} files, {one.chunks} chunks, {one.bytes} bytes{model}{changed}"
 
 
@@ -638,29 +735,26 @@ class IndexHealthResult(ToolResult, frozen=True):
 
     roots: tuple[RootHealth, ...]
 
+    _entries = ("roots",)
+
     def _body(self) -> Iterator[str]:
         for one in self.roots:
-            yield f"{printable(one.root)}: {'sound' if one.ok else 'NOT sound'}, {one.chunks} chunks"
-            yield from (f"  {printable(message)}" for message in one.messages)
+            yield f"{shown(one.root)}: {'sound' if one.ok else 'NOT sound'}, {one.chunks} chunks"
+            yield from (f"  {shown(message)}" for message in one.messages)
 
 
 def _name(entry: ListEntry) -> str:
     if entry.truncated:
         return f"[{entry.truncated} truncated]"
-    name = printable(entry.name)
+    name = shown(entry.name)
     if entry.denied:
         return f"{name}{'/' * entry.is_dir} [denied]"
     return f"{name}/ [not listed]" if entry.closed else f"{name}/" if entry.is_dir else name
 
 
-def printable_start(text: str) -> str:
+def shown_start(text: str) -> str:
     """Return a text on one line, with control characters escaped, and with at most `MAX_NAME_CHARS` characters."""
-    return printable(text)[:MAX_NAME_CHARS]
-
-
-def printable(name: str) -> str:
-    r"""Return a name on one line, with control characters and line ends escaped, e.g. as `\x0a`."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)
+    return shown(text)[:MAX_NAME_CHARS]
 
 
 class FileInfo(Model, frozen=True):

@@ -8,11 +8,14 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePath
 
+from ripwrap._concurrency import CANCELLED
 from ripwrap._overlay import active_overlay
-from ripwrap._text import shown
+from ripwrap._text import as_utf8, shown
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
@@ -21,8 +24,14 @@ from ripwrap.workspace.deny import DeniedPaths, DenyRules
 _MAX_LINKS = 40
 """Maximum number of links on the way to a file, as in Linux (path_resolution(7))."""
 
+MAX_PATH_BYTES = 32_767 if IS_WINDOWS else 4_095
+"""Maximum length of a path: PATH_MAX of Linux without its NUL byte (limits.h(0p)); on Windows, of an extended path."""
 
-@dataclass(frozen=True, slots=True)
+MAX_NAME_BYTES = 255
+"""Maximum length of a name in a path: NAME_MAX of Linux, macOS and Windows; on Windows, characters are counted."""
+
+
+@dataclass(frozen=True)  # without slots, because of the cached property
 class Location:
     """File or directory that a tool searches, or several roots together.
 
@@ -42,7 +51,11 @@ class Location:
     def has(self, path: str | None) -> bool:
         """Return True if a path that rg prints is in this location, and False for `None`; no I/O."""
         named = PurePath(os.path.normpath(os.path.join(self.cwd, path or os.pardir)))
-        return any(named.is_relative_to(os.path.normpath(os.path.join(self.cwd, one))) for one in self.paths)
+        return any(below(named, one) is not None for one in self._searched)
+
+    @cached_property
+    def _searched(self) -> tuple[PurePath, ...]:
+        return tuple(PurePath(os.path.normpath(os.path.join(self.cwd, one))) for one in self.paths)
 
     @property
     def several(self) -> bool:
@@ -57,8 +70,8 @@ class Location:
         return not self.several and (os.path.isfile(target) or (texts is not None and texts.is_file(target)))
 
     def shown(self, path: str) -> str:
-        """Return a path as answers show it. Tools accept this text as an argument if the path is valid UTF-8."""
-        return shown(os.path.normpath(os.path.join(self.prefix, path)) if self.prefix else path)
+        """Return a path as results have it. Tools accept this text as an argument if the path is valid UTF-8."""
+        return as_utf8(os.path.normpath(os.path.join(self.prefix, path)) if self.prefix else path)
 
     @property
     def name(self) -> str:
@@ -83,6 +96,7 @@ class Sandbox:
                 real = [other for other in real if below(PurePath(other), PurePath(root)) is None] + [root]
         self.roots: tuple[str, ...] = tuple(real)
         self.deny: DenyRules = DenyRules(deny, roots=self.roots, windows=windows)
+        self._folded_roots = [(root, tuple(map(_folded, PurePath(root).parts))) for root in self.roots]
         self._windows = windows
 
     def locate(self, path: str) -> Location:
@@ -118,6 +132,19 @@ class Sandbox:
             )
         return self._existing(path, candidates)
 
+    def locate_file(self, path: str, instead: str) -> Location:
+        """Return the location of a file; `instead` says in the error about a directory what to do.
+
+        Raises:
+            IsADirectoryError: The path is a directory.
+
+        The errors of `locate()` are raised, too.
+        """
+        location = self.locate(path)
+        if not location.is_file:
+            raise IsADirectoryError(f"{shown(location.name)} is a directory; {instead}")
+        return location
+
     def holds(self, path: str) -> bool:
         """Return True if an answer may show an absolute path: it is not denied, and its real path is below a root."""
         return self._held(path) is not None and self.denied_by(path) is None
@@ -134,9 +161,10 @@ class Sandbox:
         if not self.deny:
             return None
         for visited, folder in _visited(path):
-            for root in self.roots:
-                relative = _below_any_spelling(visited, root)
-                if relative not in (None, os.curdir) and (glob := self.deny.glob_of_name(relative, folder=folder)):
+            CANCELLED.get().check()
+            for root, parts in self._folded_roots:
+                relative = _below_any_spelling(visited, root, parts)
+                if relative and (glob := self.deny.glob_of_name(relative, folder=folder)):
                     return glob
         held = self._held(path)
         return None if held is None else self.deny.glob_of(held[1], folder=_may_be_folder(path))
@@ -220,9 +248,17 @@ def _check_text(path: str) -> None:
     if "\0" in path:
         raise ValueError("a NUL character cannot be part of a path; remove it")
     try:
-        os.fsencode(path)
+        raw = os.fsencode(path)
     except UnicodeEncodeError:
-        raise ValueError(f"{path!r} has a character that no path can have; remove it") from None
+        raise ValueError(f"{path[:MAX_NAME_BYTES]!r} has a character that no path can have; remove it") from None
+    length = len(path if IS_WINDOWS else raw)
+    longest = max(map(len, re.split(r"[/\\]", path) if IS_WINDOWS else raw.split(b"/")))
+    for size, most, what in ((length, MAX_PATH_BYTES, "path"), (longest, MAX_NAME_BYTES, "name in a path")):
+        if size > most:
+            raise ValueError(
+                f"the path has {length:,} bytes, and no {what} can have more than {most:,}; "
+                "pass the path of an existing file or directory"
+            )
 
 
 def below(path: PurePath, root: PurePath) -> str | None:
@@ -230,7 +266,9 @@ def below(path: PurePath, root: PurePath) -> str | None:
 
     Case is ignored if the paths are Windows paths.
     """
-    return str(path.relative_to(root)) if path.is_relative_to(root) else None
+    # `is_relative_to()` makes all parents of the path, which takes quadratic time.
+    parts, start = path.parts, len(root.parts)
+    return str(type(path)(*parts[start:])) if type(path)(*parts[:start]) == root else None
 
 
 def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_result]) -> str | None:
@@ -242,14 +280,14 @@ def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_resu
         wanted = stat(root)
     except OSError:
         return None
-    for ancestor in (path, *path.parents):
-        try:
-            state = stat(ancestor)
-        except OSError:
-            continue
-        if os.path.samestat(state, wanted):
-            return str(path.relative_to(ancestor))
-    return None
+    text = ancestor = str(path)
+    while True:
+        CANCELLED.get().check()
+        with suppress(OSError):
+            if os.path.samestat(stat(ancestor), wanted):
+                return text[len(ancestor) :].lstrip(os.sep) or os.curdir
+        if ancestor == (ancestor := os.path.dirname(ancestor)):
+            return None
 
 
 def _visited(path: str) -> Iterator[tuple[str, bool]]:
@@ -291,14 +329,25 @@ def _may_be_folder(path: str) -> bool:
     return os.path.islink(path) or os.path.isdir(path) or not os.path.lexists(path)
 
 
-def _below_any_spelling(path: str, root: str) -> str | None:
-    """Return the part of a path below a root, as `below()` does, but ignore the case and Unicode form of the root."""
-    relative = below(PurePath(path), PurePath(root))
-    if relative is None:
-        parts, own = PurePath(path).parts, PurePath(root).parts
-        if tuple(map(_folded, parts[: len(own)])) == tuple(map(_folded, own)):
-            relative = os.path.join(os.curdir, *parts[len(own) :])
-    return relative and os.path.normpath(relative)
+def _below_any_spelling(path: str, root: str, folded: tuple[str, ...]) -> str | None:
+    """Return the part of a visited path below a root, ignoring the case and Unicode form of the root; no I/O.
+
+    Return an empty string for the root itself, and None for a path outside.
+
+    Args:
+        path: Path from `_visited()`: it is absolute, and has neither `..` nor empty parts.
+        root: Real path of the root.
+        folded: Folded parts of the root.
+    """
+    # A text is compared, and only the first parts are split, because `_visited()` yields every directory of the path.
+    start = os.path.join(root, "")
+    if path.startswith(start):
+        return path[len(start) :]
+    anchor = PurePath(root).anchor
+    parts = path[len(anchor) :].split(os.sep, len(folded) - 1)
+    if tuple(map(_folded, (path[: len(anchor)], *parts[: len(folded) - 1]))) != folded:
+        return None
+    return parts[-1] if len(parts) == len(folded) else ""
 
 
 def _folded(name: str) -> str:

@@ -3,8 +3,8 @@
 import os
 import re
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias, cast
@@ -13,7 +13,7 @@ from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import shown
+from ripwrap._text import plural, shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
@@ -21,7 +21,7 @@ from ripwrap.workspace.arguments import GrepContentArguments, ReplaceContentArgu
 from ripwrap.workspace.deny import DeniedPaths
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redactor, file_redactor
-from ripwrap.workspace.results import printable
+from ripwrap.workspace.results import shown_start
 from ripwrap.workspace.sandbox import Location, Sandbox
 
 Progress: TypeAlias = Callable[[int], None]
@@ -57,6 +57,7 @@ class Settings:
     show_denied: ShowDenied = "hide"
     redact: bool = False
     write: bool = False
+    repositories: tuple[str, ...] = ()
 
     def redactor(self, location: Location, path: str, check: Callable[[], object] | None = None) -> Redactor | None:
         """Read a file, and return the function that masks the secrets in its lines; `None` if secrets are shown.
@@ -123,17 +124,37 @@ def pattern_options(arguments: GrepContentArguments | ReplaceContentArguments) -
     return {name: value for name, value in options.items() if value}
 
 
-@contextmanager
-def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Generator[Scope]:
+@asynccontextmanager
+async def open_scope(
+    run: Runner, settings: Settings, path: str, *, hidden: bool, ignored: bool
+) -> AsyncGenerator[Scope]:
     """Yield the scope of a call: the location of `path`, and the options of rg for a search in this location.
 
-    Without `outer_ignore`, ignore files above a root must have no effect. So an option tells rg to disregard all ignore
-    files above `path`. The rules of the ignore files between a root and `path` are passed to rg in a temporary file.
+    Ignore files are read in a worker thread. Without `outer_ignore`, ignore files above a root must have no effect. So
+    an option tells rg to disregard all ignore files above `path`. The rules of the ignore files between a root and
+    `path` are passed to rg in a temporary file.
 
     Raises:
         AccessDeniedError, FileNotFoundError, PermissionError, ValueError: See `Sandbox.locate()`.
         SearchError: The temporary file could not be created.
+        TimeoutError: The time limit of the workspace was reached.
     """
+    scope, rules = await run.call(partial(_scope, settings, path, hidden=hidden, ignored=ignored))
+    if not rules:
+        yield scope
+        return
+    with rules_file(rules) as file:
+        scope.options["ignore_file"] = file
+        yield scope
+
+
+def scope_of_root(settings: Settings, root: str) -> Scope:
+    """Return the scope of a whole root, without hidden and ignored files."""
+    return _scope(settings, root, hidden=False, ignored=False)[0]
+
+
+def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> tuple[Scope, str]:
+    """Return the scope of a call, and the rules of the ignore files between a root and `path`; blocking."""
     location = settings.sandbox.locate(path)
     options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
     scope = Scope(location, options, settings.timeout)
@@ -147,16 +168,22 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     if settings.guard:
         scope = _apply_guard_limits(scope)
     if settings.outer_ignore:
-        yield scope
-        return
+        return scope, ""
     options |= {"no_ignore_parent": True, "no_ignore_global": True}
-    rules = "" if ignored or location.several else _outer_rules(location)
-    if not rules:
-        yield scope
-        return
-    with rules_file(rules) as file:
-        options["ignore_file"] = file
-        yield scope
+    if ignored or location.several or location.paths[0] == os.curdir:
+        return scope, ""
+    from ripwrap._ignore.rules import outer_rules  # late: it imports pathspec
+
+    rules, cut = outer_rules(location.cwd, location.paths[0])
+    return replace(scope, notes=(*scope.notes, *_cut_note(location, cut))), rules
+
+
+def _cut_note(location: Location, cut: Sequence[str]) -> Iterator[str]:
+    """Yield a note if ignore files have more rules than are read; `cut` are their paths, relative to the root."""
+    for path in cut[:1]:
+        more = "" if len(cut) == 1 else f" and {plural(len(cut) - 1, 'more ignore file')}"
+        named = shown_start(location.shown(path))
+        yield f"Not all rules of {named}{more} were applied, because there are too many: only the first count."
 
 
 @contextmanager
@@ -180,14 +207,6 @@ def rules_file(rules: str) -> Generator[str]:
 
 def _holds(sandbox: Sandbox, cwd: str, path: str) -> bool:
     return sandbox.holds(os.path.join(cwd, path))
-
-
-def _outer_rules(location: Location) -> str:
-    if location.paths[0] == os.curdir:
-        return ""
-    from ripwrap._ignore.rules import outer_rules  # late: it imports pathspec
-
-    return outer_rules(location.cwd, location.paths[0])
 
 
 def _apply_guard_limits(scope: Scope) -> Scope:
@@ -215,9 +234,14 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
     options = cast("FileOptions", {**scope.options, **types})
     command = files_command(scope.location.cwd, scope.location.paths, options)
     listing = await run.collect(
-        Step(command, lambda: ListingCollector(PathDecoder(), NO_LIMIT, allowed=scope.allowed), scope.timeout)
+        Step(command, lambda: ListingCollector(PathDecoder(), NO_LIMIT, allowed=scope.allowed), half(scope.timeout))
     )
     return frozenset(listing.every()).__contains__, listing.timed_out
+
+
+def half(timeout: float | None) -> float | None:
+    """Return half of a time limit: the limit of a step before the search, which leaves time for the search."""
+    return None if timeout is None else timeout / 2
 
 
 def file_filter(location: Location, file_pattern: str, file_type: str = "") -> FileFilter:
@@ -271,7 +295,7 @@ def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
     for one in comma_separated(pattern) if scope.denied else ():
         glob = scope.denied and scope.denied.rules.glob_of(os.path.normpath(one.replace("/", os.sep).lstrip(os.sep)))
         if glob and not one.startswith("!"):
-            yield f'{printable(one)[:MAX_QUOTED_CHARS]} is denied by "{glob}".'
+            yield f'{shown(one)[:MAX_QUOTED_CHARS]} is denied by "{glob}".'
             return
 
 

@@ -11,7 +11,7 @@ from ripwrap._ripgrep.runner import Runner
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.results import SkipKind, SkippedFiles
-from ripwrap.workspace.results import printable_start
+from ripwrap.workspace.results import shown_start
 from ripwrap.workspace.sandbox import Location, Sandbox
 from ripwrap.workspace.scope import Scope
 
@@ -67,7 +67,7 @@ async def unsearched_notes(
 def _sentence(sandbox: Sandbox, location: Location, group: SkippedFiles, verb: str) -> str:
     paths = (one.path for one in group.examples if sandbox.denied_by(os.path.join(location.cwd, one.path)) is None)
     example = "".join(
-        f"{', e.g.' if group.files > 1 else ':'} {printable_start(location.shown(os.path.normpath(path)))}"
+        f"{', e.g.' if group.files > 1 else ':'} {shown_start(location.shown(os.path.normpath(path)))}"
         for path in islice(paths, 1)
     )
     return f"Not {verb}: {group.files} {_KINDS[group.kind][group.files > 1]}{example}."

@@ -1,5 +1,6 @@
 """List files and directories without rg: the same files that `rg --files` lists without `--follow`."""
 
+import errno
 import os
 import stat
 import sys
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._ignore.rules import IgnoreStack, Rule, Rules, match_text
+from ripwrap._ignore.rules import TOO_MANY_RULES, IgnoreStack, Rule, Rules, match_text
 from ripwrap._ripgrep.stderr import path_error
 from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError
@@ -220,6 +221,8 @@ class _Walker:
             self.report(folder.path or os.curdir, error)
         if not self.no_ignore:
             ignores = ignores.entered(self.root, folder.path, {entry.name for entry in entries})
+            for path in ignores.cut:
+                self.report(os.path.relpath(path, self.root), OSError(errno.EFBIG, TOO_MANY_RULES))
         for entry in sorted(entries, key=lambda entry: os.fsencode(entry.name)):
             if stop():
                 return

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._ripgrep.command import Command
-from ripwrap._text import shown
+from ripwrap._text import as_utf8
 from ripwrap.index.file_state import IndexedFile, Stamp
 from ripwrap.index.splitting import SplitText
 from ripwrap.index.storage.database import decode_text, encode_text
@@ -242,7 +242,7 @@ def add_blob(database: "Connection", postings: PostingsWriter, path: str, digest
         "INSERT INTO definition (name, chunk) VALUES (?, ?)",
         ((name, number) for number, names in enumerate(text.names, first) for name in names),
     )
-    postings.add(blob, first, shown(path), text)
+    postings.add(blob, first, as_utf8(path), text)
     change_count(database, len(text.positions))
     return blob
 

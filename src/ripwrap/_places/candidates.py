@@ -1,4 +1,4 @@
-"""Build commands that search only the candidates of an index: the files that may have a match.
+"""Place that consists of the candidates of an index: the files that may have a match.
 
 The result is the same as if rg searched all files. This module does no I/O.
 """
@@ -8,13 +8,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias, cast
+from typing import cast
 
+from ripwrap._ripgrep.change import Change, mode_of
+from ripwrap._ripgrep.change import Mode as OutputMode
 from ripwrap._ripgrep.command import Command, Mode, search_command
+from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.runner import Runner
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions, SearchOptions
-
-PathFilter: TypeAlias = Callable[[bytes], bool]
 
 _FILE_NAMES = frozenset(FileOptions.__annotations__) - {"threads"}
 # A file name without characters that are special in globs, or `*` with a file extension.
@@ -56,28 +58,14 @@ class Candidates:
         """Number of files that rg searches."""
         return self.total if self.named is None else len(self.named) + len(self.unsure)
 
+    @property
+    def keeps_all(self) -> bool:
+        """True if no result of rg is to be dropped."""
+        return self.named is None and self.own is None
+
     @cached_property
-    def _paths(self) -> frozenset[str]:
+    def paths(self) -> frozenset[str]:
         return frozenset((*(self.named or ()), *self.unsure))
-
-    def path_filter(self) -> PathFilter | None:
-        """Return a function that tells if the matches of a path in rg's output count; `None` if all matches count.
-
-        For the files in `unsure`, rg searches whole directories. There it also finds files that are not candidates, and
-        finds the files in `named` a second time. So the function returns True once for each candidate. If rg searches
-        all files, the function returns False only for the index's own files.
-        """
-        if self.named is None:
-            own = self.own
-            return None if own is None else lambda path: own.fullmatch(os.fsdecode(path)) is None
-        left = {os.fsencode(path) for path in self._paths}
-
-        def allowed(path: bytes) -> bool:
-            expected = path in left
-            left.discard(path)
-            return expected
-
-        return allowed
 
     def errors_with(self, errors: Iterable[PathError]) -> tuple[PathError, ...]:
         """Return the errors of the listing, and each error of the search whose path is a candidate that still exists.
@@ -89,7 +77,7 @@ class Candidates:
         """
         if self.named is None:
             return tuple(errors)
-        found = [error for error in errors if error.path in self._paths and error.kind != "missing"]
+        found = [error for error in errors if error.path in self.paths and error.kind != "missing"]
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
@@ -108,7 +96,11 @@ class Candidates:
         named = None if self.named is None else tuple(filter(allowed, self.named))
         return replace(self, named=named, unsure=tuple(filter(allowed, self.unsure)))
 
-    def commands(self, command: Command, options: SearchOptions, mode: Mode = "json") -> Iterator[Command]:
+    def place(self, options: SearchOptions, mode: Mode = "json") -> "IndexedFiles":
+        """Return the place that consists of the candidates, given the options and the mode of a search of all files."""
+        return IndexedFiles(self, options, mode)
+
+    def commands(self, command: Command, options: SearchOptions, mode: Mode) -> Iterator[Command]:
         """Yield the commands that search the candidates, given the command and options of a search of all files."""
         if self.named is None:
             yield command
@@ -135,8 +127,54 @@ class Candidates:
         return {**options, "glob": sorted(globs)}
 
 
+@dataclass(frozen=True, slots=True)
+class IndexedFiles:
+    """Place that consists of the candidates of an index.
+
+    Attributes:
+        candidates: Files of the index that may have a match.
+        options: Options of the search.
+        mode: Mode of the search.
+    """
+
+    candidates: Candidates
+    options: SearchOptions
+    mode: Mode
+
+    async def plan(self, command: Command, run: Runner, seconds: float | None) -> Plan:  # noqa: ARG002 - see `Place`
+        """Return the runs that search the candidates; they share a change, which keeps each candidate once."""
+        change = None if self.candidates.keeps_all else _Candidates(mode_of(command), self.candidates)
+        return Plan(tuple(Part(one, change) for one in self.candidates.commands(command, self.options, self.mode)))
+
+
+class _Candidates(Change):
+    """Change that keeps each candidate once.
+
+    For the unsure files, rg searches whole directories. There it also finds files that are not candidates, and finds
+    the named files a second time. If rg searches all files, only the index's own files are dropped.
+    """
+
+    def __init__(self, mode: OutputMode, candidates: Candidates) -> None:
+        self._candidates = candidates
+        super().__init__(mode, self._drops_path)
+
+    def restart(self) -> None:
+        """Return to the state before the first run."""
+        super().restart()
+        self._left = None if self._candidates.named is None else set(self._candidates.paths)
+
+    def _drops_path(self, path: str) -> bool:
+        own = self._candidates.own
+        if self._left is None:
+            return own is not None and own.fullmatch(path) is not None
+        expected = path in self._left
+        self._left.discard(path)
+        return not expected
+
+
 def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, object], mode: Mode) -> Command:
-    return search_command(command.patterns, command.cwd, paths, cast("SearchOptions", options), mode)
+    made = search_command(command.patterns, command.cwd, paths, cast("SearchOptions", options), mode)
+    return replace(made, overlay=command.overlay)
 
 
 def _glob(name: str) -> str:

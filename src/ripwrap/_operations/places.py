@@ -1,0 +1,58 @@
+"""Commands of operations that can search a place besides the files on a disk."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ripwrap._ripgrep.command import Command, Mode, search_command, several_paths
+from ripwrap.errors import Hint, combination_error
+from ripwrap.options import SearchOptions, StrPath
+
+
+def place_command(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    options: SearchOptions,
+    mode: Mode = "json",
+    *,
+    sorts: bool = True,
+    **known: Any,
+) -> Command:
+    """Return the command of a search, with the place in which it searches; see `search_command()`.
+
+    Args:
+        pattern: See `search_command()`.
+        cwd: See `search_command()`.
+        paths: See `search_command()`.
+        options: Options of the search. `encoding` may be `detect`.
+        mode: See `search_command()`.
+        sorts: True if the results keep the order of rg's output, so that the runs of rg cannot be sorted together.
+        known: Further arguments of `search_command()`.
+
+    Raises:
+        RipwrapError: A package is not installed that the place needs.
+        ValueError: An option cannot be combined with the place.
+
+    Raises what `search_command()` raises, too.
+    """
+    if options.get("encoding") != "detect":
+        return search_command(pattern, cwd, paths, options, mode, **known)
+    from ripwrap._places.detection import detecting  # late: few searches need it
+
+    for name in ("sort", "sortr") if sorts else ():
+        if options.get(name) not in (None, "none"):
+            raise combination_error(name, Hint("encoding", "detect"))
+    if known.get("on") is not None:
+        raise combination_error("on", Hint("encoding", "detect"))
+    patterns = (pattern,) if isinstance(pattern, (str, bytes)) else tuple(pattern)
+
+    def make(plain: SearchOptions, some: Sequence[StrPath]) -> Command:
+        return search_command(patterns, cwd, some, plain, mode, **known)
+
+    return detecting(make, options, several_paths(paths))
+
+
+def refuse_with_detect(options: SearchOptions, name: str) -> None:
+    """Raise `ValueError` if the options have `encoding="detect"`, which cannot be combined with the argument `name`."""
+    if options.get("encoding") == "detect":
+        raise combination_error(name, Hint("encoding", "detect"))

@@ -1,0 +1,225 @@
+"""Change the output of a run of rg: drop the results of some files, and put other results into it; no I/O."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.decoder import decode_path, path_of
+from ripwrap._ripgrep.exit_status import Exit
+
+Mode: TypeAlias = Literal["json", "paths", "counts"]
+
+PATH = re.compile(rb"([^\0]+)\0()")
+COUNT = re.compile(rb"([^\0]+)\0([0-9]+(?:\r?\n|\0))")
+_END = b'\n{"type":"end"'
+"""Beginning of the record for the end of a file, after a newline. No record contains it: JSON escapes newlines."""
+
+_HEAD_BYTES = 200
+"""Number of bytes at the start of a record that are kept until more bytes come, so that its head is never cut."""
+
+
+def mode_of(command: Command) -> Mode:
+    """Return the form of the output of a command."""
+    flags = set(command.flags)
+    if "--json" in flags:
+        return "json"
+    return "counts" if flags & {"--count", "--count-matches"} else "paths"
+
+
+class Change:
+    """Change of the output of rg. This one drops the results of some files, and corrects the counts of rg's summary.
+
+    Attributes:
+        last: True if this is the only run of rg, or the last of several runs for parts of the paths.
+    """
+
+    def __init__(self, mode: Mode, drops: Callable[[str], bool], searched: int = 0) -> None:
+        """Set what to drop.
+
+        Args:
+            mode: Form of rg's output.
+            drops: Function that returns True for the path of a file to drop.
+            searched: Number of files to drop that rg searches, with and without a match; 0 if it is not known.
+        """
+        self.last = True
+        self._searched = searched
+        self._mode: Mode = mode
+        self._drops = drops
+        self.restart()
+
+    def restart(self) -> None:
+        """Return to the state before the first run."""
+        self._rest = b""
+        self._in_file = self._dropping = self._wrote = False
+        self._dropped: list[dict[str, Any]] = []
+        self._unmatched = self._searched  # files to drop, less those that had a match
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Filter the next bytes of rg's output, and return the changed output."""
+        taken = b"".join(self._json(chunk) if self._mode == "json" else self._records(chunk))
+        self._wrote = self._wrote or bool(taken)
+        return taken
+
+    def close(self) -> bytes:
+        """Return the rest of the changed output at the end of a run."""
+        rest = b"" if self._dropping else self._rest
+        self._rest, self._in_file, self._dropping = b"", False, False
+        taken = rest + (self._others() if self.last else b"")
+        self._wrote = self._wrote or bool(taken)
+        return taken
+
+    def exit(self, end: Exit) -> Exit:
+        """Convert the exit of a run, as if rg had written the changed output."""
+        wrote, self._wrote = self._wrote, False
+        return replace(end, wrote=wrote, returncode=1 if end.returncode == 0 and not wrote else end.returncode)
+
+    def _before(self, path: bytes) -> Iterator[bytes]:  # noqa: ARG002 - see `Overlaid`
+        """Yield output that belongs before the output for a file."""
+        return iter(())
+
+    def _others(self) -> bytes:
+        """Return output that belongs after the output for all files."""
+        return b""
+
+    def _begin(self, record: bytes) -> bytes:
+        """Return the record for the beginning of a file that is kept."""
+        return record
+
+    def _records_of_file(self, records: bytes) -> bytes:
+        """Return the records of a file that is kept; the first or the last record may be incomplete.
+
+        An incomplete last record has at least `_HEAD_BYTES` bytes. `records` begins with a newline, or within a record.
+        """
+        return records
+
+    def _ended(self, record: bytes) -> bytes:
+        """Return the record for the end of a file that is kept."""
+        return record
+
+    def _correct(self, stats: dict[str, Any]) -> None:
+        """Correct the counts of the summary of a run: subtract the counts of the files that were dropped in this run.
+
+        Summaries of several runs are added, so it does not matter in which run a file without a match was searched.
+        """
+        unmatched = stats["searches"] - stats["searches_with_match"]  # 0 before rg 15 (rg-facts 25)
+        self._unmatched -= len(self._dropped)
+        without = max(0, min(unmatched, self._unmatched))
+        self._unmatched -= without
+        stats["searches"] -= without
+        for dropped in self._dropped:
+            for name in stats.keys() - {"elapsed"}:
+                stats[name] -= dropped[name]
+        self._dropped.clear()
+
+    def _records(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the changed output for each path or count that ends in a chunk; keep the rest for the next chunk."""
+        self._rest += chunk
+        done = 0
+        pattern = COUNT if self._mode == "counts" else PATH
+        while record := pattern.match(self._rest, done):
+            done = record.end()
+            path = decode_path(plain_bytes(record[1]))
+            if not self._drops(path):
+                yield from self._before(os.fsencode(path))
+                yield record[0]
+        self._rest = self._rest[done:]
+
+    def _json(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the changed output for a chunk of JSON; keep the rest for the next chunk.
+
+        Only the `begin` and `end` record of each file are looked for, because a dense search has many records between
+        these. The records of a file begin with the newline of its `begin` record, so `_END` finds each `end` record.
+        """
+        data, at = self._rest + chunk, 0
+        self._rest = b""
+        while at < len(data):
+            if not self._in_file:
+                line_end = data.find(b"\n", at)
+                if line_end < 0:
+                    self._rest = data[at:]
+                    return
+                yield from self._between(data[at : line_end + 1])
+                at = line_end + (not self._in_file)
+                continue
+            end = data.find(_END, at)
+            line_end = data.find(b"\n", end + 1) if end >= 0 else -1
+            until = end if end >= 0 else _complete(data, at)
+            if until > at and not self._dropping:
+                yield self._records_of_file(data[at:until])
+            if line_end < 0:
+                self._rest = data[until:]
+                return
+            yield from self._end_file(data[end + 1 : line_end + 1])
+            at = line_end + 1
+
+    def _between(self, line: bytes) -> Iterator[bytes]:
+        """Yield the changed output for a record that is not about the current file."""
+        if not line.startswith(b'{"type":"begin"'):
+            yield from self._summary(line)
+            return
+        path = path_of(line)
+        self._in_file, self._dropping = True, self._drops(os.fsdecode(path))
+        if not self._dropping:
+            yield from self._before(path)
+            yield self._begin(line)[:-1]
+
+    def _end_file(self, line: bytes) -> Iterator[bytes]:
+        """Yield the changed output for an `end` record."""
+        dropping, self._in_file, self._dropping = self._dropping, False, False
+        if dropping:
+            self._dropped.append(json.loads(line)["data"]["stats"])
+        else:
+            yield b"\n"
+            yield self._ended(line)
+
+    def _summary(self, head: bytes) -> Iterator[bytes]:
+        record: dict[str, Any] = json.loads(head)
+        if record.get("type") != "summary":
+            yield head
+            return
+        self._correct(record["data"]["stats"])
+        if self.last:
+            yield self._others()
+        yield json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+class Both(Change):
+    """Change that does two changes, one after the other."""
+
+    def __init__(self, first: Change, then: Change) -> None:
+        self._first, self._then = first, then
+        self.last = True
+
+    def restart(self) -> None:
+        """Return to the state before the first run."""
+        self._first.restart()
+        self._then.restart()
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Filter the next bytes of rg's output, and return the changed output."""
+        return self._then.feed(taken) if (taken := self._first.feed(chunk)) else b""
+
+    def close(self) -> bytes:
+        """Return the rest of the changed output at the end of a run."""
+        self._first.last = self._then.last = self.last
+        rest = self._first.close()
+        return (self._then.feed(rest) if rest else b"") + self._then.close()
+
+    def exit(self, end: Exit) -> Exit:
+        """Convert the exit of a run, as if rg had written the changed output."""
+        return self._then.exit(self._first.exit(end))
+
+
+def _complete(data: bytes, start: int) -> int:
+    """Return the position up to which the records of a file can be changed: before a record whose head may be cut."""
+    line = data.rfind(b"\n", start)
+    return line if line >= 0 and len(data) - line <= _HEAD_BYTES else len(data)
+
+
+def plain_bytes(path: bytes) -> bytes:
+    """Return a path without a leading `./`."""
+    return path.removeprefix(os.fsencode(os.path.join(os.curdir, "")))

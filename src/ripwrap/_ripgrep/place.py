@@ -1,0 +1,84 @@
+"""Where a search takes place, besides the files on the disk: a place turns one command into several runs of rg."""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from ripwrap._concurrency import countdown
+
+if TYPE_CHECKING:
+    from ripwrap._ripgrep.change import Change
+    from ripwrap._ripgrep.command import Command
+    from ripwrap._ripgrep.exit_status import Exit
+    from ripwrap._ripgrep.runner import Runner
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Run of rg that is a part of a search.
+
+    Attributes:
+        command: Command, which has no place.
+        change: Change of rg's output; `None` if the output is taken as it is.
+    """
+
+    command: "Command"
+    change: "Change | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Runs of rg that a search needs.
+
+    Attributes:
+        parts: Runs, in order; empty if there is an `end`.
+        end: Exit of an rg that was stopped at the time limit while the plan was made; `None` if all was planned.
+        late: True if results may be missing, because the time limit was reached while the plan was made.
+    """
+
+    parts: tuple[Part, ...]
+    end: "Exit | None" = None
+    late: bool = False
+
+
+class Place(Protocol):
+    """Place of a search, such as texts that replace files, or files in several encodings."""
+
+    def plan(self, command: "Command", run: "Runner", seconds: float | None) -> Awaitable[Plan]:
+        """Return the runs that search this place.
+
+        Args:
+            command: Command of the search; its `place` is this object.
+            run: Runner, for runs of rg that are needed to make the plan.
+            seconds: Time limit for making the plan; `None` is no limit.
+        """
+        ...
+
+
+async def plan(command: "Command", run: "Runner", seconds: float | None) -> Plan:
+    """Return the runs of rg that a command needs; the command itself if it searches the files on the disk."""
+    if command.place is not None:
+        left = countdown(seconds)
+        made = await command.place.plan(replace(command, place=None), run, seconds)
+        parts: list[Part] = []
+        for part in made.parts:
+            # If the time is over, the runs have the whole time limit again, so that not everything is missing.
+            inner = await plan(part.command, run, seconds if made.late else left())
+            if inner.end is not None:
+                return inner
+            parts += [Part(one.command, chain(one.change, part.change)) for one in inner.parts]
+        return replace(made, parts=tuple(parts))
+    if command.overlay is not None:
+        from ripwrap._ripgrep import overlaid  # late: few searches need it
+
+        return await overlaid.plan(command, run, seconds)
+    return Plan((Part(command),))
+
+
+def chain(first: "Change | None", then: "Change | None") -> "Change | None":
+    """Return a change that does both changes, one after the other."""
+    if first is None or then is None:
+        return first or then
+    from ripwrap._ripgrep.change import Both
+
+    return Both(first, then)

@@ -1,0 +1,392 @@
+"""Archives, documents and stores of a hostile author: limits hold before memory is taken and time is spent."""
+
+import io
+import json
+import lzma
+import os
+import sys
+import threading
+import time
+import tracemalloc
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripwrap import sources, sync
+from ripwrap._ripgrep import spool
+from ripwrap._subprocess import worker
+from ripwrap._subprocess.worker import WorkerProcess
+from ripwrap.models import PathError
+from ripwrap.sources import archives, filesystems, reading
+from ripwrap.sources.adapters import find_format
+from ripwrap.sources.archives import ArchiveSource, Bounds
+from ripwrap.sources.reading import DocumentReader
+from ripwrap.workspace.grep_items import _NotesKeys  # pyright: ignore[reportPrivateUsage]
+from ripwrap.workspace.sandbox import Sandbox
+from support import bombs
+from support.effort import STRESS, times
+
+MIB = 1 << 20
+BOUNDS = Bounds()
+
+
+def source_of(path: Path, bounds: Bounds = BOUNDS) -> ArchiveSource:
+    return ArchiveSource(str(path.parent), [path.name], ("zip", "tar", "gz", "bz2", "xz"), bounds, follow=False)
+
+
+def read(path: Path, bounds: Bounds = BOUNDS) -> tuple[list[str], list[PathError]]:
+    source = source_of(path, bounds)
+    return [name for name, _ in source], source.errors
+
+
+def memory_of(source: ArchiveSource) -> int:
+    """Return the peak of the memory while a source is read, in bytes."""
+    list(source)
+    source.errors.clear()
+    tracemalloc.start()
+    try:
+        deque(source, maxlen=0)  # it holds no item
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+class TestDirectories:
+    def test_no_member_is_read_if_the_directory_of_a_zip_has_too_many(self, tmp_path: Path) -> None:
+        names, errors = read(bombs.zip_directory(tmp_path / "a.zip", 50), Bounds(members=10))
+        assert names == []
+        assert [error.message for error in errors] == [
+            "more than 10 members; the rest of the file was not searched: extract it to search all of it"
+        ]
+
+    def test_directory_as_large_as_the_limit_is_read(self, tmp_path: Path) -> None:
+        names, errors = read(bombs.zip_directory(tmp_path / "a.zip", 10), Bounds(members=10))
+        assert (len(names), errors) == (10, [])
+
+    def test_false_size_of_a_directory_is_not_read(self, tmp_path: Path) -> None:
+        path = bombs.zip_false_directory(tmp_path / "a.zip", 3 << 30)
+        _, errors = read(path)
+        assert "its directory is larger than 33554432 bytes" in errors[0].message
+
+    def test_members_that_share_their_bytes_are_a_bomb(self, tmp_path: Path) -> None:
+        names, errors = read(bombs.zip_overlapping(tmp_path / "a.zip", 100, 20 * MIB))
+        assert len(names) <= 1
+        assert errors
+
+    def test_directories_in_a_tar_count_as_members(self, tmp_path: Path) -> None:
+        _, errors = read(bombs.tar_folders(tmp_path / "a.tar.gz", 50), Bounds(members=10))
+        assert "more than 10 members" in errors[0].message
+
+    @pytest.mark.parametrize("everywhere", [False, True])
+    def test_headers_of_earlier_members_of_a_tar_are_not_kept(self, tmp_path: Path, everywhere: bool) -> None:
+        def peak(members: int) -> int:
+            path = bombs.tar_pax(tmp_path / f"{members}.tar.gz", members, 200_000, everywhere=everywhere)
+            return memory_of(source_of(path))
+
+        assert peak(40) < peak(4) + 1_000_000  # the headers have 7 MB more
+
+
+class TestMembers:
+    @pytest.mark.parametrize("kind", ["zip", "tar"])
+    def test_member_with_a_very_long_name_is_an_error(self, tmp_path: Path, kind: str) -> None:
+        if kind == "zip":
+            path = bombs.zip_directory(tmp_path / "a.zip", 2, b"n" * 60_000)
+        else:
+            path = bombs.tar_pax(tmp_path / "a.tar.gz", 2, 60_000)
+        names, errors = read(path)
+        assert names == []
+        assert [len(error.path or "") for error in errors] == [201, 201]
+        assert errors[0].message == "not searched: its name has more than 8192 characters"
+
+    def test_errors_beyond_a_thousand_are_counted(self, tmp_path: Path) -> None:
+        names, errors = read(bombs.zip_directory(tmp_path / "a.zip", 1003, b"n" * 8_200))
+        assert (names, len(errors)) == ([], 1001)
+        assert errors[-1].message == "3 more members could not be read"
+
+    def test_member_is_held_once(self, tmp_path: Path) -> None:
+        path = bombs.zip_zeros(tmp_path / "a.zip", 15 * MIB)
+        assert memory_of(source_of(path)) < 24 * MIB
+
+    def test_archives_in_archives_are_not_held(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(archives, "_HELD_BYTES", 1 << 16)
+        path = bombs.zip_zeros(tmp_path / "a.zip", 1, depth=3, beside=os.urandom(3 * MIB))
+        names, errors = read(path)
+        assert (max(names), errors) == ("a.zip!/inner.zip!/inner.zip!/zeros", [])
+        assert memory_of(source_of(path)) < 8 * MIB  # the inner archives have 9 MiB
+
+    def test_lack_of_memory_is_an_error_of_the_member(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "a.xz").write_bytes(lzma.compress(b"x"))
+        monkeypatch.setattr(archives, "_CHUNK_BYTES", 1 << 62)  # more than there is
+        _, errors = read(tmp_path / "a.xz")
+        assert "unpacking it needs too much memory" in errors[0].message
+
+
+class TestDictionaries:
+    def test_large_dictionary_of_a_file_is_an_error(self, tmp_path: Path) -> None:
+        _, errors = read(bombs.xz_dictionary(tmp_path / "a.lzma", 1000))
+        assert "unpacking it needs too much memory" in errors[0].message
+
+    def test_large_dictionary_of_a_later_stream_is_an_error(self, tmp_path: Path) -> None:
+        bomb = bombs.xz_dictionary(tmp_path / "b", 1000).read_bytes()
+        (tmp_path / "a.xz").write_bytes(lzma.compress(b"first") + bomb)
+        _, errors = read(tmp_path / "a.xz")
+        assert "unpacking it needs too much memory" in errors[0].message
+
+    def test_large_dictionary_of_a_member_is_an_error(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+            archive.writestr("bomb", "x" * 1000)
+            archive.writestr("good", "x")
+        content = bytearray(path.read_bytes())
+        content[30 + 4 + 5 : 30 + 4 + 9] = (3 << 29).to_bytes(4, "little")
+        path.write_bytes(content)
+        names, errors = read(path)
+        assert names == ["a.zip!/good"]
+        assert [error.path for error in errors] == ["a.zip!/bomb"]
+        assert "unpacking it needs too much memory" in errors[0].message
+
+    @pytest.mark.parametrize("rest", [b"", lzma.compress(b"second"), b"junk"])
+    def test_xz_is_read_as_python_reads_it(self, tmp_path: Path, rest: bytes) -> None:
+        content = lzma.compress(os.urandom(100_000), preset=9) + rest
+        (tmp_path / "a.xz").write_bytes(content)
+        ((_, found),) = list(source_of(tmp_path / "a.xz"))
+        with lzma.LZMAFile(io.BytesIO(content)) as expected:
+            assert found == expected.read()
+        (tmp_path / "a.xz").write_bytes(lzma.compress(b"x" * 1000)[:-10])
+        assert "end" in read(tmp_path / "a.xz")[1][0].message
+
+
+SLOW_BOMBS: dict[str, Callable[[Path], Path]] = {
+    "empty members": lambda folder: bombs.gz_members(folder / "a.gz", 50_000),
+    "name": lambda folder: bombs.gz_name(folder / "a.gz", MIB),
+    "folders": lambda folder: bombs.tar_folders(folder / "a.tar.gz", 50_000),
+    "directory": lambda folder: bombs.zip_directory(folder / "a.zip", 1000),
+}
+"""Archives that take time and yield nothing, or little."""
+
+
+class TestDeadline:
+    @pytest.mark.parametrize("bomb", [*SLOW_BOMBS])
+    def test_time_limit_is_checked_while_nothing_is_found(self, tmp_path: Path, bomb: str) -> None:
+        source = source_of(SLOW_BOMBS[bomb](tmp_path))
+        checks = 0
+
+        def check() -> None:
+            nonlocal checks
+            checks += 1
+
+        source.check_open = check  # type: ignore[method-assign]
+        for _ in source:
+            pass
+        assert checks >= 6
+        source = source_of(next(tmp_path.iterdir()))
+        source.deadline = time.monotonic()
+        with pytest.raises(TimeoutError):
+            list(source)
+        source = source_of(next(tmp_path.iterdir()))
+        source.close()
+        assert list(source) == []
+
+    def test_time_limit_of_a_member_is_no_error_of_the_member(self, tmp_path: Path) -> None:
+        source = source_of(bombs.gz_zeros(tmp_path / "a.gz", 4 * MIB))
+        left = 3
+
+        def check() -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                raise TimeoutError
+
+        source.check_open = check  # type: ignore[method-assign]
+        with pytest.raises(TimeoutError):
+            list(source)
+        assert source.errors == []
+
+    def test_time_limit_holds_while_keys_are_looked_for(self, tmp_path: Path) -> None:
+        source = source_of(bombs.gz_members(tmp_path / "a.gz", 1000))
+        location = Sandbox([str(tmp_path)]).locate(".")
+        noting = _NotesKeys(source, location)
+        noting.deadline = time.monotonic()
+        with pytest.raises(TimeoutError):
+            list(noting)
+
+
+class TestDocuments:
+    def test_parts_of_a_document_are_limited(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(reading, "MAX_PARTS", 3)
+        wanted = find_format("ipynb")
+        assert wanted is not None
+        cells = {"cells": [{"cell_type": "code", "source": "x"}] * 5}
+        known = json.loads(reading.extract(wanted, json.dumps(cells).encode())[0])
+        assert len(known["parts"]) == 3
+        assert known["errors"] == [[None, "it has more than 3 parts; the rest was not searched"]]
+
+    def test_locations_of_a_document_are_limited(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(reading, "_MAX_HEAD_BYTES", 100)
+        wanted = find_format("ipynb")
+        assert wanted is not None
+        cells = {"cells": [{"cell_type": "t" * 200, "source": "x"}]}
+        head, texts = reading.extract(wanted, json.dumps(cells).encode())
+        assert json.loads(head)["parts"] == []
+        assert "the names of its parts are larger than 100 bytes" in head.decode()
+        assert texts == b""
+
+    def test_document_over_the_limit_is_not_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(archives, "_DOCUMENT_BYTES", 100)
+        bombs.notebook(tmp_path / "a.ipynb", 1000)
+        source = ArchiveSource(str(tmp_path), ["a.ipynb"], ("ipynb",), follow=False)
+        assert list(source) == []
+        assert [error.message for error in source.errors] == ["not searched: larger than 100 bytes"]
+
+
+class TestWorkers:
+    def worker(self, answer: str) -> WorkerProcess:
+        code = (
+            f"from ripwrap._subprocess.worker import serve_requests; serve_requests(lambda _: [{answer}], 30.0, 60.0)"
+        )
+        return WorkerProcess(code, 30.0, 60.0)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA limits all memory on Linux only")
+    def test_memory_of_a_helper_process_is_limited(self) -> None:
+        process = self.worker("b'%d' % len(bytearray(500 << 20))")
+        assert process.request([b""]) is None
+        process.close()
+
+    def test_answer_of_a_helper_process_is_limited(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(worker, "MAX_ANSWER_BYTES", 1000)
+        process = self.worker("bytes(2000)")
+        assert process.request([b""]) is None
+        process.close()
+
+
+@pytest.mark.extra
+def test_objects_of_unknown_size_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec: Any = pytest.importorskip("fsspec")
+    monkeypatch.setattr(filesystems, "MAX_HELD_BYTES", MIB)
+    monkeypatch.setattr(filesystems, "_CHUNK_BYTES", 1 << 16)
+    over = threading.Event()
+    opened = threading.Barrier(16)  # all objects are begun before any of them has a byte
+    sent = 0
+
+    class Endless(io.RawIOBase):
+        def __init__(self) -> None:
+            self.left: int = 2 * MIB
+
+        def read(self, size: int = -1) -> bytes:
+            nonlocal sent
+            size = min(size, self.left) if size >= 0 else self.left
+            self.left = self.left - size
+            sent += size
+            if sent > 6 * MIB:
+                over.set()
+            return bytes(size)
+
+    class Liar(fsspec.AbstractFileSystem):  # type: ignore[misc]
+        protocol = "liar"
+        cachable = False
+
+        def glob(self, path: str, **_: Any) -> dict[str, dict[str, Any]]:
+            return {f"{number:02}": {"type": "file", "size": None} for number in range(16)}
+
+        def open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+            opened.wait(30)
+            return Endless()
+
+    fsspec.register_implementation("liar", Liar, clobber=True)
+    source = sources.fs("liar://*", workers=16)
+    items: Iterator[Any] = iter(source)
+    try:
+        next(items)
+        assert not over.wait(1.0)  # 16 objects have 32 MiB
+        assert len(list(items)) == 15
+    finally:
+        source.close()
+
+
+def test_end_of_a_search_does_not_wait_until_a_large_item_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "_PIECE_BYTES", 1)
+    with spool.Spool() as written:
+        batch = written.begin()
+        writer = threading.Thread(target=written.add, args=(batch, "large", bytes(MIB)))
+        writer.start()
+        while not os.listdir(batch.path):
+            pass
+    writer.join(60)
+    assert batch.names == []  # without all of its bytes, it is no item
+    assert not os.path.exists(written.path)
+
+
+def test_time_limit_of_a_reader_of_documents_is_no_error_of_the_document(tmp_path: Path) -> None:
+    bombs.notebook(tmp_path / "a.ipynb", 1000)
+    source = ArchiveSource(
+        str(tmp_path), ["a.ipynb"], ("ipynb",), follow=False, reader=DocumentReader(None, until=time.monotonic())
+    )
+    with pytest.raises(TimeoutError):
+        list(source)
+    assert source.errors == []
+
+
+def test_lack_of_memory_is_a_text_for_the_model(tmp_path: Path) -> None:
+    text = sync.Workspace(tmp_path).error_text(MemoryError())
+    assert text == "Error: the call needed too much memory; narrow it, e.g. with path"
+
+
+def test_bytes_of_a_large_file_are_refused_by_default(tmp_path: Path) -> None:
+    bombs.sparse(tmp_path / "a", 3 << 30)
+    bombs.sparse(tmp_path / "b", (32 << 20) + 1)
+    workspace = sync.Workspace(tmp_path)
+    with pytest.raises(ValueError, match=r"a has 3221225472 bytes, more than max_bytes=33554432; .* larger max_bytes"):
+        workspace.read_bytes("a")
+    with pytest.raises(ValueError, match="max_bytes"):
+        workspace.read_bytes("b")
+    assert len(workspace.read_bytes("b", max_bytes=None)) == (32 << 20) + 1
+
+
+BOMBS: dict[str, tuple[str, str, Callable[[Path], Path]]] = {
+    "directory": ("zip", "zip", lambda path: bombs.zip_directory(path, 4_000_000)),
+    "false directory": ("zip", "zip", lambda path: bombs.zip_false_directory(path, 3 << 30)),
+    "overlap": ("zip", "zip", lambda path: bombs.zip_overlapping(path, 60_000, 64 * MIB)),
+    "names": ("zip", "zip", lambda path: bombs.zip_directory(path, 500, b"n" * 60_000)),
+    "large member": ("zip", "zip", lambda path: bombs.zip_zeros(path, 250 * MIB, beside=os.urandom(2 * MIB))),
+    "nested": ("zip", "zip", lambda path: bombs.zip_zeros(path, 250 * MIB, depth=3, beside=os.urandom(3 * MIB))),
+    "empty members": ("gz", "gz", lambda path: bombs.gz_members(path, 5_000_000)),
+    "name": ("gz", "gz", lambda path: bombs.gz_name(path, 400 * MIB)),
+    "dictionary": ("lzma", "xz", lambda path: bombs.xz_dictionary(path, 250 * MIB)),
+    "folders": ("tar.gz", "tar", lambda path: bombs.tar_folders(path, 2_000_000)),
+    "headers": ("tar.gz", "tar", lambda path: bombs.tar_pax(path, 2000, 400_000)),
+    "global headers": ("tar.gz", "tar", lambda path: bombs.tar_pax(path, 2000, 400_000, everywhere=True)),
+    "cells": ("ipynb", "ipynb", lambda path: bombs.notebook(path, 4_000_000)),
+    "lists": ("ipynb", "ipynb", lambda path: bombs.notebook_lists(path, 100 * MIB)),
+    "laughs": ("docx", "docx", bombs.docx_laughs),
+    "paragraphs": ("docx", "docx", lambda path: bombs.docx_paragraphs(path, 1_500_000)),
+    "tables": ("docx", "docx", lambda path: bombs.docx_deep(path, 50_000)),
+    "corners": ("xlsx", "xlsx", bombs.xlsx_corners),
+    "strings": ("xlsx", "xlsx", lambda path: bombs.xlsx_strings(path, MIB, 100_000)),
+}
+
+
+@pytest.mark.stress
+@pytest.mark.slow
+@pytest.mark.extra
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory is read from /proc")
+@pytest.mark.parametrize("mode", ["blocking", "async"])
+@pytest.mark.parametrize("bomb", [*BOMBS] if STRESS else ["false directory"])
+def test_bomb_takes_little_memory_and_ends_in_time(tmp_path: Path, bomb: str, mode: str) -> None:
+    suffix, inside, make = BOMBS[bomb]
+    make(tmp_path / f"a.{suffix}")
+    call = f"Workspace({str(tmp_path)!r}, timeout=3).grep_content('needle', inside={inside!r})"
+    code = (
+        f"return ripwrap.sync.{call}" if mode == "blocking" else f"import asyncio\nreturn asyncio.run(ripwrap.{call})"
+    )
+    warm = "import ripwrap.workspace.grep_items, ripwrap.sources.reading"
+    cost = bombs.peak(code, warm=warm, limit=times(2, 4) << 30)
+    print(bomb, mode, cost)  # noqa: T201
+    assert cost.own < 512
+    assert cost.child < 512
+    assert cost.seconds < 4
+    assert (cost.threads, cost.children) == ([], [])
+    assert cost.result.startswith("No matches found")
