@@ -10,7 +10,7 @@ import difflib
 import inspect
 import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -128,6 +128,7 @@ Engine: TypeAlias = Literal["default", "pcre2", "auto"]
 Strings: TypeAlias = str | Sequence[str]
 StrPath: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = StrPath | Sequence[StrPath]
+Directories: TypeAlias = StrPath | Iterable[StrPath]
 
 
 class FileOptions(TypedDict, total=False):

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.parametrize(
     ("content", "pattern", "replacement"),
     [
-        ("a\n" * 2_000, "a", "x" * 100_000),  # 200 MB of replacements
-        ("a\n" * 2_000, "(a)", "$1" + "x" * 100_000),
-        ("a" * 2_000, "(a)", "$1" + "x" * 100_000),  # rg would hold all of them in memory
+        ("a\n" * 4_000, "a", "x" * 100_000),  # 400 MB of replacements
+        ("a\n" * 4_000, "(a)", "$1" + "x" * 100_000),
+        ("a" * 4_000, "(a)", "$1" + "x" * 100_000),  # rg would hold all of them in memory
         ("a" * 100_000, "(a+)", "$0" * 2_000),
         ("a\n" * (MAX_BYTES // EDIT_BYTES), "a", ""),
     ],
@@ -32,7 +32,7 @@ def test_edits_over_the_limit_are_refused_with_the_argument_that_lifts_it(
     folder = plant({"f": content})
     with pytest.raises(ValueError, match=r"take more than 67,108,864 bytes .* up to f; .* max_bytes= sets the limit"):
         sync.replace(pattern, replacement, cwd=folder)
-    said = sync.Workspace(folder, write=True).replace_content(pattern, replacement, apply=True)
+    said = sync.Workspace(folder, write=True).replace_content(pattern, replacement[:15_000], apply=True)
     assert said.startswith("Error: the edits take more than 33,554,432 bytes")
     assert (folder / "f").read_text() == content
 

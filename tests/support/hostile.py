@@ -29,7 +29,8 @@ CANARY = "canary"
 
 PATHS = (
     *("../outside/secret", "file", "..", "../", "../..", "../outside", "./../outside", "a/../../outside"),
-    *("../root-not", "../root-not/x", "/", "//", "///etc/passwd", "/etc/passwd", "/etc/shadow", "/etc", "/root", "/home"),
+    *("../root-not", "../root-not/x", "/", "//", "///etc/passwd", "/etc/passwd", "/etc/shadow", "/etc", "/root"),
+    "/home",
     *("/proc/self/environ", "/proc/1/root", "/proc/self/cwd", "/proc/self/root/etc/passwd", "/dev/stdin"),
     *("/dev/fd/0", "/dev/tty", "/sys", "/tmp", "/var/log", "/usr", "~", "~/", "~/.ssh/id_rsa", "~root"),
     *("~root/.bashrc", "~nobody", "$HOME", "${HOME}", "%USERPROFILE%", "`pwd`", "$(id)", "out", "out/", "out/secret"),
@@ -65,11 +66,13 @@ REVISIONS = (
     *("HEAD", "main", "HEAD:", "HEAD:../outside", "HEAD:..", "HEAD:/", "HEAD:./..", ":/", ":/secret", ":0:a", "@"),
     *("@{0}", "HEAD@{1}", "@{-1}", "HEAD^{/secret}", "HEAD^{}", "HEAD^@", "HEAD^!", "HEAD..main"),
     *("^HEAD", "--all", "-p", "--output=/tmp/x", "--upload-pack=sh", "--git-dir=../outside/private/.git"),
-    *("--exec-path=/tmp", "-c", "-ccore.pager=sh", "-C..", "--work-tree=/", "--no-index", "--ext-diff", "--textconv", "refs/heads/main"),
+    *("--exec-path=/tmp", "-c", "-ccore.pager=sh", "-C..", "--work-tree=/", "--no-index", "--ext-diff", "--textconv"),
+    "refs/heads/main",
     *("../../outside/private/.git/HEAD", "refs/../../../outside/private/.git/refs/heads/main", "refs/stash", "gone"),
     *("/etc/passwd", "file:///etc/passwd", "ext::sh -c id", "ssh://-oProxyCommand=id/x", "$(id)", "`id`", "; id"),
     *("main\0--all", "main\n--all", "\x1b[2J", "\ud800", "\udcff", "", " ", "a" * 5000, "~" * 300, "^" * 300),
-    *("HEAD~99999999", "HEAD~1^2~3", "@{upstream}", "@{push}", "@{1 day ago}", "HEAD^{commit}", "HEAD^{tree}", "HEAD^{blob}"),
+    *("HEAD~99999999", "HEAD~1^2~3", "@{upstream}", "@{push}", "@{1 day ago}", "HEAD^{commit}", "HEAD^{tree}"),
+    "HEAD^{blob}",
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
 )  # fmt: skip
 
@@ -130,7 +133,8 @@ def _git(folder: Path, *arguments: str) -> str:
     return subprocess.run(run, cwd=folder, env=env, check=True, capture_output=True, text=True).stdout
 
 
-def _commit(folder: Path) -> None:
+def commit(folder: Path) -> None:
+    """Make a repository of a folder, with a commit of all its files."""
     _git(folder, "init", "-q")
     _git(folder, "add", "--force", ".")
     _git(folder, "commit", "-q", "-m", f"all {canary(str(folder)) if folder.name == 'private' else ''}")
@@ -178,12 +182,12 @@ def furnish(yard: Path) -> Path:
     }.items():
         (root / name).symlink_to(target)
     _pack(root)
-    _commit(root)
+    commit(root)
     for name in (".git/hooks/pre-commit", "sub/.git", ".hg/hgrc", ".jj/config", ".svn/hooks/x", ".ripwrap/index"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("#!/bin/sh\n# secret\n")
     (root / ".git/config").write_text((root / ".git/config").read_text() + "# secret\n")
-    _commit(yard / "outside" / "private")
+    commit(yard / "outside" / "private")
     _make_escapes(yard)
     return root
 
@@ -234,21 +238,21 @@ def _commondir(root: Path, private: Path, payload: Path) -> None:
 
 
 def _alternates(root: Path, private: Path, payload: Path) -> None:
-    _commit(root)
+    commit(root)
     (root / ".git/objects/info").mkdir(exist_ok=True)
     (root / ".git/objects/info/alternates").write_text(f"{private}/objects\n")
     (root / ".git/refs/heads/main").write_text((private / "refs/heads/main").read_text())
 
 
 def _objects(root: Path, private: Path, payload: Path) -> None:
-    _commit(root)
+    commit(root)
     (root / ".git/objects").rename(root / ".git/old")
     (root / ".git/objects").symlink_to(private / "objects")
     (root / ".git/refs/heads/main").write_text((private / "refs/heads/main").read_text())
 
 
 def _include(root: Path, private: Path, payload: Path) -> None:
-    _commit(root)
+    commit(root)
     _git(root, "config", "include.path", str(private.parent.parent / "config"))
 
 
@@ -256,7 +260,7 @@ def _payload(root: Path, private: Path, payload: Path, *, url: str = "ssh://host
     """Lack an object that git would fetch, and name a program in each setting that can start one."""
     (root / "folder").mkdir()
     (root / "folder/missing").write_text("secret of a promisor\n")
-    _commit(root)
+    commit(root)
     oid = _git(root, "rev-parse", lacks or "HEAD:folder/missing").strip()
     (root / ".git/objects" / oid[:2] / oid[2:]).unlink()
     (root / ".gitattributes").write_text("* filter=x diff=x merge=x\n")
@@ -335,7 +339,7 @@ def answers(workspace: sync.Workspace, name: str, arguments: dict[str, Any]) -> 
         result = workspace.call_result(name, arguments)
     except TOOL_ERRORS as error:
         yield workspace.error_text(error)
-        yield "\n".join((str(error), repr(error), repr(vars(error)), *getattr(error, "__notes__", ())))
+        yield "\n".join(("Error: ", str(error), repr(error), repr(vars(error)), *getattr(error, "__notes__", ())))
     else:
         yield workspace.text(result)
         yield result.model_dump_json()

@@ -71,10 +71,12 @@ def values_of(tool: str, name: str, table: Values) -> list[Any]:
             raise LookupError(f"{tool} has an argument {name} without hostile values; add some to the table")
 
 
-def calls(table: Values, every: int) -> Iterator[Call]:
+def calls(
+    table: Values, every: int, *, variants_of: Mapping[str, Sequence[Mapping[str, Any]]] = VARIANTS
+) -> Iterator[Call]:
     """Yield calls of all tools: for each argument its first two values, and every so many of the others."""
     for tool, properties in SCHEMAS.items():
-        variants = cycle(VARIANTS.get(tool, ({},)))
+        variants = cycle(variants_of.get(tool, ({},)))
         if not properties:
             yield tool, {}
         for name in properties:

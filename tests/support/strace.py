@@ -108,8 +108,11 @@ def between(log: str, begin: str, end: str) -> str:
     return "\n".join(lines[places[0][-1] + 1 : places[1][0]])
 
 
-def events(log: str) -> Iterator[Event]:
-    """Yield the events of a log that `strace -f -y -e WATCHED` wrote; calls of several processes are put together."""
+def events(log: str, *, failed: bool = False) -> Iterator[Event]:
+    """Yield the events of a log that `strace -f -y -e WATCHED` wrote, in the order of their ends.
+
+    With `failed`, yield calls that failed, too.
+    """
     begun: dict[str, str] = {}
     for line in log.splitlines():
         if line.endswith(_UNFINISHED):
@@ -117,15 +120,15 @@ def events(log: str) -> Iterator[Event]:
             continue
         resumed = _RESUMED.match(line)
         whole = begun.pop(resumed[1], "") + resumed[2] if resumed else line
-        if (found := _LINE.match(whole)) and (event := _event(found[2], found[3], whole)):
+        if (found := _LINE.match(whole)) and (event := _event(found[2], found[3], whole, failed)):
             yield event
 
 
-def _event(call: str, rest: str, line: str) -> Event | None:
+def _event(call: str, rest: str, line: str, failed: bool) -> Event | None:
     ended = _RESULT.match(rest)
     if ended is None:
         raise ValueError(f"strace wrote a line that this module cannot read: {line[:500]}")
-    if ended[2].startswith("-") and call not in _STARTS and call != "connect":
+    if not failed and ended[2].startswith("-") and call not in _STARTS and call != "connect":
         return None
     names: list[str] = []
     strings: list[str] = []

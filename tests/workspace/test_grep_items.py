@@ -244,9 +244,9 @@ class TestRevision:
             assert answer.startswith("Error: rev is not a revision")
 
     def test_paths_above_the_root_are_not_searched(self, repository: Path) -> None:
-        workspace = sync.Workspace(repository / "sub")
+        workspace = sync.Workspace(repository / "sub", repositories=repository / ".git")
         assert paths(workspace, rev="v1") == ["secrets/d"]
-        assert paths(sync.Workspace(repository / "sub", deny="secrets/"), rev="v1") == []
+        assert paths(sync.Workspace(repository / "sub", deny="secrets/", repositories=[repository]), rev="v1") == []
         assert workspace.grep_content("needle", "../src", rev="v1").startswith("Error: ")
 
     def test_secrets_of_a_commit_are_masked(self, repository: Path) -> None:

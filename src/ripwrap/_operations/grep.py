@@ -26,7 +26,7 @@ from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, SearchError, combination_error
 from ripwrap.models import PathError
-from ripwrap.options import SearchOptions, StrPath, check_callback, check_timeout
+from ripwrap.options import Directories, SearchOptions, StrPath, check_callback, check_timeout
 from ripwrap.results import FileMatches, GrepResult, StopReason
 
 GREP_LIMIT = 100
@@ -55,6 +55,7 @@ async def grep(
     explain: bool = False,
     coverage: bool = False,
     rev: str | None = None,
+    repositories: Directories | None = None,
     inside: str | Iterable[str] = (),
     near: str | Sequence[str] = (),
     within: int = NEAR_LINES,
@@ -103,7 +104,10 @@ async def grep(
             cannot be combined with `rev`, `inside` or `on`.
         rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
             files of the revision below `cwd` are searched; ignore files have no effect. `GrepResult.errors` names what
-            cannot be searched: submodules, and objects that are missing in a partial clone.
+            cannot be searched: submodules, objects that are missing in a partial clone, and, without `max_filesize`,
+            files of more than 256 MiB. The configuration of the repository has no effect.
+        repositories: With `rev`, directories in which the repository must be, with all directories that it uses; `None`
+            allows all. The `.git` of a downloaded tree may lead to any repository that the user can read.
         inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. The matches inside
             of these files come after all other matches. `GrepResult.errors` names files and members that cannot be
             read.
@@ -123,7 +127,8 @@ async def grep(
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
-    cannot be combined, or if `rev` names no revision, and `SearchError` if git fails.
+    cannot be combined, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
+    `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
     for name, value in (("rev", rev), ("inside", inside)):
         if value:
@@ -138,7 +143,7 @@ async def grep(
         refuse_beside("rev", "inside", inside)
         from ripwrap._operations.revisions import run_grep_revision  # it imports this module
 
-        return await run_grep_revision(request, rev, rg)
+        return await run_grep_revision(request, rev, repositories, rg)
     if inside:
         from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
 

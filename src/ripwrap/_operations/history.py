@@ -9,11 +9,11 @@ from ripwrap._ripgrep.decoder import Record
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import HistoryMatch
-from ripwrap.options import SearchOptions, StrPath, check_limit
+from ripwrap.options import Directories, SearchOptions, StrPath, check_limit
 from ripwrap.sources.dates import check_date
-from ripwrap.sources.git import BlobName, HistorySource, check_revision
+from ripwrap.sources.git import BlobName, HistorySource, check_revision, size_limit
 
-ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "limit", "rg")
+ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "repositories", "limit", "rg")
 
 
 def search_history(
@@ -23,6 +23,7 @@ def search_history(
     paths: StrPath | Iterable[StrPath] = (),
     rev: str = "HEAD",
     since: str | None = None,
+    repositories: Directories | None = None,
     limit: int | None = None,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
@@ -32,7 +33,9 @@ def search_history(
     Each version (blob) is searched once, even if many commits and paths have the version. The newest versions come
     first. `HistoryMatch.first` is the commit that introduced the version, `last` is the newest commit that had the
     version, and `paths` are all paths of the version. Nothing is checked out or fetched. Versions that are missing in a
-    partial clone are logged as warnings. `git` must be in PATH.
+    partial clone are logged as warnings, and so are versions of more than 256 MiB if `max_filesize` is not given. `git`
+    must be in PATH. The configuration of the repository has no effect. But its `.git` may lead to any other repository
+    that the user can read; pass `repositories` if you did not make it.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
@@ -41,6 +44,7 @@ def search_history(
         rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched.
         since: Search only versions that a commit after this date introduced. The date is in a form that
             `git log --since` accepts, such as `2024-01-31`.
+        repositories: Directories in which the repository must be, as in `grep()`; `None` allows all.
         limit: Maximum number of matches.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`. Globs and types choose versions by their paths, and ignore files
@@ -52,9 +56,11 @@ def search_history(
             `cwd`. `search_in()` lists further causes.
         FileNotFoundError: `cwd` does not exist, or none of `paths` ever existed. (With `since`, a missing path is no
             error.)
-        SearchError: git cannot be started, or git or rg fails.
+        AccessDeniedError: The repository leads out of `repositories`.
+        SearchError: git cannot be started, or git or rg fails; or there are more than a million commits and versions
+            of files.
     """
-    return run_items(history_request(pattern, cwd, paths, rev, since, limit, options), rg)
+    return run_items(history_request(pattern, cwd, paths, rev, since, repositories, limit, options), rg)
 
 
 def history_request(
@@ -63,12 +69,16 @@ def history_request(
     paths: StrPath | Iterable[StrPath],
     rev: str,
     since: str | None,
+    repositories: Directories | None,
     limit: int | None,
     options: SearchOptions,
 ) -> ItemRequest[HistoryMatch]:
     """Check the arguments, and return the request of `search_history()`."""
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    source = HistorySource(os.path.abspath(cwd), check_revision(rev), check_date(since), several)
+    where, size = os.path.abspath(cwd), size_limit(options)
+    source = HistorySource(
+        where, check_revision(rev), check_date(since), several, repositories=repositories, max_filesize=size
+    )
     command = item_command(pattern, options, ARGUMENTS, source.roots)
     checked = check_limit(limit)
     return ItemRequest(command, lambda: _HistoryAnswer(checked, source), source)

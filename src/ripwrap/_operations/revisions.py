@@ -20,9 +20,9 @@ from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.host import RgHost
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Message
-from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import Directories, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import GrepResult
-from ripwrap.sources.git import RevisionSource, check_revision
+from ripwrap.sources.git import RevisionSource, check_revision, size_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,19 @@ class RevisionListing:
     limit: int | None
 
 
-async def run_grep_revision(request: GrepRequest, rev: str, rg: Rg) -> GrepResult:
+async def run_grep_revision(request: GrepRequest, rev: str, repositories: Directories | None, rg: Rg) -> GrepResult:
     """Search the files of a git revision, and return the page of matches."""
-    return await run_grep_in(*grep_revision_request(request, rev), rg)
+    return await run_grep_in(*grep_revision_request(request, rev, repositories), rg)
 
 
-def run_grep_revision_blocking(request: GrepRequest, rev: str, rg: Rg) -> GrepResult:
+def run_grep_revision_blocking(request: GrepRequest, rev: str, repositories: Directories | None, rg: Rg) -> GrepResult:
     """Search the files of a git revision, and return the page of matches, blocking."""
-    return run_grep_in_blocking(*grep_revision_request(request, rev), rg)
+    return run_grep_in_blocking(*grep_revision_request(request, rev, repositories), rg)
 
 
-def grep_revision_request(request: GrepRequest, rev: str) -> tuple[GrepInRequest, RevisionSource]:
+def grep_revision_request(
+    request: GrepRequest, rev: str, repositories: Directories | None = None
+) -> tuple[GrepInRequest, RevisionSource]:
     """Check the arguments; return the request of `grep(rev=…)`, and the source of the files of the revision.
 
     Raises:
@@ -53,7 +55,7 @@ def grep_revision_request(request: GrepRequest, rev: str) -> tuple[GrepInRequest
         TypeError: `rev` is not a str.
     """
     request.refuse_extras("rev")
-    source = revision_source(request.root, rev, request.paths)
+    source = revision_source(request.root, rev, request.paths, repositories, request.options)
     command = item_command(request.query, request.options, ARGUMENTS, source.roots)
     return GrepInRequest(request, command, request.root), source
 
@@ -63,11 +65,12 @@ def messages_revision_request(
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
     rev: str,
+    repositories: Directories | None,
     limit: int | None,
     options: SearchOptions,
 ) -> ItemRequest[Message]:
     """Check the arguments, and return the request of a search of a revision that yields all messages of rg."""
-    source = revision_source(cwd, rev, paths)
+    source = revision_source(cwd, rev, paths, repositories, options)
     return messages_in_request(pattern, source, limit, options, source.roots)
 
 
@@ -75,22 +78,30 @@ def listing_request(
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
     rev: str,
+    repositories: Directories | None,
     limit: int | None,
     options: FileOptions,
     on: RgHost | None,
 ) -> RevisionListing:
     """Check the arguments, and return the request of `files(rev=…)`; raise what `grep_revision_request()` raises."""
     refuse_beside("rev", "on", on)
-    source = revision_source(cwd, rev, paths)
+    source = revision_source(cwd, rev, paths, repositories, {})
     files_command(cwd, (), options)  # raises an error for an option that `files()` does not have
     command = item_command("", cast("SearchOptions", options), ARGUMENTS, source.roots)
     return RevisionListing(command, source, check_limit(limit))
 
 
-def revision_source(cwd: StrPath, rev: str, paths: StrPath | Iterable[StrPath]) -> RevisionSource:
+def revision_source(
+    cwd: StrPath,
+    rev: str,
+    paths: StrPath | Iterable[StrPath],
+    repositories: Directories | None,
+    options: SearchOptions,
+) -> RevisionSource:
     """Return the source that reads the files of a git revision."""
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    return RevisionSource(os.path.abspath(cwd), check_revision(rev), several)
+    cwd, limit = os.path.abspath(cwd), size_limit(options)
+    return RevisionSource(cwd, check_revision(rev), several, repositories=repositories, max_filesize=limit)
 
 
 def run_revision_listing(request: RevisionListing, rg: Rg) -> AsyncGenerator[str]:

@@ -5,7 +5,6 @@ Results are in the order of the items: rg's output is read batch by batch, and r
 in the order of their names (`--sort=path`).
 """
 
-import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
@@ -173,20 +172,14 @@ def list_items_blocking(
     begun = time.monotonic()
     binary = find_usable_rg_blocking(wanted.command, rg, timeout)
     source.selects = wanted.selects(_check_blocking(wanted.check, binary, timeout, begun))
-    ending = threading.Timer(threading.TIMEOUT_MAX if timeout is None else timeout, source.close)
-    ending.daemon = True
-    if timeout is not None:
-        ending.start()
+    source.deadline = None if timeout is None else begun + timeout
     try:
         names = list(source.names())
-    except (OSError, SearchError):
-        if timeout is not None and time.monotonic() - begun >= timeout:
-            raise TimeoutError(
-                f"git did not list all files within timeout={timeout} seconds and was stopped; allow more time"
-            ) from None
-        raise
+    except TimeoutError:
+        raise TimeoutError(
+            f"git did not list all files within timeout={timeout} seconds and was stopped; allow more time"
+        ) from None
     finally:
-        ending.cancel()
         source.close()
     yield from names[:limit]
 

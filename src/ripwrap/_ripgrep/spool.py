@@ -12,10 +12,10 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import IO, Any, Self, cast
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.exit_status import Exit
@@ -125,8 +125,8 @@ class Spool:
             raise _disk_error(error) from error
         return batch
 
-    def add(self, batch: Batch, name: str, content: bytes) -> None:
-        """Write an item into a batch; do nothing if the search has ended.
+    def add(self, batch: Batch, name: str, content: bytes | IO[bytes]) -> None:
+        """Write an item into a batch; do nothing if the search has ended. A `Source` may pass an open file as content.
 
         Raises:
             SearchError: The item cannot be written.
@@ -137,18 +137,20 @@ class Spool:
                 return
             try:
                 with open(path, "xb", buffering=0) as file:
-                    left = memoryview(content)
-                    while left and not self._closed:
-                        left = left[file.write(left[:_PIECE_BYTES]) :]
+                    for piece in _pieces(content):
+                        left = piece
+                        while left:
+                            left = left[file.write(left) :]
+                        if self._closed:  # the search has ended meanwhile
+                            return
+                    size = file.tell()
             except OSError as error:
                 with suppress(OSError):
                     os.unlink(path)
                 raise _disk_error(error) from error
-            if left:  # the search has ended meanwhile
-                return
         self._items += 1
         batch.names.append(name)
-        batch.size += len(content)
+        batch.size += size
 
     @property
     def closed(self) -> bool:
@@ -217,6 +219,8 @@ class Feed:
                     break
             else:
                 self.ended = True
+        except MemoryError:
+            self.error, self.ended = SearchError("too little memory to read the next item; search fewer items"), True
         except Exception as error:  # noqa: BLE001 - raised after the matches of the items before it
             self.error, self.ended = error, True
 
@@ -268,7 +272,7 @@ class Feed:
             self._write(batch, item)
 
     def _write(self, batch: Batch, item: Item) -> None:
-        name, content = _check_item(item)
+        name, content = _check_item(item, files=self._source is not None)
         if self._source is not None or self._selects(name):
             self._spool.add(batch, name, content)
 
@@ -288,6 +292,16 @@ class Feed:
         return full or self.slow
 
 
+def _pieces(content: bytes | IO[bytes]) -> Iterator[memoryview]:
+    """Yield the content of an item in pieces, between which the search may end."""
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        whole = memoryview(content)
+        yield from (whole[start : start + _PIECE_BYTES] for start in range(0, len(whole), _PIECE_BYTES))
+    else:
+        while piece := content.read(_PIECE_BYTES):
+            yield memoryview(piece)
+
+
 def check_items(items: object, *, blocking: bool = False) -> None:
     """Raise `TypeError` if `items` is not an iterable of items; a blocking call does not accept an async iterable."""
     if isinstance(items, AsyncIterable) and blocking:
@@ -296,8 +310,8 @@ def check_items(items: object, *, blocking: bool = False) -> None:
         raise TypeError(f"items must be an iterable of pairs (name, bytes or str), got {type(items).__name__}")
 
 
-def _check_item(item: Any) -> tuple[str, bytes]:
-    """Return the name and the bytes of an item.
+def _check_item(item: Any, *, files: bool) -> tuple[str, bytes | IO[bytes]]:
+    """Return the name and the bytes of an item; with `files`, also the open file that has them.
 
     Raises:
         TypeError: The item is not a pair of a name and a content.
@@ -310,7 +324,7 @@ def _check_item(item: Any) -> tuple[str, bytes]:
         raise TypeError(f"the name of an item must be a str, got {type(name).__name__}")
     if isinstance(content, str):
         return name, raw_bytes(content)
-    if not isinstance(content, (bytes, bytearray, memoryview)):
+    if not isinstance(content, (bytes, bytearray, memoryview)) and not (files and hasattr(content, "readinto")):
         raise TypeError(f"the content of the item {name!r} must be bytes or str, got {type(content).__name__}")
     return name, cast("bytes", content)
 

@@ -41,6 +41,7 @@ def run_mcp(
     show_denied: Annotated[ShowDenied, Parameter(metavar="HOW", show_choices=False)] = "hide",
     redact: Annotated[bool, Parameter(negative="--no-redact", show_default="on")] = True,
     write: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    repository: Annotated[list[str] | None, Parameter(metavar="DIR", negative=())] = None,
     rg: RgPath = None,
 ) -> int:
     """Serve tools to agents, over MCP.
@@ -79,6 +80,8 @@ def run_mcp(
         Mask keys, tokens and passwords in answers
     write
         Offer the tool replace_content, which changes files
+    repository
+        A directory that git may also read; may be repeated
     """
     try:
         from ripwrap import mcp as server
@@ -116,5 +119,6 @@ def run_mcp(
         show_denied=show_denied,
         redact=redact,
         write=write,
+        repositories=repository or (),
     )
     return FOUND

@@ -137,7 +137,7 @@ class ManyRoots:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class GitOptions:
-    """Options `--rev`, `--history` and `--since`, which search a revision or the history of git in place of files."""
+    """Options `--rev` and the like, which search a revision or the history of git in place of files."""
 
     rev: Annotated[str | None, Parameter(group=GIT, metavar="REV", help="Search this revision, e.g. main~3")] = None
     history: Annotated[
@@ -145,6 +145,12 @@ class GitOptions:
     ] = False
     since: Annotated[
         str | None, Parameter(group=GIT, metavar="DATE", help="With --history, only commits since DATE")
+    ] = None
+    repository: Annotated[
+        tuple[str, ...] | None,
+        Parameter(
+            group=GIT, negative=(), metavar="DIR", help="With --rev or --history, refuse repositories outside of DIR"
+        ),
     ] = None
 
     def check(self, paths: Sequence[str], others: Sequence[str]) -> bool:
@@ -164,6 +170,8 @@ class GitOptions:
                 "standard input (-) cannot be combined with other paths, --rev or --history; "
                 "for a file with the name -, write ./-"
             )
+        if self.repository is not None and self.rev is None and not self.history:
+            raise ValueError("--repository needs --rev or --history; add one of them, or leave --repository out")
         what = "--history" if self.history else "--rev" if self.rev is not None else STDIN if STDIN in paths else ""
         if what and others:
             raise ValueError(f"{others[0]} and {what} cannot be combined; leave one of them out")

@@ -36,7 +36,7 @@ def search_source(
 
     def found() -> Iterator[object]:
         if git.rev is not None:
-            request = messages_revision_request(pattern, cwd, paths, git.rev, limit, options)
+            request = messages_revision_request(pattern, cwd, paths, git.rev, git.repository, limit, options)
         else:
             request = messages_in_request(pattern, [("<stdin>", _read_stdin())], limit, options)
         yield from run_items_blocking(request, rg, None)
@@ -44,7 +44,15 @@ def search_source(
     def in_history() -> Iterator[HistoryMatch]:
         rev = "HEAD" if git.rev is None else git.rev
         matches = sync.search_history(
-            pattern, cwd=cwd, paths=paths, rev=rev, since=git.since, limit=limit, rg=rg, **options
+            pattern,
+            cwd=cwd,
+            paths=paths,
+            rev=rev,
+            since=git.since,
+            repositories=git.repository,
+            limit=limit,
+            rg=rg,
+            **options,
         )
         for match in matches:
             named = f"{match.first.id[:12]}:{match.path}"

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from ripwrap._windows import IS_WINDOWS, is_foreign_path
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import ShowDenied, StrPath
+from ripwrap.options import Directories, ShowDenied, StrPath
 from ripwrap.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class WorkspaceOptions(TypedDict, total=False):
     show_denied: ShowDenied
     redact: bool
     write: bool
+    repositories: Directories
 
 
 class NoRootsError(ValueError):

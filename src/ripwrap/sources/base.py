@@ -7,7 +7,10 @@ from typing import Literal, Self, TypeAlias
 from ripwrap.models import Location, PathError
 
 Item: TypeAlias = tuple[str, bytes | str]
-"""Name and content of something to search; rg searches a `str` as UTF-8."""
+"""Name and content of something to search; rg searches a `str` as UTF-8.
+
+A `Source` of ripwrap may yield a large content as a file that is open for reading bytes, until the next item is read.
+"""
 
 Items: TypeAlias = Iterable[Item]
 AnyItems: TypeAlias = Items | AsyncIterable[Item]

@@ -1,43 +1,50 @@
 """Read files out of git without a checkout: the files of a revision, or all versions of files in a history.
 
-git is started without a shell. A revision is never read as an option, and each path in git's output ends with a NUL.
-Only the absolute entries of PATH are searched for git, so that a `git` in a checkout is never run. The directory
-determines the repository; variables such as `GIT_DIR`, which git sets for hooks, have no effect. git asks no questions,
-takes no optional locks, and does not fetch missing objects of a partial clone.
+A revision is never read as an option, and each path in git's output ends with a NUL. A repository may be a bomb: a few
+kilobytes can expand to millions of paths, or to a blob of many gigabytes. So the sizes of blobs are asked for before
+they are read, large blobs are copied to a temporary file, and the number of paths and commits has a maximum.
 """
 
 import errno
-import io
+import heapq
 import os
-import subprocess
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, NamedTuple, cast
+from itertools import islice
+from typing import IO, TypeVar, cast
 
-from ripwrap._subprocess import Popen, defer_interrupts, kill, open_temporary_file, start, wait_for_exit
-from ripwrap._subprocess.programs import find_program
-from ripwrap._text import shown
+from ripwrap._subprocess import open_temporary_file
+from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, HintedText, SearchError
-from ripwrap.models import Commit, PathError
-from ripwrap.options import StrPath
+from ripwrap.models import Commit, PathError, PathErrorKind
+from ripwrap.options import Directories, SearchOptions, StrPath
 from ripwrap.sources.base import Item, NamedSource, Source
 from ripwrap.sources.dates import date_error, read_date
+from ripwrap.sources.git_process import MAX_RECORD_BYTES, Git, Output
+from ripwrap.sources.repository import real_directories
 
-_DROPPED_VARIABLES = (
-    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_EXTERNAL_DIFF"),
-    # git fails if one of the next three is set together with GIT_LITERAL_PATHSPECS.
-    *("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"),
-)
-_SETTINGS = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # from git 2.44 on; `_missing()` finds missing objects for older versions
-    "GIT_LITERAL_PATHSPECS": "1",
-    "LC_ALL": "C",
-}
-_GLOBAL_OPTIONS = ("--no-pager", "-c", "log.diffMerges=separate")
-"""Options before the command. They override the user's `log.diffMerges`, with which `git log -m` could hide changes."""
+T = TypeVar("T")
+
+MAX_BLOB_BYTES = 256 << 20
+"""Maximum size in bytes of a file of a revision, unless the caller passes `max_filesize`."""
+
+MAX_ENTRIES = 1_000_000
+"""Maximum number of files of a revision, and of commits and versions of files in a history."""
+
+MAX_NAMES_BYTES = 256 << 20
+"""Maximum size in bytes of all paths of a revision, or of all paths and subjects of commits in a history."""
+
+MAX_ERRORS = 1000
+"""Maximum number of errors about files of a revision or history. Further errors are only counted."""
+
+_CHUNK_FILES = 4096
+"""Number of files whose sizes are asked for together, and of paths that are sorted at once."""
+
+_HELD_BYTES = 1 << 20
+"""Size in bytes from which the content of a file is copied to a temporary file, and not held in memory."""
+
+_MAX_RESTARTS = 20
+"""Maximum number of files at which git may end with an error; after that the search ends."""
 
 _REGULAR, _SUBMODULE = "100", "160000"
 """Beginning of the modes of regular files, and mode of a submodule; the mode of a link begins with 120."""
@@ -45,9 +52,10 @@ _REGULAR, _SUBMODULE = "100", "160000"
 _OTHER_TYPE = "but the object dereferences to"
 """Part of the error that `git rev-parse` prints if an object has a wrong type, such as a tree in place of a commit."""
 
-_EXIT_SECONDS = 5.0
-_MAX_ERROR = 4000
-_BUFFER_BYTES = 1 << 20
+_FIELDS = 3
+"""Number of fields in the head of an object in the output of `git cat-file`; a missing object has two."""
+
+_LONG_NAME = f"its path is longer than {MAX_RECORD_BYTES} bytes"
 _COMMIT = b"\x01"
 """First byte of a commit in the log; the fields of the commit follow, each ended by a NUL."""
 
@@ -58,108 +66,28 @@ _PLAIN_LOG = (
 """Options of `git log`, which override the user's configuration. For example, `log.showSignature` would start gpg."""
 
 
-class _Entry(NamedTuple):
-    """File of a git revision: its path, and the id of its content in git."""
+class _Budget:
+    """Counter of what is kept of git's output; it raises an error at the maximum."""
 
-    path: str
-    oid: str
+    def __init__(self, what: str, *arguments: str) -> None:
+        """Set the noun for what is counted, and the names of the arguments with which the caller can select less."""
+        self._what = what
+        self._arguments = arguments
+        self._count = 0
+        self._size = 0
 
-
-class _Git:
-    """Runner of git in a directory, one command at a time. Another thread may call `close()` to end git."""
-
-    def __init__(self, cwd: str) -> None:
-        self._cwd = cwd
-        self._lock = threading.Lock()
-        self._running: Popen | None = None
-        self.closed: bool = False
-
-    def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "_Output":
-        """Start a command of git, and return an `_Output`, from which the output of the command can be read.
+    def take(self, size: int) -> None:
+        """Count one thing with a name of `size` bytes.
 
         Raises:
-            SearchError: git cannot be started.
-            FileNotFoundError: The directory does not exist.
-            InterruptedError: The search has ended.
+            SearchError: There are too many things, or their names are too long together.
         """
-        program = find_program("git")
-        argv = (program or "git", *_GLOBAL_OPTIONS, *arguments)
-        env = {name: value for name, value in os.environ.items() if name not in _DROPPED_VARIABLES}
-        stderr = open_temporary_file()
-        given = stdin if isinstance(stdin, int) else stdin.fileno()
-        with self._lock:
-            if self.closed:
-                raise InterruptedError("the search has ended")
-            try:
-                if program is None:
-                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-                with defer_interrupts():
-                    popen = start(
-                        argv,
-                        stdin=given,
-                        stdout=subprocess.PIPE,
-                        stderr=stderr,
-                        env={**env, **_SETTINGS},
-                        cwd=self._cwd,
-                    )
-            except OSError as error:
-                stderr.close()
-                raise _start_error(error, argv, self._cwd) from error
-            self._running = popen
-        return _Output(popen, argv, stderr)
-
-    def read(self, *arguments: str) -> bytes:
-        """Return the whole output of a command of git.
-
-        Raises:
-            SearchError: The command fails. This method also raises the errors of `lines()`.
-        """
-        with self.lines(*arguments) as output:
-            return output.stdout.read()
-
-    def close(self) -> None:
-        """End the command that runs, and start no more commands."""
-        with self._lock:
-            self.closed = True
-            if self._running is not None:
-                kill(self._running)
-
-
-class _Output:
-    """Output of git. Leaving the context manager ends git, and raises an error if git failed."""
-
-    def __init__(self, popen: Popen, argv: tuple[str, ...], stderr: IO[bytes]) -> None:
-        self._popen = popen
-        self._argv = argv
-        self._stderr = stderr
-        self.stdout = io.BufferedReader(cast("io.RawIOBase", popen.stdout), _BUFFER_BYTES)
-
-    def __enter__(self) -> "_Output":
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            kill(self._popen)
-        try:
-            self.stdout.close()
-            code = wait_for_exit(self._popen, _EXIT_SECONDS)
-            if code is None:
-                kill(self._popen)
-                wait_for_exit(self._popen, _EXIT_SECONDS)
-            elif code and kind is None:
-                self._stderr.seek(0)
-                raise _git_error(self._argv, code, self._stderr.read(_MAX_ERROR))
-        finally:
-            self._stderr.close()
-
-    def records(self) -> Iterator[bytes]:
-        """Yield the parts of the output, each of which git ends with a NUL."""
-        rest = b""
-        while chunk := self.stdout.read1(_BUFFER_BYTES):
-            *whole, rest = (rest + chunk).split(b"\0")
-            yield from whole
-        if rest:
-            yield rest
+        self._count += 1
+        self._size += size
+        if self._count > MAX_ENTRIES or self._size > MAX_NAMES_BYTES:
+            hints = [part for name in self._arguments for part in (" or ", Hint(name, kind="correct"))][1:]
+            limits = f"{plural(MAX_ENTRIES, self._what)}, or names of more than {plural(MAX_NAMES_BYTES, 'byte')}"
+            raise SearchError(HintedText(f"more than {limits}; select fewer with ", *hints))
 
 
 def check_revision(rev: str) -> str:
@@ -180,13 +108,188 @@ def check_revision(rev: str) -> str:
     return rev
 
 
-class RevisionSource(NamedSource):
+def size_limit(options: SearchOptions) -> int | None:
+    """Return the option `max_filesize` in bytes; `None` if it was not given, or is not valid."""
+    value = options.get("max_filesize")
+    if not isinstance(value, str):
+        return value
+    number = value.rstrip("KMG")
+    return int(number) << 10 * (" KMG".index(value[-1]) if value != number else 0) if number.isdecimal() else None
+
+
+class _GitSource(Source):
+    """Base class of sources that read files out of git."""
+
+    def __init__(
+        self,
+        cwd: str,
+        rev: str,
+        paths: Sequence[StrPath],
+        repositories: Directories | None,
+        max_filesize: int | None,
+    ) -> None:
+        super().__init__()
+        self._cwd = cwd
+        self._rev = rev
+        self._max_filesize = max_filesize
+        self.roots: tuple[str, ...] = tuple(_relative(cwd, path) for path in paths)
+        allowed = None if repositories is None else real_directories(repositories)
+        self._git = Git(cwd, allowed, MAX_BLOB_BYTES if max_filesize is None else max(max_filesize, MAX_BLOB_BYTES))
+        self._failures = 0
+
+    def close(self) -> None:
+        """End git."""
+        self._git.close()
+
+    def _open(self, kind: str) -> str:
+        """Check the repository, and return the id of the object of this kind (commit or tree) that the revision names.
+
+        Raises:
+            ValueError: The revision does not exist, or the directory is in no repository.
+            AccessDeniedError: The repository leads out of the allowed directories.
+            SearchError: git could not be started, or failed for another reason.
+        """
+        self._git.deadline = self.deadline
+        self._git.open()
+        try:
+            found = self._git.read("rev-parse", "--verify", "--quiet", f"{self._rev}^{{{kind}}}")
+        except SearchError as error:
+            if error.returncode is None:  # git could not be started
+                raise
+            stderr = "" if _OTHER_TYPE in error.stderr else error.stderr.strip()
+        else:
+            return found.decode().strip()
+        if stderr:
+            raise SearchError(f"git could not read the revision {self._rev!r}: {stderr}")
+        raise ValueError(
+            HintedText(
+                Hint("rev", kind="correct"),
+                f" is not a revision of the repository in {shown(self._cwd)}: {self._rev!r}; pass a commit, branch or ",
+                "tag",
+            )
+        )
+
+    def _tree(self, tree: str, paths: Sequence[str] = ()) -> Iterator[tuple[str, str, bytes]]:
+        """Yield the mode, the id and the path of each file in a tree, and in the trees below.
+
+        Raises:
+            SearchError: There are more than `MAX_ENTRIES` files.
+        """
+        budget = _Budget("file", "paths")
+        selected = () if os.curdir in paths else paths
+        with self._git.lines("ls-tree", "-r", "-z", "--", tree, *selected) as output:
+            for record in output.records():
+                budget.take(0)
+                about, _, path = record.partition(b"\t")
+                mode, _, oid = about.decode().split(" ")
+                if len(path) > MAX_RECORD_BYTES:
+                    self._fail(f"{os.fsdecode(path[:100])}…", _LONG_NAME)
+                else:
+                    yield mode, oid, path
+
+    def _read(self, files: Iterable[tuple[str, str]]) -> Iterator[Item]:
+        """Yield the name and the content of each file, which is given by its name and its id in git.
+
+        A content of more than `_HELD_BYTES` is an open file, which is closed when the next item is read.
+        """
+        files = iter(files)
+        while chunk := list(islice(files, _CHUNK_FILES)):
+            sizes = self._objects("--batch-check", [oid for _, oid in chunk], lambda _, size: size)
+            chunk = [(name, oid) for (name, oid), size in zip(chunk, sizes, strict=True) if self._fits(name, oid, size)]
+            contents = self._objects("--batch", [oid for _, oid in chunk], _content)
+            for (name, oid), content in zip(chunk, contents, strict=True):
+                if content is None or isinstance(content, Exception):
+                    self._fail_object(name, oid, content)
+                elif isinstance(content, bytes):
+                    yield name, content
+                else:
+                    with content:
+                        yield name, cast("bytes", content)
+
+    def _fits(self, name: str, oid: str, size: "int | Exception | None") -> bool:
+        """Return True if a file is to be read; record an error for a file that is too large or cannot be read."""
+        if not isinstance(size, int):
+            self._fail_object(name, oid, size)
+            return False
+        if size > MAX_BLOB_BYTES and self._max_filesize is None:
+            limit = plural(MAX_BLOB_BYTES, "byte")
+            self._fail(name, f"not searched: larger than {limit}; pass a larger max_filesize, or search a checkout")
+            return False
+        return self._max_filesize is None or size <= self._max_filesize
+
+    def _objects(
+        self, option: str, oids: Sequence[str], take: Callable[[Output, int], T]
+    ) -> Iterator[T | Exception | None]:
+        """Yield what `take` returns for each object; `None` if it is missing, an error if git cannot read it.
+
+        git ends at an object that needs too much memory, for example, and is started again for the next object.
+
+        Args:
+            option: Option of `git cat-file`.
+            oids: Ids of the objects.
+            take: Function that takes the output of git after the head of an object, and the size of the object.
+
+        Raises:
+            SearchError: git ended at more than `_MAX_RESTARTS` objects.
+        """
+        at = 0
+        while at < len(oids):
+            failure: Exception = SearchError("git ended early")
+            try:
+                with open_temporary_file() as ids:
+                    ids.write("".join(f"{oid}\n" for oid in oids[at:]).encode())
+                    ids.seek(0)
+                    with self._git.lines("cat-file", option, "--buffer", stdin=ids) as output:
+                        while at < len(oids) and (head := output.stdout.readline(MAX_RECORD_BYTES).split()):
+                            found = take(output, int(head[2])) if len(head) == _FIELDS else None
+                            at += 1
+                            yield found
+            except (SearchError, MemoryError) as error:
+                failure = error
+            if at < len(oids):
+                self._failures += 1
+                if self._failures > _MAX_RESTARTS:
+                    raise failure
+                at += 1
+                yield failure
+
+    def _fail_object(self, name: str, oid: str, error: Exception | None) -> None:
+        if error is None:
+            about = (
+                f"the repository does not have the object {oid[:12]}; if it is a partial clone, clone it again without "
+                "--filter"
+            )
+            self._fail(name, about, "missing")
+        elif isinstance(error, MemoryError):
+            self._fail(name, "not searched: reading it needed too much memory")
+        else:
+            self._fail(name, f"not searched: {error}")
+
+    def _fail(self, name: str, message: str, kind: PathErrorKind = "other") -> None:
+        """Record an error for a file; after `MAX_ERRORS` errors, only record that there are more."""
+        if len(self.errors) < MAX_ERRORS:
+            self.errors.append(PathError(path=name, kind=kind, message=message))
+        elif len(self.errors) == MAX_ERRORS:
+            said = f"more than {plural(MAX_ERRORS, 'file')} could not be read; the others are not named"
+            self.errors.append(PathError(path=None, kind="other", message=said))
+
+
+class RevisionSource(_GitSource, NamedSource):
     """Source of the regular files that a revision has below a directory, in path order.
 
-    Links are left out. Submodules and missing objects become errors.
+    Links are left out. Submodules and missing objects become errors, and so do files larger than `MAX_BLOB_BYTES`.
     """
 
-    def __init__(self, cwd: str, rev: str, paths: Sequence[StrPath] = (), *, commits_only: bool = False) -> None:
+    def __init__(
+        self,
+        cwd: str,
+        rev: str,
+        paths: Sequence[StrPath] = (),
+        *,
+        commits_only: bool = False,
+        repositories: Directories | None = None,
+        max_filesize: int | None = None,
+    ) -> None:
         """Choose the files; git runs when they are read.
 
         Args:
@@ -195,58 +298,53 @@ class RevisionSource(NamedSource):
             paths: Files and directories; empty is all.
             commits_only: True if `rev` must be a commit. If False, `rev` may also be the tree of a subdirectory, such
                 as `main:src`, whose paths do not begin at the top directory of the repository.
+            repositories: Directories in which the repository must be, with all directories that it uses; `None` allows
+                all.
+            max_filesize: Maximum size of a file in bytes; larger files are left out. `None` is `MAX_BLOB_BYTES`, and
+                records an error for each larger file.
         """
-        super().__init__()
+        super().__init__(cwd, rev, paths, repositories, max_filesize)
         self._kind = "commit" if commits_only else "tree"
-        self._cwd = cwd
-        self._rev = rev
-        self.roots: tuple[str, ...] = tuple(_relative(cwd, path) for path in paths)
-        self._git = _Git(cwd)
 
     def __iter__(self) -> Iterator[Item]:
-        entries = self._entries()
-        missing = _missing(self._git, self._rev) if entries else frozenset[str]()
-        read = [entry for entry in entries if entry.oid not in missing]
-        self.errors.extend(_missing_error(entry.path, entry.oid) for entry in entries if entry.oid in missing)
-        contents = _contents(self._git, [entry.oid for entry in read])
-        for entry, content in zip(read, contents, strict=True):
-            if content is None:
-                self.errors.append(_missing_error(entry.path, entry.oid))
-            else:
-                yield entry.path, content
+        return self._read(self._entries())
 
     def names(self) -> Iterator[str]:
         """Yield the paths of the selected files."""
-        return (entry.path for entry in self._entries())
+        return (name for name, _ in self._entries())
 
-    def close(self) -> None:
-        """End git."""
-        self._git.close()
-
-    def _entries(self) -> list[_Entry]:
-        tree = _resolve(self._git, self._cwd, f"{self._rev}^{{{self._kind}}}", self._rev)
-        entries: list[_Entry] = []
+    def _entries(self) -> Iterator[tuple[str, str]]:
+        """Yield the path and the id of each selected file, in path order."""
+        tree = self._open(self._kind)
+        sorted_parts: list[list[bytes]] = [[]]
+        budget = _Budget("file", "paths")
         left = set(self.roots)
-        with self._git.lines("ls-tree", "-r", "-z", tree) as output:
-            for record in output.records():
-                about, _, path = record.partition(b"\t")
-                mode, _, oid = about.decode().split(" ")
-                name = os.fsdecode(path)
-                named = next((one for one in self.roots if one in (os.curdir, name) or name.startswith(f"{one}/")), "")
-                if self.roots and not named:
-                    continue
-                left.discard(named)
-                if mode == _SUBMODULE:
-                    about_it = (
-                        f"a submodule at commit {oid[:12]}, whose files are not searched; search the directory of the "
-                        "submodule separately"
-                    )
-                    self.errors.append(PathError(path=name, kind="other", message=about_it))
-                elif mode.startswith(_REGULAR) and (name == named or self.selects(name)):
-                    entries.append(_Entry(name, oid))
+        for mode, oid, path in self._tree(tree, self.roots):
+            name = os.fsdecode(path)
+            named = next((one for one in self.roots if one in (os.curdir, name) or name.startswith(f"{one}/")), "")
+            if self.roots and not named:
+                continue
+            left.discard(named)
+            if mode == _SUBMODULE:
+                about_it = (
+                    f"a submodule at commit {oid[:12]}, whose files are not searched; search the directory of the "
+                    "submodule separately"
+                )
+                self._fail(name, about_it)
+            elif mode.startswith(_REGULAR) and (name == named or self.selects(name)):
+                budget.take(len(path))
+                # One text for the path and the id needs less memory than two. No path has a NUL.
+                sorted_parts[-1].append(path.replace(b"/", b"\0") + b"\0\0" + oid.encode())
+                if len(sorted_parts[-1]) == _CHUNK_FILES:
+                    # Sorting all files at once would hold the GIL, and with it an event loop in another thread.
+                    sorted_parts[-1].sort()
+                    sorted_parts.append([])
         if self.roots and left == set(self.roots):
             raise _no_path(self._rev, self.roots)
-        return sorted(entries, key=lambda entry: os.fsencode(entry.path).replace(b"/", b"\0"))
+        sorted_parts[-1].sort()
+        for entry in heapq.merge(*sorted_parts):
+            key, _, oid_bytes = entry.rpartition(b"\0\0")
+            yield os.fsdecode(key.replace(b"\0", b"/")), oid_bytes.decode()
 
 
 @dataclass(slots=True)
@@ -283,10 +381,19 @@ class BlobName(str):
         return name
 
 
-class HistorySource(Source):
+class HistorySource(_GitSource):
     """Source of all versions of files in a git history; each version is yielded once, the newest first."""
 
-    def __init__(self, cwd: str, rev: str, since: str | None, paths: Sequence[StrPath] = ()) -> None:
+    def __init__(
+        self,
+        cwd: str,
+        rev: str,
+        since: str | None,
+        paths: Sequence[StrPath] = (),
+        *,
+        repositories: Directories | None = None,
+        max_filesize: int | None = None,
+    ) -> None:
         """Choose the commits; git runs when they are read.
 
         Args:
@@ -294,33 +401,22 @@ class HistorySource(Source):
             rev: Newest commit.
             since: Date that git can read; older commits are not read. `None` reads all commits.
             paths: Files and directories; empty is all.
+            repositories: As in `RevisionSource`.
+            max_filesize: As in `RevisionSource`.
         """
-        super().__init__()
-        self._cwd = cwd
-        self._rev = rev
+        super().__init__(cwd, rev, paths, repositories, max_filesize)
         self._since = since
-        self.roots: tuple[str, ...] = tuple(_relative(cwd, path) for path in paths)
-        self._git = _Git(cwd)
         self._commits: dict[str, Commit] = {}
+        self._budget = _Budget("commit, path or version", "paths", "since")
 
     def __iter__(self) -> Iterator[Item]:
-        tip = _resolve(self._git, self._cwd, f"{self._rev}^{{commit}}", self._rev)
-        chosen = [
-            (name, blob) for blob in self._blobs(tip).values() if (name := next(filter(self.selects, blob.paths), None))
-        ]
-        missing = _missing(self._git, tip, history=True) if chosen else frozenset[str]()
-        self.errors.extend(_missing_error(name, blob.oid) for name, blob in chosen if blob.oid in missing)
-        read = [(name, blob) for name, blob in chosen if blob.oid not in missing]
-        contents = _contents(self._git, [blob.oid for _, blob in read])
-        for (name, blob), content in zip(read, contents, strict=True):
-            if content is None:
-                self.errors.append(_missing_error(name, blob.oid))
-            else:
-                yield BlobName.of(name, blob), content
-
-    def close(self) -> None:
-        """End git."""
-        self._git.close()
+        blobs = self._blobs(self._open("commit"))
+        chosen = (
+            (BlobName.of(name, blob), blob.oid)
+            for blob in blobs.values()
+            if (name := next(filter(self.selects, blob.paths), None))
+        )
+        return self._read(chosen)
 
     def _blobs(self, tip: str) -> Mapping[str, Blob]:
         """Return the versions of files, the newest first, as a map from the id of each version to the version."""
@@ -331,43 +427,50 @@ class HistorySource(Source):
         diff = ("--raw", "-z", "-m", "--root", "--no-renames", "--no-abbrev", "--relative", "--no-ext-diff")
         with self._git.lines("log", *diff, *_PLAIN_LOG, *since, tip, "--", *self.roots) as output:
             records = output.records()
-            commit, parents = None, [""]
+            fields: tuple[bytes, ...] = ()
             for record in records:
                 text = record.lstrip(b"\n")
                 if text.startswith(_COMMIT):
-                    commit, parents = self._commit(text, records)
-                elif text.startswith(b":") and commit is not None:
+                    fields = _fields(text, records)
+                elif text.startswith(b":") and fields:
                     found = True
-                    path = os.fsdecode(next(records, b""))
+                    path = next(records, b"")
                     old_mode, mode, old, new, _ = text[1:].decode().split(" ")
+                    if len(path) > MAX_RECORD_BYTES:
+                        self._fail(f"{os.fsdecode(path[:100])}…", _LONG_NAME)
+                        continue
                     if mode.startswith(_REGULAR):
-                        blob = blobs.setdefault(new, Blob(new, commit))
-                        blob.first = commit
-                        blob.paths[path] = None
+                        self._add(blobs.setdefault(new, Blob(new, self._commit(fields))), fields, path)
                     if old_mode.startswith(_REGULAR) and old != new:
+                        parents = fields[1].decode().split() or [""]
                         merges = len(parents) > 1
                         if old not in left or (left[old][0] and not merges):
+                            self._budget.take(0)
                             left[old] = merges, parents[0]
         if self.roots and self._since is None and not found:
             raise _no_path(self._rev, self.roots)
-        here = self._at_tip(tip)
+        here = frozenset(oid for _, oid, _ in self._tree(tip))
         lasts = {oid: tip if oid in here else left.get(oid, (False, tip))[1] for oid in blobs}
         self._read_commits({oid for oid in lasts.values() if oid not in self._commits})
         for oid, blob in blobs.items():
             blob.last = self._commits.get(lasts[oid])
         return blobs
 
-    def _commit(self, first: bytes, records: Iterator[bytes]) -> tuple[Commit, list[str]]:
-        """Return the commit whose first record in the log is `first`, and the ids of its parents."""
-        fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
-        oid, parents, author, date, subject = (field.decode("utf-8", "replace") for field in fields)
-        if oid not in self._commits:
-            self._commits[oid] = Commit(id=oid, author=author, date=read_date(date), subject=subject)
-        return self._commits[oid], parents.split() or [""]
+    def _add(self, blob: Blob, fields: tuple[bytes, ...], path: bytes) -> None:
+        """Add to a version the path and the older commit in which the log shows it."""
+        blob.first = self._commit(fields)
+        name = os.fsdecode(path)
+        if name not in blob.paths:
+            self._budget.take(len(path))
+            blob.paths[name] = None
 
-    def _at_tip(self, tip: str) -> frozenset[str]:
-        with self._git.lines("ls-tree", "-r", "-z", tip) as output:
-            return frozenset(record.partition(b"\t")[0].split(b" ")[2].decode() for record in output.records())
+    def _commit(self, fields: tuple[bytes, ...]) -> Commit:
+        """Return the commit with these fields in the log."""
+        oid, _, author, date, subject = (field.decode("utf-8", "replace") for field in fields)
+        if oid not in self._commits:
+            self._budget.take(len(author) + len(subject))
+            self._commits[oid] = Commit(id=oid, author=author, date=read_date(date), subject=subject)
+        return self._commits[oid]
 
     def _read_commits(self, oids: Iterable[str]) -> None:
         """Read the commits with these ids, which the log did not show, and store them."""
@@ -380,10 +483,52 @@ class HistorySource(Source):
                 records = output.records()
                 for record in records:
                     if (text := record.lstrip(b"\n")).startswith(_COMMIT):
-                        self._commit(text, records)
+                        self._commit(_fields(text, records))
 
 
-def _readable_date(git: _Git, since: str) -> str:
+def _fields(first: bytes, records: Iterator[bytes]) -> tuple[bytes, ...]:
+    """Return the fields of the commit whose first record in the log is `first`; long fields are cut."""
+    fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
+    return tuple(field[:MAX_RECORD_BYTES] for field in fields)
+
+
+def _content(output: Output, size: int) -> bytes | IO[bytes]:
+    """Read the content of an object from git's output; return a large content as an open file.
+
+    Raises:
+        SearchError: git ended early, or the temporary file cannot be written.
+    """
+    if size <= _HELD_BYTES:
+        content = output.stdout.read(size + 1)
+        if len(content) <= size:
+            raise SearchError("git ended early")
+        return content[:size]
+    file = open_temporary_file()
+    try:
+        left = size + 1  # git writes a line feed after each object
+        while left and (chunk := output.stdout.read1(min(left, _HELD_BYTES))):
+            _write(file, chunk)
+            left -= len(chunk)
+        if left:
+            raise SearchError("git ended early")
+        file.truncate(size)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _write(file: IO[bytes], chunk: bytes) -> None:
+    try:
+        file.write(chunk)
+    except OSError as error:
+        raise SearchError(
+            f"a temporary file cannot be written: {error}; set TMPDIR to a directory with enough free space"
+        ) from error
+
+
+def _readable_date(git: Git, since: str) -> str:
     """Check that git can read a date, and return it. `git log` would read any other text as the current time.
 
     Raises:
@@ -398,90 +543,9 @@ def _readable_date(git: _Git, since: str) -> str:
     return since
 
 
-def _resolve(git: _Git, cwd: str, name: str, rev: str) -> str:
-    """Return the id of the object (commit or tree) that a revision names.
-
-    Args:
-        git: Runner of git.
-        cwd: Directory, for errors.
-        name: Revision with the type of the object, such as `main^{tree}`.
-        rev: Revision as the caller passed it, for errors.
-
-    Raises:
-        ValueError: The revision does not exist, or the directory is not in a repository.
-        SearchError: git could not be started, or failed for another reason.
-    """
-    try:
-        return git.read("rev-parse", "--verify", "--quiet", name).decode().strip()
-    except SearchError as error:
-        if error.returncode is None:  # git could not be started
-            raise
-        stderr = "" if _OTHER_TYPE in error.stderr else error.stderr.strip()
-    if "not a git repository" in stderr:
-        raise ValueError(
-            HintedText(
-                Hint("rev", kind="correct"),
-                f" needs a git repository, and {shown(cwd)} is not in a git repository; check ",
-                Hint("cwd", kind="correct"),
-            )
-        )
-    if stderr:
-        raise SearchError(f"git could not read the revision {rev!r}: {stderr}")
-    raise ValueError(
-        HintedText(
-            Hint("rev", kind="correct"),
-            f" is not a revision of the repository in {shown(cwd)}: {rev!r}; pass a commit, branch or tag",
-        )
-    )
-
-
 def _no_path(rev: str, paths: Sequence[str]) -> FileNotFoundError:
     text = HintedText(f"no such path in {rev}; check ", Hint("paths", kind="correct"))
     return FileNotFoundError(errno.ENOENT, text, ", ".join(map(shown, paths[:10])))
-
-
-def _missing(git: _Git, rev: str, *, history: bool = False) -> frozenset[str]:
-    """Return the ids of objects that are missing in a partial clone; empty if the repository is not a partial clone."""
-    try:
-        git.read("config", "--get-regexp", r"^remote\..*\.promisor$")
-    except SearchError:  # git exits with 1 if no remote has this setting
-        return frozenset()
-    walk = () if history else ("--no-walk",)
-    listing = git.read("rev-list", "--objects", "--no-object-names", "--missing=print", *walk, rev, "--")
-    return frozenset(line[1:] for line in listing.decode().split("\n") if line.startswith("?"))
-
-
-def _missing_error(path: str, oid: str) -> PathError:
-    return PathError(
-        path=path,
-        kind="missing",
-        message=(
-            f"the repository does not have the object {oid[:12]}; if it is a partial clone, clone it again without "
-            "--filter"
-        ),
-    )
-
-
-def _contents(git: _Git, oids: Sequence[str]) -> Iterator[bytes | None]:
-    """Yield the content of each blob; `None` for a blob that is missing in the repository."""
-    if not oids:
-        return
-    with open_temporary_file() as ids:
-        ids.write("".join(f"{oid}\n" for oid in oids).encode())
-        ids.seek(0)
-        with git.lines("cat-file", "--batch", "--buffer", stdin=ids) as output:
-            for _ in oids:
-                head = output.stdout.readline().split()
-                if len(head) != 3:
-                    if not head:
-                        raise SearchError(
-                            "git cat-file ended before it had written all files; search again", argv=("git", "cat-file")
-                        )
-                    yield None
-                    continue
-                content = output.stdout.read(int(head[2]))
-                output.stdout.read(1)
-                yield content
 
 
 def _relative(cwd: str, path: StrPath) -> str:
@@ -507,15 +571,3 @@ def _relative(cwd: str, path: StrPath) -> str:
             )
         )
     return relative
-
-
-def _start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
-    if not os.path.isdir(cwd):
-        return FileNotFoundError(error.errno, HintedText(Hint("cwd", kind="correct"), " does not exist"), cwd)
-    return SearchError(f"could not start git: {error.strerror}; install git, or put it into PATH", argv=argv)
-
-
-def _git_error(argv: tuple[str, ...], code: int, stderr: bytes) -> SearchError:
-    text = stderr.decode("utf-8", "replace").strip()
-    command = argv[len(_GLOBAL_OPTIONS) + 1]
-    return SearchError(f"git {command} failed: {text or f'exit code {code}'}", argv=argv, returncode=code, stderr=text)

@@ -10,7 +10,7 @@ from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, combination_error
-from ripwrap.options import FileOptions, StrPath
+from ripwrap.options import Directories, FileOptions, StrPath
 
 
 def files(
@@ -19,6 +19,7 @@ def files(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rev: str | None = None,
+    repositories: Directories | None = None,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
@@ -46,6 +47,7 @@ def files(
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths. At this number, rg is stopped.
         rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
+        repositories: With `rev`, directories in which the repository must be, as in `grep()`; `None` allows all.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
             function ends the call. `on_progress` cannot be combined with `rev`.
@@ -62,6 +64,7 @@ def files(
         FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
             are logged as unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
+        AccessDeniedError: The repository leads out of `repositories`.
         BinaryNotFoundError: There is no rg.
         RemoteError: The host cannot be reached, or does not run rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or rg or git fails.
@@ -75,7 +78,9 @@ def files(
             raise combination_error("on_progress", Hint("rev"))
         from ripwrap._operations.revisions import listing_request, run_revision_listing_blocking  # git is rarely needed
 
-        return run_revision_listing_blocking(listing_request(cwd, paths, rev, limit, options, on), rg, timeout=timeout)
+        return run_revision_listing_blocking(
+            listing_request(cwd, paths, rev, repositories, limit, options, on), rg, timeout=timeout
+        )
     return run_stream_blocking(
         metered(files_request(cwd, paths, limit, options, on), on_progress, limit), rg, timeout=timeout
     )

@@ -8,7 +8,7 @@ from ripwrap._operations.history import history_request
 from ripwrap._operations.streams import run_items_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import HistoryMatch
-from ripwrap.options import SearchOptions, StrPath
+from ripwrap.options import Directories, SearchOptions, StrPath
 
 
 def search_history(
@@ -18,6 +18,7 @@ def search_history(
     paths: StrPath | Iterable[StrPath] = (),
     rev: str = "HEAD",
     since: str | None = None,
+    repositories: Directories | None = None,
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,
@@ -28,7 +29,9 @@ def search_history(
     Each version (blob) is searched once, even if many commits and paths have the version. The newest versions come
     first. `HistoryMatch.first` is the commit that introduced the version, `last` is the newest commit that had the
     version, and `paths` are all paths of the version. Nothing is checked out or fetched. Versions that are missing in a
-    partial clone are logged as warnings. `git` must be in PATH.
+    partial clone are logged as warnings, and so are versions of more than 256 MiB if `max_filesize` is not given. `git`
+    must be in PATH. The configuration of the repository has no effect. But its `.git` may lead to any other repository
+    that the user can read; pass `repositories` if you did not make it.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
@@ -37,6 +40,7 @@ def search_history(
         rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched.
         since: Search only versions that a commit after this date introduced. The date is in a form that
             `git log --since` accepts, such as `2024-01-31`.
+        repositories: Directories in which the repository must be, as in `grep()`; `None` allows all.
         limit: Maximum number of matches.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -49,7 +53,11 @@ def search_history(
             `cwd`. `search_in()` lists further causes.
         FileNotFoundError: `cwd` does not exist, or none of `paths` ever existed. (With `since`, a missing path is no
             error.)
-        SearchError: git cannot be started, or git or rg fails.
+        AccessDeniedError: The repository leads out of `repositories`.
+        SearchError: git cannot be started, or git or rg fails; or there are more than a million commits and versions
+            of files.
         TimeoutError: The call took more than `timeout` seconds.
     """
-    return run_items_blocking(history_request(pattern, cwd, paths, rev, since, limit, options), rg, timeout=timeout)
+    return run_items_blocking(
+        history_request(pattern, cwd, paths, rev, since, repositories, limit, options), rg, timeout=timeout
+    )

@@ -21,7 +21,8 @@ from typing_extensions import deprecated
 
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import ShowDenied, StrPath, check_timeout
+from ripwrap.options import Directories, ShowDenied, StrPath, check_timeout
+from ripwrap.sources.repository import real_directories
 from ripwrap.workspace.arguments import (
     CodebaseSearchArguments,
     CodebaseSearchOptions,
@@ -137,6 +138,7 @@ class Workspace:
         show_denied: ShowDenied = "hide",
         redact: bool = False,
         write: bool = False,
+        repositories: Directories = (),
     ) -> None:
         """Set the directories that the tools may use, and the limits of their answers.
 
@@ -149,9 +151,9 @@ class Workspace:
                 and the directories above it, in `/proc` and similar directories, and on network file systems of Linux.
                 The answer then names these limits.
             timeout: Time limit in seconds for a call; `None` is no limit. At the limit, rg is stopped, and the answer
-                has the results found so far. Up to 0.7 seconds more are spent on making the answer; if that takes
-                longer, the answer is an error. A refresh of an index, and a listing for a glob with a slash, may take
-                half of the limit. `index_codebase` has no time limit.
+                has the results found so far. Making the answer may take 0.7 seconds more; if it takes longer, the
+                answer is an error. A refresh of an index, and a listing for a glob with a slash, may take half of the
+                limit. `index_codebase` has no time limit.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; with `None`, ripwrap finds an rg.
@@ -171,12 +173,16 @@ class Workspace:
             redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`.
             write: Offer the tool `replace_content`, which changes files in the roots. Denied files are never changed.
                 `ripwrap.undo()` restores the files, with the journals in the user's state directory.
+            repositories: Further directories from which git may read with `rev`, such as `["../main/.git"]` for a
+                worktree, or the `.git` above a root that is a subdirectory of its repository. Without them, git reads
+                only repositories whose directories are all inside the roots; any other repository is refused, because
+                the `.git` of a downloaded tree may lead to a repository that the tools must not show.
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
-            ValueError: There is no root, a root is an empty string, a number is too small or out of range, a glob in
-                `deny` is invalid, `show_denied` is unknown, `embedder` is `"auto"` or given without `index`, or
-                `hybrid_weight` is given without `embedder`.
+            ValueError: There is no root, a root or a directory of `repositories` is an empty string, a number is too
+                small or out of range, a glob in `deny` is invalid, `show_denied` is unknown, `embedder` is `"auto"` or
+                given without `index`, or `hybrid_weight` is given without `embedder`.
             TypeError: A glob in `deny` is not a string, or another argument has a wrong type.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
@@ -192,6 +198,7 @@ class Workspace:
             redact=redact,
             anchors=anchors,
             write=write,
+            repositories=real_directories(repositories),
         )
         self._tools = ToolDispatcher(settings, index, AsyncRunner(rg), embedder=embedder, hybrid_weight=hybrid_weight)
 

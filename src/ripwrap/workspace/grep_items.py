@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ripwrap._operations.inside import inside_part, run_items
 from ripwrap._operations.streams import CollectingAnswer, ItemNames, item_command
@@ -146,15 +146,16 @@ class _NotesKeys(Source):
         self._location = location
 
     def __iter__(self) -> Iterator[Item]:
-        self._source.selects = self.selects
-        self._source.deadline = self.deadline
+        self._source.selects, self._source.deadline = self.selects, self.deadline
         scanner, document = KeyScanner(), ""
         for name, content in self._source:
-            if isinstance(content, bytes):
+            if not isinstance(content, str):
+                file = io.BytesIO(content) if isinstance(content, bytes) else cast("BinaryIO", content)
                 above = name.rpartition(SEPARATOR)[0] if isinstance(name, LocatedName) else ""
                 if not above or above != document:  # a key may span parts of a document
                     scanner, document = KeyScanner(), above
-                shown_name, found = name_in_answer(self._location, name), key_lines(io.BytesIO(content), scanner)
+                shown_name, found = name_in_answer(self._location, name), key_lines(file, scanner)
+                file.seek(0)
                 before = self.keys.get(shown_name, found)  # two members may have the same name
                 # Readers of documents may join lines and spaces, so each line of a part is also checked by itself.
                 scanned = 0 if above else min(found.scanned, before.scanned)
@@ -220,7 +221,9 @@ def _revision(query: "Query", location: Location) -> RevisionSource:
         raise ValueError(
             "with rev, only one root can be searched; set path to the root whose git repository has this revision"
         )
-    return RevisionSource(location.cwd, check_revision(query.arguments.rev), location.paths, commits_only=True)
+    rev, settings = check_revision(query.arguments.rev), query.settings
+    allowed = (*settings.sandbox.roots, *settings.repositories)
+    return RevisionSource(location.cwd, rev, location.paths, commits_only=True, repositories=allowed)
 
 
 def _filtered(command: ItemCommand, allowed: Callable[[str], bool]) -> ItemCommand:

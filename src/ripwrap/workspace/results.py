@@ -4,6 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -140,6 +141,25 @@ class FileHits(Model, frozen=True):
     count: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Order in which a page was filled. All are equal, because results are compared by their fields alone.
+
+    Attributes:
+        offset: Number of matches before the page.
+        order: Indexes of the matches in this order; empty if it is not known.
+    """
+
+    offset: int = 0
+    order: tuple[int, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Turns)
+
+    def __hash__(self) -> int:
+        return hash(Turns)
+
+
 class GrepContentResult(ToolResult, frozen=True):
     """Result of `grep_content()`.
 
@@ -168,22 +188,22 @@ class GrepContentResult(ToolResult, frozen=True):
     exact: bool
 
     _entries = ("matches", "files")
-    _turns: tuple[int, ...] = ()
-    _offset: int = 0
+    _turns: Turns = Turns()
 
-    def with_turns(self, offset: int, turns: Sequence[int]) -> Self:
+    def with_turns(self, offset: int, order: Sequence[int]) -> Self:
         """Set the number of matches before the page, and the indexes of `matches` in the order that filled the page."""
-        self._offset, self._turns = offset, tuple(turns)  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # private
+        self._turns = Turns(offset, tuple(order))  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # private
         return self
 
     def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:
         few = super()._fewer(values, count)
         if self.output_mode != "content":
             return few | _next_offset(self, count, self.files, self.files_matched)
-        if len(self._turns) != len(self.matches) or count >= len(self.matches):
+        turns = self._turns
+        if len(turns.order) != len(self.matches) or count >= len(self.matches):
             return few
-        kept = [values["matches"][at] for at in sorted(self._turns[:count])]
-        return few | {"matches": kept, "next_offset": self._offset + count if count else None}
+        kept = [values["matches"][at] for at in sorted(turns.order[:count])]
+        return few | {"matches": kept, "next_offset": turns.offset + count if count else None}
 
     def _values(self) -> dict[str, Any]:
         """Return JSON values in which `files` is a list of paths, or a map from paths to counts.

@@ -57,6 +57,7 @@ class Settings:
     show_denied: ShowDenied = "hide"
     redact: bool = False
     write: bool = False
+    repositories: tuple[str, ...] = ()
 
     def redactor(self, location: Location, path: str, check: Callable[[], object] | None = None) -> Redactor | None:
         """Read a file, and return the function that masks the secrets in its lines; `None` if secrets are shown.

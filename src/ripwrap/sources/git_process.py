@@ -1,0 +1,316 @@
+"""Run git in a repository, without a shell, with limits on time and memory.
+
+Only the absolute entries of PATH are searched for git, so that a `git` in a checkout is never run. The directory
+determines the repository; no variable `GIT_…` of the environment has an effect, except those that name the user's own
+configuration. git asks no questions, takes no optional locks, and fetches nothing: it sees no server in the
+configuration that `ripwrap.sources.repository` makes, and may use no protocol.
+"""
+
+import errno
+import io
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, cast
+
+from ripwrap._subprocess import (
+    Popen,
+    defer_interrupts,
+    kill,
+    open_temporary_file,
+    start,
+    wait_for_exit,
+    wait_for_output,
+)
+from ripwrap._subprocess.programs import find_program
+from ripwrap._text import shown
+from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.sources.repository import RepositoryFinder, prepare
+
+_KEPT_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+"""Variables `GIT_…` of the environment that reach git. All others are dropped: many choose what git reads or starts."""
+
+_SETTINGS = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",  # from git 2.44 on
+    "GIT_ALLOW_PROTOCOL": "",  # no protocol is allowed
+    "GIT_LITERAL_PATHSPECS": "1",
+    "LC_ALL": "C",
+}
+_NOWHERE = {"GIT_DIR": os.path.join(os.sep, "nonexistent-repository")}
+"""Variables for commands without a repository."""
+
+_GLOBAL_OPTIONS = ("--no-pager", "-c", "log.diffMerges=separate", "-c", "core.bigFileThreshold=16m")
+"""Options before the command. They override the user's `log.diffMerges`, with which `git log -m` could hide changes,
+and let git copy large blobs without holding them in memory.
+"""
+
+MIN_VERSION = (2, 25)
+"""Oldest version of git that is run. It is the first one with `git log --no-mailmap`."""
+
+MAX_RECORD_BYTES = 64 << 10
+"""Maximum size in bytes of a path or another field in git's output. The rest of a larger field may be missing."""
+
+_CHECKED_PROGRAMS = set[object]()
+"""Path and time of change of each git whose version was checked."""
+
+_SPARE_BYTES = 16 << 20
+"""Number of bytes that git may allocate at once, in addition to the maximum size of a blob."""
+
+_EXIT_SECONDS = 5.0
+_MAX_ERROR = 4000
+_BUFFER_BYTES = 1 << 20
+
+
+class Git:
+    """Runner of git in a directory, one command at a time. Another thread may call `close()` to end git.
+
+    Attributes:
+        deadline: Time, as `time.monotonic()` gives it, after which reading git's output raises `TimeoutError`; `None`
+            is no limit.
+        max_bytes: Maximum size of a blob. git ends with an error if it needs much more memory for one object.
+    """
+
+    def __init__(self, cwd: str, allowed: tuple[str, ...] | None, max_bytes: int) -> None:
+        """Set the directory and the limits.
+
+        Args:
+            cwd: Directory in a repository.
+            allowed: Real paths of the directories that the repository may use; `None` allows all.
+            max_bytes: Maximum size of a blob.
+        """
+        self.deadline: float | None = None
+        self.max_bytes = max_bytes
+        self._cwd = cwd
+        self._allowed = allowed
+        self._lock = threading.Lock()
+        self._running: Popen | None = None
+        self._closed = False
+        self._delete: Callable[[], object] | None = None
+        self._variables: Mapping[str, str] = {}
+
+    def open(self) -> None:
+        """Find and check the repository, and prepare a directory from which git reads it.
+
+        Raises:
+            ValueError: The directory is in no repository.
+            FileNotFoundError: The directory does not exist.
+            AccessDeniedError: The repository leads out of the allowed directories.
+            SearchError: git cannot be started, or is too old, or a file of the repository is broken.
+        """
+        if self._variables:
+            return
+        self._check_version()
+        if not os.path.isdir(self._cwd):
+            raise _no_directory(self._cwd)
+        finder = RepositoryFinder(self._cwd, self._allowed, self.check)
+        repository = finder.find()
+        if repository is None:
+            raise ValueError(
+                HintedText(
+                    Hint("rev", kind="correct"),
+                    f" needs a git repository, and {shown(self._cwd)} is not in a git repository; check ",
+                    Hint("cwd", kind="correct"),
+                )
+            )
+        finder.check_contents(repository)
+        try:
+            folder = tempfile.mkdtemp(prefix="ripwrap-git-")
+        except OSError as error:
+            raise SearchError(
+                f"could not make a temporary directory for git: {error}; set TMPDIR to a writable directory"
+            ) from error
+        with self._lock:
+            self._delete = weakref.finalize(self, _delete, folder, os.getpid())
+        self._variables = prepare(repository, finder, folder, self._parse_settings)
+        self.check()
+
+    def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "Output":
+        """Start a command of git in the repository, and return an `Output`, from which its output can be read.
+
+        Raises:
+            SearchError: git cannot be started.
+            InterruptedError: The search has ended.
+        """
+        return self._start(self._cwd, self._variables, arguments, stdin)
+
+    def read(self, *arguments: str) -> bytes:
+        """Return the whole output of a command of git, which is short.
+
+        Raises:
+            SearchError: The command fails. This method also raises the errors of `lines()`.
+        """
+        with self.lines(*arguments) as output:
+            return output.stdout.read(MAX_RECORD_BYTES)
+
+    def close(self) -> None:
+        """End the command that runs, start no more commands, and delete the temporary directory."""
+        with self._lock:
+            self._closed = True
+            if self._running is not None:
+                kill(self._running)
+            if self._delete is not None:
+                self._delete()
+
+    def check(self) -> None:
+        """Raise `InterruptedError` if the search has ended, and `TimeoutError` if its time limit was reached."""
+        if self._closed:
+            self.close()
+            raise InterruptedError("the search has ended")
+        if self.left() == 0:
+            raise TimeoutError("the time limit was reached while git read the repository; allow more time")
+
+    def left(self, most: float | None = None) -> float | None:
+        """Return the seconds until the deadline, 0 or more, but at most `most`; `None` is no limit."""
+        if self.deadline is None:
+            return most
+        left = max(0.0, self.deadline - time.monotonic())
+        return left if most is None else min(left, most)
+
+    def _start(
+        self, cwd: str, variables: Mapping[str, str], arguments: tuple[str, ...], stdin: IO[bytes] | int
+    ) -> "Output":
+        program = find_program("git")
+        argv = (program or "git", *_GLOBAL_OPTIONS, *arguments)
+        env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        env |= {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        # git refuses a larger allocation, because an object may pretend any size. The variable is not in git's manual;
+        # see memory_limit_check() in wrapper.c.
+        env |= {**_SETTINGS, "GIT_ALLOC_LIMIT": str(self.max_bytes + _SPARE_BYTES), **variables}
+        stderr = open_temporary_file()
+        given = stdin if isinstance(stdin, int) else stdin.fileno()
+        with self._lock:
+            if self._closed:
+                raise InterruptedError("the search has ended")
+            try:
+                if program is None:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+                with defer_interrupts():
+                    popen = start(argv, stdin=given, stdout=subprocess.PIPE, stderr=stderr, env=env, cwd=cwd)
+            except OSError as error:
+                stderr.close()
+                if not os.path.isdir(cwd):
+                    raise _no_directory(cwd) from error
+                said = f"could not start git: {error.strerror}; install git, or put it into PATH"
+                raise SearchError(said, argv=argv) from error
+            self._running = popen
+        return Output(self, popen, argv, stderr)
+
+    def _check_version(self) -> None:
+        program = find_program("git")
+        known = program and (program, os.stat(program).st_mtime_ns)
+        if known in _CHECKED_PROGRAMS:
+            return
+        with self._start(os.sep, _NOWHERE, ("version",), subprocess.DEVNULL) as output:
+            text = output.stdout.read(MAX_RECORD_BYTES).decode("utf-8", "replace").strip()
+        found = re.match(r"git version (\d+)\.(\d+)", text)
+        if found is None or (int(found[1]), int(found[2])) < MIN_VERSION:
+            needed = ".".join(map(str, MIN_VERSION))
+            raise SearchError(f"git {needed} or newer is needed, and {program} is {text[:100]!r}; update git")
+        _CHECKED_PROGRAMS.add(known)
+
+    def _parse_settings(self, config: bytes) -> bytes:
+        """Return a configuration in the form of `git config --list -z`; git includes no other file."""
+        with open_temporary_file() as file:
+            file.write(config)
+            file.seek(0)
+            arguments = ("config", "--file", "-", "--no-includes", "--list", "-z")
+            with self._start(os.sep, _NOWHERE, arguments, file) as output:
+                return output.stdout.read()
+
+
+class Output:
+    """Output of git. Leaving the context manager ends git, and raises an error if git failed.
+
+    Attributes:
+        stdout: The output. Reading it raises `TimeoutError` at the deadline of the search.
+    """
+
+    def __init__(self, git: Git, popen: Popen, argv: tuple[str, ...], stderr: IO[bytes]) -> None:
+        self._git = git
+        self._popen = popen
+        self._argv = argv
+        self._stderr = stderr
+        self.stdout = io.BufferedReader(_Pipe(git, cast("IO[bytes]", popen.stdout)), _BUFFER_BYTES)
+
+    def __enter__(self) -> "Output":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            kill(self._popen)
+        try:
+            self.stdout.close()
+            code = wait_for_exit(self._popen, self._git.left(_EXIT_SECONDS) or 0)
+            if code is None:
+                kill(self._popen)
+                wait_for_exit(self._popen, _EXIT_SECONDS)
+            elif code and kind is None:
+                self._git.check()
+                self._stderr.seek(0)
+                raise _git_error(self._argv, code, self._stderr.read(_MAX_ERROR))
+        finally:
+            self._stderr.close()
+
+    def records(self) -> Iterator[bytes]:
+        """Yield the parts of the output, each of which git ends with a NUL.
+
+        The end of a part with more than `MAX_RECORD_BYTES` may be missing.
+        """
+        rest = b""
+        while chunk := self.stdout.read1(_BUFFER_BYTES):
+            first, *whole = chunk.split(b"\0")
+            rest += first[: MAX_RECORD_BYTES + 1 - len(rest)]
+            if whole:
+                yield rest
+                rest = whole.pop()[: MAX_RECORD_BYTES + 1]
+                yield from whole
+        if rest:
+            yield rest
+
+
+class _Pipe(io.RawIOBase):
+    """Pipe from git; a read ends with `TimeoutError` at the deadline of the search."""
+
+    def __init__(self, git: Git, pipe: IO[bytes]) -> None:
+        self._git = git
+        self._pipe = pipe
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer, and return their number."""
+        left = self._git.left()
+        if left is not None and not wait_for_output(self._pipe, left):
+            self._git.check()
+        self._git.check()
+        return cast("io.RawIOBase", self._pipe).readinto(buffer) or 0
+
+    def close(self) -> None:
+        """Close the pipe."""
+        super().close()
+        self._pipe.close()
+
+
+def _delete(folder: str, pid: int) -> None:
+    if os.getpid() == pid:  # a forked process must not delete it
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _no_directory(cwd: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, HintedText(Hint("cwd", kind="correct"), " does not exist"), cwd)
+
+
+def _git_error(argv: tuple[str, ...], code: int, stderr: bytes) -> SearchError:
+    text = stderr.decode("utf-8", "replace").strip()
+    command = argv[len(_GLOBAL_OPTIONS) + 1]
+    return SearchError(f"git {command} failed: {text or f'exit code {code}'}", argv=argv, returncode=code, stderr=text)

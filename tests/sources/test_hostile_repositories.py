@@ -1,0 +1,428 @@
+"""Hostile repositories: they lead to other directories, name programs, or expand to more than memory and time allow."""
+
+import os
+import shutil
+import subprocess
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from hashlib import sha1
+from pathlib import Path
+
+import pytest
+
+import ripwrap
+from ripwrap import AccessDeniedError, SearchError, sync
+from ripwrap._subprocess import poll_intervals
+from ripwrap.sources import git as git_sources
+from support.effort import times
+from support.git import require_git
+
+pytestmark = [pytest.mark.slow, pytest.mark.posix, pytest.mark.usefixtures("temporary", "leaks_nothing")]
+
+SECRET = "needle of another repository"
+ENV = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{role}_{field}": "me@here" for role in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")},
+}
+
+
+def git(folder: Path, *arguments: str, text: bytes | None = None) -> str:
+    require_git()
+    argv = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(argv, env=ENV, check=True, capture_output=True, input=text).stdout.decode().strip()
+
+
+def make(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "a.txt").write_text(f"{text}\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", text)
+    return folder
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set the directory of temporary files, and check that a test leaves none."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    yield
+    for _ in poll_intervals(5):  # a thread that was left at the deadline still ends
+        if not list(folder.iterdir()):
+            break
+        time.sleep(0.05)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    """Return a repository of the user that is outside of the root."""
+    return make(tmp_path / "private", SECRET)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make(tmp_path / "root", "needle of this one")
+
+
+def redirect(path: Path, target: Path) -> None:
+    """Replace a file or directory by a link."""
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    path.symlink_to(target)
+
+
+def gitfile(root: Path, private: Path) -> None:
+    shutil.rmtree(root / ".git")
+    (root / ".git").write_text(f"gitdir: {private}/.git\n")
+
+
+def relative_gitfile(root: Path, private: Path) -> None:
+    shutil.rmtree(root / ".git")
+    (root / ".git").write_text(f"gitdir: ../{private.name}/.git\n")
+
+
+def commondir(root: Path, private: Path) -> None:
+    (root / ".git/commondir").write_text(f"{private}/.git\n")
+
+
+def alternates(root: Path, private: Path) -> None:
+    (root / ".git/objects/info/alternates").write_text(f"{private}/.git/objects\n")
+    (root / ".git/refs/heads/main").write_text(git(private, "rev-parse", "HEAD"))
+
+
+def alternates_of_alternates(root: Path, private: Path) -> None:
+    other = root / "other/info"
+    other.mkdir(parents=True)
+    (root / ".git/objects/info/alternates").write_text("# a comment\n../../other\n")
+    (other / "alternates").write_text(f"{private}/.git/objects\n")
+    (root / ".git/refs/heads/main").write_text(git(private, "rev-parse", "HEAD"))
+
+
+def alternates_through_a_link(root: Path, private: Path) -> None:
+    (root / "x/y/z").mkdir(parents=True)
+    (root / ".git/objects/d").symlink_to("../../x/y/z")
+    text = f"d/../../../../{private.name}/.git/objects\n"  # git removes `..` before it follows the link
+    (root / ".git/objects/info/alternates").write_text(text)
+    (root / ".git/refs/heads/main").write_text(git(private, "rev-parse", "HEAD"))
+
+
+def quoted_alternates(root: Path, private: Path) -> None:
+    (root / ".git/objects/info/alternates").write_text(f'"{private}/.git/\\157bjects"\n')
+    (root / ".git/refs/heads/main").write_text(git(private, "rev-parse", "HEAD"))
+
+
+def linked(name: str) -> Callable[[Path, Path], None]:
+    def attack(root: Path, private: Path) -> None:
+        if name.startswith("objects") and name != "objects":
+            oid = git(private, "rev-parse", "HEAD")
+            for path in (private / ".git/objects").glob("??/*"):
+                target = root / ".git/objects" / path.parent.name / path.name
+                target.parent.mkdir(exist_ok=True)
+                target.unlink(missing_ok=True)
+                target.symlink_to(path)
+            (root / ".git/refs/heads/main").write_text(oid)
+            return
+        redirect(root / ".git" / name if name else root / ".git", private / ".git" / name)
+
+    attack.__name__ = f"link:{name or '.git'}"
+    return attack
+
+
+LEADS_OUT = [
+    gitfile,
+    relative_gitfile,
+    commondir,
+    alternates,
+    alternates_of_alternates,
+    alternates_through_a_link,
+    quoted_alternates,
+    *map(linked, ("", "objects", "objects/each", "refs", "refs/heads", "refs/heads/main", "HEAD", "logs", "config")),
+]
+
+
+class TestLeadingOut:
+    @pytest.mark.parametrize("attack", LEADS_OUT, ids=lambda attack: attack.__name__)
+    def test_repository_that_leads_out_of_the_roots_is_refused(
+        self, root: Path, private: Path, attack: Callable[[Path, Path], None]
+    ) -> None:
+        (root / ".git/packed-refs").write_text("")
+        attack(root, private)
+        answer = sync.Workspace(root).grep_content("needle", rev="main")
+        assert answer.startswith("Error: the git repository of ")
+        assert "repositories" in answer
+        assert str(private) not in answer
+        for call in (sync.grep, sync.search_history):
+            with pytest.raises(AccessDeniedError, match="repositories"):
+                list(call("needle", cwd=root, rev="main", repositories=[root]))
+        with pytest.raises(AccessDeniedError, match="repositories"):
+            list(sync.files(cwd=root, rev="main", repositories=root))
+
+    def test_config_that_includes_a_file_reads_nothing_of_it(self, root: Path, tmp_path: Path) -> None:
+        secret = tmp_path / "secret"
+        secret.write_text("[core]\n\tbare = hunter2\n[extensions]\n\tx = hunter2\nhunter2 hunter2\n")
+        for text in (f"[include]\n\tpath = {secret}\n", f'[includeIf "gitdir:**"]\n\tpath = {secret}\n'):
+            with (root / ".git/config").open("a") as config:
+                config.write(text)
+            answer = sync.Workspace(root).grep_content("needle", rev="main")
+            assert "needle of this one" in answer
+            assert "hunter2" not in answer
+
+    def test_error_is_the_same_whether_the_directory_exists(self, root: Path, private: Path) -> None:
+        shutil.rmtree(root / ".git")
+        answers = set()
+        for target in (private / ".git", private / "no", Path("/nonexistent")):
+            (root / ".git").write_text(f"gitdir: {target}\n")
+            answers.add(sync.Workspace(root).grep_content("needle", rev="main"))
+        assert len(answers) == 1
+
+    def test_special_file_in_the_repository_does_not_block(self, root: Path) -> None:
+        os.mkfifo(root / ".git/refs/heads/pipe")
+        assert "not allowed" in sync.Workspace(root).grep_content("needle", rev="pipe")
+
+    def test_environment_leads_nowhere(self, root: Path, private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        oid = git(private, "rev-parse", "HEAD")
+        for name in ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"):
+            monkeypatch.setenv(name, str(private / ".git/objects"))
+        monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+        monkeypatch.setenv("GIT_CONFIG_KEY_0", "include.path")
+        monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(private / "a.txt"))
+        monkeypatch.setenv("GIT_TRACE", str(root / "trace"))
+        answer = sync.Workspace(root).grep_content("needle", rev=oid)
+        assert answer.startswith("Error: ")
+        assert SECRET not in answer
+        assert "needle of this one" in sync.Workspace(root).grep_content("needle", rev="main")
+        assert not (root / "trace").exists()
+
+
+class TestAllowed:
+    def test_worktree_and_subdirectory_need_the_repository(self, private: Path, tmp_path: Path) -> None:
+        tree = tmp_path / "tree"
+        git(private, "worktree", "add", "-q", str(tree), "-b", "side")
+        (private / "sub").mkdir()
+        for folder in (tree, private / "sub"):
+            assert "not allowed" in sync.Workspace(folder).grep_content("needle", rev="HEAD")
+        for allowed in ([private], [private / ".git"], str(private / ".git")):
+            workspace = sync.Workspace(tree, repositories=allowed)
+            assert SECRET in workspace.grep_content("needle", rev="HEAD")
+            assert SECRET in workspace.grep_content("needle", rev="side@{0}")
+        (match,) = sync.search_history("needle", cwd=tree, repositories=[tree, private / ".git"])
+        assert match.text == SECRET
+
+    def test_submodule_and_bare_repository_inside_of_the_root_are_read(self, private: Path, root: Path) -> None:
+        argv = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(private), "vendor"]
+        git(root, *argv)
+        git(root, "clone", "-q", "--bare", str(private), "bare.git")
+        for path in ("vendor", "bare.git"):
+            assert SECRET in sync.Workspace(root / path, repositories=root).grep_content("needle", rev="HEAD")
+
+    def test_upstream_of_a_branch_is_known(self, private: Path, tmp_path: Path) -> None:
+        clone = tmp_path / "clone"
+        git(tmp_path, "clone", "-q", str(private), str(clone))
+        assert SECRET in sync.Workspace(clone).grep_content("needle", rev="@{upstream}")
+
+    def test_empty_directory_is_refused(self, root: Path) -> None:
+        with pytest.raises(ValueError, match="repositories has an empty path"):
+            sync.Workspace(root, repositories=[""])
+
+
+PROMISOR = '[remote "o"]\n\tpromisor = true\n'
+ALLOWED = "[protocol]\n\tallow = always\n"
+CONFIGS = [
+    f"{PROMISOR}\turl = ssh://h/x\n[core]\n\tsshCommand = PAYLOAD\n",
+    f"{PROMISOR}\turl = /nonexistent\n\tuploadpack = PAYLOAD\n",
+    f"{PROMISOR}\turl = ext::PAYLOAD\n{ALLOWED}",
+    f"{PROMISOR}\turl = PAYLOAD\n\tvcs = ext\n{ALLOWED}",
+    f'{PROMISOR}\turl = https://x\n{ALLOWED}[url "ext::PAYLOAD"]\n\tinsteadOf = https://x\n',
+    f"{PROMISOR}\turl = git://127.0.0.1:1/x\n[core]\n\tgitProxy = PAYLOAD\n",
+    (
+        "[core]\n\trepositoryformatversion = 1\n\tsshCommand = PAYLOAD\n"
+        '[extensions]\n\tpartialClone = o\n[remote "o"]\n\turl = ssh://h/x\n'
+    ),
+    f"{PROMISOR}\turl = https://127.0.0.1:1/x\n[credential]\n\thelper = !PAYLOAD\n",
+    f"{PROMISOR}\turl = h:x\n\tpartialclonefilter = blob:none\n[core]\n\tsshCommand = PAYLOAD\n",
+    f"{PROMISOR}\turl = file:///tmp\n\tuploadpack = PAYLOAD\n",
+    (
+        "[core]\n\tfsmonitor = PAYLOAD\n\tpager = PAYLOAD\n\thooksPath = hooks\n\talternateRefsCommand = PAYLOAD\n"
+        "[pager]\n\tlog = PAYLOAD\n[log]\n\tshowSignature = true\n[gpg]\n\tprogram = PAYLOAD\n"
+    ),
+    (
+        "[alias]\n\tls-tree = !PAYLOAD\n\tlog = !PAYLOAD\n"
+        '[diff "x"]\n\ttextconv = PAYLOAD\n\tcommand = PAYLOAD\n[filter "x"]\n\tprocess = PAYLOAD\n'
+    ),
+]
+
+
+class TestPrograms:
+    @pytest.fixture(autouse=True)
+    def stand_in(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Run a git that ignores `GIT_NO_LAZY_FETCH`, as versions before 2.44 do."""
+        require_git()
+        program = tmp_path / "bin/git"
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\nunset GIT_NO_LAZY_FETCH\nexec {shutil.which("git")} "$@"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+    @pytest.mark.parametrize("config", CONFIGS, ids=range(len(CONFIGS)))
+    def test_configuration_of_a_repository_starts_nothing(self, root: Path, tmp_path: Path, config: str) -> None:
+        payload = tmp_path / "payload"
+        payload.write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
+        payload.chmod(0o755)
+        (root / ".gitattributes").write_text("* diff=x filter=x\n")
+        (root / "b.txt").write_text("needle b\n")
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "b")
+        oid = git(root, "rev-parse", "HEAD:a.txt")
+        (root / f".git/objects/{oid[:2]}/{oid[2:]}").unlink()
+        with (root / ".git/config").open("a") as file:
+            file.write(config.replace("PAYLOAD", str(payload)))
+        result = sync.grep("needle", cwd=root, rev="HEAD", timeout=60)
+        assert [error.kind for error in result.errors] == ["missing"]
+        assert [file.path for file in result] == ["b.txt"]
+        assert [match.path for match in sync.search_history("needle", cwd=root)] == ["b.txt"]
+        assert "b.txt" in sync.Workspace(root).grep_content("needle", rev="HEAD")
+        assert not (tmp_path / "ran").exists()
+
+    @pytest.mark.parametrize("text", ["git version 2.24.9", "git version 1.8.3.1", "something else"])
+    def test_old_git_is_refused(self, root: Path, tmp_path: Path, text: str) -> None:
+        (tmp_path / "bin/git").write_text(f"#!/bin/sh\necho '{text}'\n")
+        with pytest.raises(SearchError, match=r"git 2\.25 or newer is needed"):
+            sync.grep("needle", cwd=root, rev="HEAD")
+
+    @pytest.mark.parametrize("blocking", [False, True])
+    @pytest.mark.anyio
+    async def test_git_that_hangs_is_ended_at_the_deadline(self, root: Path, tmp_path: Path, *, blocking: bool) -> None:
+        real = shutil.which("git", path=os.defpath) or "/usr/bin/git"
+        script = f'#!/bin/sh\ncase "$*" in *ls-tree*) echo $$ >{tmp_path}/pid; exec sleep 60;; esac\nexec {real} "$@"\n'
+        (tmp_path / "bin/git").write_text(script)
+        begun = time.monotonic()
+        if blocking:
+            answer = sync.Workspace(root, timeout=1).grep_content("needle", rev="HEAD")
+        else:
+            answer = await ripwrap.Workspace(root, timeout=1).grep_content("needle", rev="HEAD")
+        assert time.monotonic() - begun < 20
+        assert "1" in answer
+        assert has_ended(int((tmp_path / "pid").read_text()))
+
+
+def has_ended(pid: int) -> bool:
+    """Wait at most five seconds for the end of a process."""
+    import psutil
+
+    for pause in poll_intervals(5):
+        if not psutil.pid_exists(pid):
+            return True
+        time.sleep(pause)
+    return False
+
+
+def tree_bomb(root: Path, depth: int) -> str:
+    """Commit a tree of ten entries, each of which is the same tree of ten entries, and so on; return its id."""
+    blob = git(root, "hash-object", "-w", "--stdin", text=b"needle\n")
+    tree = git(root, "mktree", text="".join(f"100644 blob {blob}\tf{n}\n" for n in range(10)).encode())
+    for _ in range(depth):
+        tree = git(root, "mktree", text="".join(f"040000 tree {tree}\td{n}\n" for n in range(10)).encode())
+    oid = git(root, "commit-tree", "-m", "bomb", tree)
+    git(root, "update-ref", "refs/heads/bomb", oid)
+    return oid
+
+
+def loose_blob(root: Path, size: int) -> str:
+    """Write a blob of zeros without holding it in memory, commit it, and return the id of the commit."""
+    head, block = f"blob {size}\0".encode(), bytes(1 << 20)
+    digest, packer = sha1(head, usedforsecurity=False), zlib.compressobj(1)
+    path = root / "blob"
+    with path.open("wb") as file:
+        file.write(packer.compress(head))
+        for _ in range(size >> 20):
+            digest.update(block)
+            file.write(packer.compress(block))
+        file.write(packer.flush())
+    oid = digest.hexdigest()
+    target = root / f".git/objects/{oid[:2]}/{oid[2:]}"
+    target.parent.mkdir(exist_ok=True)
+    path.rename(target)
+    small = git(root, "rev-parse", "main:a.txt")
+    tree = git(root, "mktree", text=f"100644 blob {oid}\tbig\n100644 blob {small}\tsmall\n".encode())
+    commit = git(root, "commit-tree", "-m", "big", tree)
+    git(root, "update-ref", "refs/heads/big", commit)
+    return commit
+
+
+class TestBombs:
+    def test_too_many_files_are_an_error(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(git_sources, "MAX_ENTRIES", 500)
+        tree_bomb(root, 2)
+        with pytest.raises(SearchError, match=r"more than 500 files.*select fewer with paths"):
+            sync.grep("needle", cwd=root, rev="bomb")
+        with pytest.raises(SearchError, match="more than 500 files"):
+            list(sync.files(cwd=root, rev="bomb"))
+        assert "more than 500 files" in sync.Workspace(root).grep_content("needle", rev="bomb")
+        assert sync.grep("needle", cwd=root, rev="bomb", paths="d1/d2").files_matched == 10
+
+    @pytest.mark.parametrize("blocking", [False, True])
+    @pytest.mark.anyio
+    async def test_tree_bomb_ends_at_the_deadline(self, root: Path, *, blocking: bool) -> None:
+        tree_bomb(root, times(7, 9))
+        begun = time.monotonic()
+        if blocking:
+            answer = sync.Workspace(root, timeout=1).grep_content("needle", rev="bomb")
+        else:
+            answer = await ripwrap.Workspace(root, timeout=1).grep_content("needle", rev="bomb")
+        assert time.monotonic() - begun < 10
+        assert "1 second" in answer
+
+    def test_large_blob_is_one_error_and_is_not_read(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(git_sources, "MAX_BLOB_BYTES", 4 << 20)
+        loose_blob(root, times(8, 2560) << 20)
+        result = sync.grep("needle", cwd=root, rev="big")
+        assert [(error.path, error.kind) for error in result.errors] == [("big", "other")]
+        assert "larger than 4194304 bytes; pass a larger max_filesize" in result.errors[0].message
+        assert [file.path for file in result] == ["small"]
+        assert "larger than" in sync.Workspace(root).grep_content("needle", rev="big")
+
+    def test_max_filesize_lifts_or_lowers_the_limit(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(git_sources, "MAX_BLOB_BYTES", 4 << 20)
+        loose_blob(root, 8 << 20)
+        lifted = sync.grep("needle", cwd=root, rev="big", max_filesize="16M")
+        lowered = sync.grep("needle", cwd=root, rev="big", max_filesize=1)
+        assert lifted.errors == lowered.errors == ()
+        assert (lifted.files_matched, lowered.files_matched) == (1, 0)
+
+    def test_large_blob_is_searched_without_holding_it(self, root: Path) -> None:
+        import tracemalloc
+
+        loose_blob(root, times(64, 200) << 20)
+        tracemalloc.start()
+        try:
+            assert sync.grep("needle", cwd=root, rev="big", text=True).files_matched == 1
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 24 << 20
+
+    def test_broken_object_is_one_error(self, root: Path) -> None:
+        for number in range(5):
+            (root / f"{number}.txt").write_text(f"needle {number}\n" * 50)
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "several")
+        oid = git(root, "rev-parse", "HEAD:2.txt")
+        path = root / f".git/objects/{oid[:2]}/{oid[2:]}"
+        path.chmod(0o644)
+        path.write_bytes(path.read_bytes()[:-12] + b"x" * 12)
+        result = sync.grep("needle", cwd=root, rev="HEAD")
+        assert [error.path for error in result.errors] == ["2.txt"]
+        assert result.files_matched == 5
+
+    def test_long_subjects_are_cut_and_history_has_a_limit(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        tree = git(root, "rev-parse", "main^{tree}")
+        long = git(root, "commit-tree", tree, text=b"x" * (times(4, 100) << 20))
+        (match,) = sync.search_history("needle", cwd=root, rev=long)
+        assert len(match.first.subject) == 64 << 10
+        monkeypatch.setattr(git_sources, "MAX_ENTRIES", 1)
+        with pytest.raises(SearchError, match="select fewer with paths or since"):
+            list(sync.search_history("needle", cwd=root))
