@@ -1,4 +1,4 @@
-"""Hostile calls of every tool of workspaces that deny files: `python hostile_deny.py tools ROOT RG INDEX`.
+"""Hostile calls of every tool of workspaces that deny files: `python hostile_deny.py tools ROOT RG INDEX COPY`.
 
 `python hostile_deny.py resources ROOT RG` reads the same files as resources of an MCP server.
 """
@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import unicodedata
+import zipfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from urllib.parse import quote
 import anyio
 
 from ripwrap import sync
+from support import hostile, hostile_calls, strace
 from support.effort import STRESS, times
 from support.hostile import BEGIN, END
 
@@ -34,7 +36,7 @@ DENIED = (
     "sub/secrets/deep/innermost.txt",
     *("config/private/innermost.toml", "config/private/deep/innermost.toml", "Ä1.geheim", "ä2.geheim"),
     "A\u03083.geheim",
-    *("a b/c.key", "A B/D.key"),
+    *("a b/c.key", "A B/D.key", "secrets/innermost.zip", "sub/secrets/deep/innermost.ipynb"),
 )  # fmt: skip
 
 LINKS = {
@@ -107,14 +109,41 @@ DENIED_NAMES = {name.lower() for path in DENIED for name in path.split("/")} - {
 
 TYPES = ("all", "txt", "py", "toml", "md", "sh", "config", "make", "")
 
+REVISIONS = (
+    *("HEAD", "main", "HEAD:", "HEAD:secrets", "HEAD:sub", "HEAD:.env", "HEAD:config/private", "main~0", "HEAD^{tree}"),
+    *("@", ":", ":/", ":.env", ":0:.env", "HEAD:./secrets", "HEAD:sub/../secrets", "refs/heads/main", "HEAD^{/all}"),
+)  # fmt: skip
+
+TABLE: hostile_calls.Values = {
+    **hostile.TABLE,
+    "path": PATHS,
+    "pattern": PATTERNS,
+    "file_pattern": PATTERNS,
+    "ignore": PATTERNS,
+    "query": PATTERNS,
+    "file_type": (*TYPES, *hostile.TYPES),
+    "rev": REVISIONS,
+    "anchor": tuple(f"{path}#{line}\u00b7k7q" for path in PATHS for line in (1, 2)),
+}
+"""Hostile values of the arguments that are texts, by the name of the argument."""
+
 
 def furnish(yard: Path) -> Path:
     """Write denied files and others into a root, and return the root."""
     root = yard / "root"
     for name in DENIED:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(f"password = {PASSWORD}\ndef innermost_secret(): pass\n")
-    for name in ("README.md", "sub/ok.py", "sub/deep/ok.txt", "docs/ok.md", "config/ok.toml", "a b/ok.txt", "env.txt"):
+        _write_denied(root / name)
+    for name in (
+        "README.md",
+        "a/b/file.py",
+        "sub/ok.py",
+        "sub/deep/ok.txt",
+        "docs/ok.md",
+        "config/ok.toml",
+        "a b/ok.txt",
+        "env.txt",
+    ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("def ok():\n    return 'hunter'\n")
     for name, target in LINKS.items():
@@ -127,7 +156,20 @@ def furnish(yard: Path) -> Path:
     beside = yard / "beside"
     beside.mkdir()
     (beside / ".env").write_text(f"password = {PASSWORD}\n")
+    hostile.commit(root)
     return root
+
+
+def _write_denied(file: Path) -> None:
+    text = f"password = {PASSWORD}\ndef innermost_secret(): pass\n"
+    if file.suffix == ".zip":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("ok.txt", text)
+    elif file.suffix == ".ipynb":
+        cell = {"cell_type": "markdown", "metadata": {}, "source": text}
+        file.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    else:
+        file.write_text(text)
 
 
 def calls() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -153,8 +195,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
     for kind in TYPES:
         yield "grep_content", {"pattern": "o|hunter2", "file_type": kind, **every}
         yield "grep_content", {"pattern": PASSWORD, "file_type": kind}
-    for name in ("index_codebase", "index_status", "index_health_check"):
-        yield name, {}
+    yield from hostile_calls.calls(TABLE, times(5, 1))  # `walk` leaves out most of them, too
 
 
 def check(name: str, arguments: dict[str, Any], text: str, *, named: bool) -> None:
@@ -162,7 +203,7 @@ def check(name: str, arguments: dict[str, Any], text: str, *, named: bool) -> No
     where = (name, arguments, text)
     given = json.dumps(arguments, ensure_ascii=False)
     for word in (PASSWORD, INNER):
-        assert text.count(word) <= given.count(word) * 3, where
+        assert text.count(word) <= given.count(word) * 6, where
     if not text.startswith("Error: "):
         shown = {line.strip().removeprefix("File: ").removeprefix("- ") for line in text.splitlines()}
         denied = {os.path.basename(path) for path in DENIED if INNER not in path}
@@ -171,21 +212,27 @@ def check(name: str, arguments: dict[str, Any], text: str, *, named: bool) -> No
         assert denied.isdisjoint(os.path.basename(line.partition(":")[0]) for line in shown), where
 
 
-def walk(root: str, rg: str, index: str) -> int:
-    """Send every 17th call to one workspace, or in `nox -s stress` all to each; return the number of answers."""
-    plain = sync.Workspace(root, rg=rg, deny=GLOBS)
+def walk(root: str, rg: str, index: str, copy: str) -> int:
+    """Send every 17th call to one workspace, or in `nox -s stress` all to each; return the number of answers.
+
+    The first call with each argument of each tool is always sent.
+    """
+    plain = sync.Workspace(root, rg=rg, deny=GLOBS, anchors=True)
     named = sync.Workspace(root, rg=rg, deny=GLOBS, show_denied="name")
     counted = sync.Workspace(root, os.path.join(root, os.pardir, "beside"), rg=rg, deny=GLOBS, show_denied="count")
     indexed = sync.Workspace(root, rg=rg, deny=GLOBS, index=index)
     without = sync.Workspace(root, rg="/no/such/rg", deny=GLOBS)
+    writer = sync.Workspace(copy, rg=rg, deny=GLOBS, write=True)
     listing = {"find_files", "ls", "tree"}
     offers = {
-        plain: {*listing, "grep_content", "codebase_search", "read_file"},
+        plain: {*listing, "grep_content", "codebase_search", "read_file", "resolve"},
         named: listing,
         counted: {*listing, "grep_content", "read_file"},
         indexed: {"grep_content", "codebase_search", "index_codebase", "index_status", "index_health_check"},
         without: {"ls", "read_file"},
+        writer: {"replace_content"},
     }
+    assert set().union(*offers.values()) == set(hostile_calls.SCHEMAS)
     for workspace in offers:  # import what is imported on first use
         workspace.ls()
         workspace.find_files("x")
@@ -193,14 +240,20 @@ def walk(root: str, rg: str, index: str) -> int:
         workspace.grep_content("(", sections=True)
         workspace.codebase_search("ok")
     answers = 0
-    mark(BEGIN)
+    strace.mark(BEGIN)
     indexed.index_codebase()
-    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(17, 1)):
+    sent: set[tuple[str, str]] = set()
+    for number, (name, arguments) in enumerate(calls()):
+        new = {(name, argument) for argument in arguments or ("",)} - sent
+        if number % times(17, 1) and not new:
+            continue
+        sent |= new
         able = [workspace for workspace, tools in offers.items() if name in tools]
         for workspace in able if STRESS else [able[number // 17 % len(able)]]:
-            check(name, arguments, workspace.call(name, arguments), named=workspace is named)
+            for text in hostile.answers(workspace, name, arguments):
+                check(name, arguments, text, named=workspace is named)
             answers += 1
-    mark(END)
+    strace.mark(END)
     indexed.close()
     return answers
 
@@ -237,7 +290,7 @@ async def walk_resources(root: str, rg: str) -> int:
     async with mcp.Client(server(root, rg=rg, deny=GLOBS)) as client:
         await client.read_resource(f"file://{root}/README.md")
         await client.complete(prompt, {"name": "path", "value": ""})
-        mark(BEGIN)
+        strace.mark(BEGIN)
         for number, path in islice(enumerate(PATHS), 0, None, times(10, 1)):
             every = list(addresses(root, path))
             for address in every if STRESS else every[number % 3 :: 3]:
@@ -255,13 +308,8 @@ async def walk_resources(root: str, rg: str) -> int:
                     names = {os.path.basename(value.rstrip("/")).lower() for value in values}
                     assert names.isdisjoint(DENIED_NAMES), (argument, values)
                     answers += 1
-        mark(END)
+        strace.mark(END)
     return answers
-
-
-def mark(path: str) -> None:
-    """Look up a path, to mark a place in a trace."""
-    os.path.lexists(path)
 
 
 if __name__ == "__main__":

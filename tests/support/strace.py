@@ -6,6 +6,8 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,24 @@ _SOCKETS = ("socket", "socketpair", "connect")
 # strace ignores calls with a question mark if the processor does not have them.
 _CALLS = f"trace=%file,{','.join(f'?{call}' for call in (*_PROCESSES, *_SOCKETS))}"
 _NEEDS = ("strace", "libunwind8", "liblzma5")
+
+_OPENS = frozenset(("open", "openat", "openat2", "creat"))
+_STARTS = frozenset(("execve", "execveat"))
+_CHANGES = frozenset(
+    (
+        *("rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat", "symlink", "symlinkat"),
+        *("truncate", "mkdir", "mkdirat", "rmdir", "mknod", "mknodat", "chmod", "fchmodat", "chown", "lchown"),
+        *("fchownat", "utime", "utimes", "utimensat", "futimesat", "setxattr", "lsetxattr", "mount", "chroot"),
+    )
+)
+WATCHED = f"trace={','.join(f'?{call}' for call in sorted(_OPENS | _STARTS | _CHANGES | {'connect'}))}"
+"""Calls that `events()` reads."""
+
+_LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
+_RESUMED = re.compile(r"^(\d+) +<\.\.\. \w+ resumed>(.*)$")
+_UNFINISHED = " <unfinished ...>"
+_RESULT = re.compile(r"^(.*)\)\s+= (-?\w+)(?:<([^<>]*)>(?:\(deleted\))?)?[^()]*(?:\([^()]*\))?$")
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(?:AT_FDCWD|\d+)<([^<>]*)>|(\[)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +53,103 @@ class Trace:
     processes: tuple[str, ...]
     sockets: tuple[str, ...]
     files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A call that opens, changes or executes a file, or connects a socket, and that did not fail.
+
+    Calls of `execve` and `connect` count even if they fail.
+
+    Attributes:
+        call: Name of the call.
+        text: Line of the log.
+        opened: Real path of the opened file; empty for other calls.
+        names: Paths in the arguments, absolute; below the directory `UNKNOWN` if the call does not tell the directory.
+        strings: Strings in the arguments as they are. For `execve`: the program, then its arguments.
+    """
+
+    call: str
+    text: str
+    opened: str
+    names: tuple[str, ...]
+    strings: tuple[str, ...]
+
+    @property
+    def opens(self) -> bool:
+        """True if the call opened a file or directory for more than its descriptor (`O_PATH`)."""
+        return self.call in _OPENS and "O_PATH" not in self.text
+
+    @property
+    def starts(self) -> bool:
+        """True if the call executes a program."""
+        return self.call in _STARTS
+
+    @property
+    def changes(self) -> bool:
+        """True if the call changes a file or directory, or opens a file to write."""
+        return self.call in _CHANGES or (self.call in _OPENS and bool(_WRITES.search(self.text)))
+
+
+UNKNOWN = "/unknown-directory"
+_WRITES = re.compile(r"\bO_(?:WRONLY|RDWR|CREAT|TRUNC|TMPFILE)\b|^\d+ +creat\(")
+
+
+def mark(path: str) -> None:
+    """Try to truncate a path that does not exist, to mark a place in the log of `WATCHED`."""
+    with suppress(OSError):
+        os.truncate(path, 0)
+
+
+def between(log: str, begin: str, end: str) -> str:
+    """Return the lines of a log between those that have two marks."""
+    lines = log.splitlines()
+    places = [[place for place, line in enumerate(lines) if mark in line] for mark in (begin, end)]
+    return "\n".join(lines[places[0][-1] + 1 : places[1][0]])
+
+
+def events(log: str, *, failed: bool = False) -> Iterator[Event]:
+    """Yield the events of a log that `strace -f -y -e WATCHED` wrote, in the order of their ends.
+
+    With `failed`, yield calls that failed, too.
+    """
+    begun: dict[str, str] = {}
+    for line in log.splitlines():
+        if line.endswith(_UNFINISHED):
+            begun[line.partition(" ")[0]] = line.removesuffix(_UNFINISHED)
+            continue
+        resumed = _RESUMED.match(line)
+        whole = begun.pop(resumed[1], "") + resumed[2] if resumed else line
+        if (found := _LINE.match(whole)) and (event := _event(found[2], found[3], whole, failed)):
+            yield event
+
+
+def _event(call: str, rest: str, line: str, failed: bool) -> Event | None:
+    ended = _RESULT.match(rest)
+    if ended is None:
+        raise ValueError(f"strace wrote a line that this module cannot read: {line[:500]}")
+    if not failed and ended[2].startswith("-") and call not in _STARTS and call != "connect":
+        return None
+    names: list[str] = []
+    strings: list[str] = []
+    folder = UNKNOWN
+    for found in _TOKEN.finditer(ended[1]):
+        if found[1] is not None:
+            strings.append(_unescaped(found[1]))
+            names.append(os.path.join(folder, strings[-1]))
+            folder = UNKNOWN
+        elif found[2] is not None:
+            folder = _unescaped(found[2])
+    if call.startswith("symlink"):
+        names = names[-1:]  # the other string is what the link says
+    elif call in _STARTS:
+        names = names[:1]
+    return Event(call, line, _unescaped(ended[3] or ""), tuple(names), tuple(strings))
+
+
+def _unescaped(text: str) -> str:
+    r"""Return a text in which strace has replaced bytes by escapes such as `\303` and `\n`."""
+    return os.fsdecode(text.encode("latin-1").decode("unicode_escape").encode("latin-1"))
 
 
 def provide() -> tuple[str, ...]:

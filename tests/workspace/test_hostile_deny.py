@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ALL_RGS
-from support import hostile, hostile_deny, rgs, strace
+from support import hostile, hostile_calls, hostile_deny, rgs, strace
 from support.effort import times
-
-_OPENED = re.compile(r'(?:open|openat|openat2|creat)\((?:AT_FDCWD<[^>]*>, |\d+<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
-_REAL = re.compile(r"(?:= |resumed>.* = )\d+<(.*?)>(?:\(deleted\))?$")
 
 
 def test_there_are_three_hundred_hostile_calls() -> None:
@@ -21,11 +18,21 @@ def test_there_are_three_hundred_hostile_calls() -> None:
     assert len({(name, repr(arguments)) for name, arguments in hostile_deny.calls()}) >= 300
 
 
+def test_every_argument_of_every_tool_gets_hostile_values() -> None:
+    sent = {(tool, name) for tool, arguments in hostile_deny.calls() for name in arguments}
+    assert sent == {(tool, name) for tool, properties in hostile_calls.SCHEMAS.items() for name in properties}
+
+
 @pytest.mark.slow
 @pytest.mark.stress
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
-    assert answers_without_opening_a_denied_file(tmp_path, "tools", str(tmp_path / "index")) > times(75, 3_000)
+    copy = hostile_deny.furnish(tmp_path / "copy")
+    denied = [path for name in hostile_deny.DENIED if (path := copy / name).is_file()]
+    before = [path.read_bytes() for path in denied]
+    index = str(tmp_path / "index")
+    assert answers_without_opening_a_denied_file(tmp_path, "tools", index, str(copy)) > times(130, 5_000)
+    assert [path.read_bytes() for path in denied] == before
 
 
 @pytest.mark.slow
@@ -50,30 +57,36 @@ def answers_without_opening_a_denied_file(tmp_path: Path, what: str, *arguments:
     for folder in (scratch, cwd):
         folder.mkdir()
     words = (*command, "-f", "--seccomp-bpf", "-y", "-qq", "-s", "9999", "-o", str(log))
-    traced = "trace=open,openat,openat2,creat,lstat,newfstatat"
     program = str(rgs.provide("15.2.0"))
-    importable = os.pathsep.join(filter(None, sys.path))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))} | {
+        "HOME": str(root),
+        "TMPDIR": str(scratch),
+        "XDG_STATE_HOME": str(scratch / "state"),
+        "RIPWRAP_CACHE_DIR": str(scratch / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
     done = subprocess.run(
-        [*words, "-e", traced, sys.executable, hostile_deny.__file__, what, str(root), program, *arguments],
+        [*words, "-e", strace.WATCHED, sys.executable, hostile_deny.__file__, what, str(root), program, *arguments],
         cwd=cwd,
-        env=os.environ
-        | {"HOME": str(root), "TMPDIR": str(scratch), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": importable},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     text = log.read_text(errors="surrogateescape")
-    happened = text[text.index(hostile.BEGIN) : text.index(hostile.END)]
-    lines = [line for line in happened.splitlines() if "O_PATH" not in line]
-    real = {
-        found[1].encode().decode("unicode_escape").encode("latin-1") for line in lines if (found := _REAL.search(line))
-    }
-    assert len({path for path in real if path.startswith(os.fsencode(root))}) > 10
-    secret = {os.fsencode(root / name) for name in hostile_deny.DENIED} | {os.fsencode(root.parent / "beside" / ".env")}
-    folders = {os.path.dirname(path) for path in secret if hostile_deny.INNER.encode() in path}
+    happened = list(strace.events(strace.between(text, hostile.BEGIN, hostile.END)))
+    real = {event.opened for event in happened if event.opens}
+    assert len({path for path in real if Path(path).is_relative_to(root)}) > 10
+    secret = {str(top / name) for top in (root, tmp_path / "copy/root") for name in hostile_deny.DENIED}
+    secret |= {str(top / "beside" / ".env") for top in (root.parent, tmp_path / "copy")}
+    folders = {os.path.dirname(path) for path in secret if hostile_deny.INNER in path}
     assert not real & secret
-    assert not {path for path in real if any(path == one or path.startswith(one + b"/") for one in folders)}
-    tried = {found[2] for line in lines if (found := _OPENED.search(line))}
+    assert not {path for path in real if any(Path(path).is_relative_to(folder) for folder in folders)}
+    tries = strace.events(strace.between(text, hostile.BEGIN, hostile.END), failed=True)
+    tried = {name for event in tries if event.call.startswith("open") for name in event.names}
     assert not {name for name in tried if re.search(r"\.env|\.pem$|(^|/)id_", name, re.IGNORECASE)}
+    changed = {name for event in happened if event.changes for name in event.names}
+    assert not changed & secret
     return int(done.stdout)
