@@ -135,7 +135,9 @@ def main(every: int = 1) -> int:
         rows = asyncio.run(measured(Path(folder, "yard"), every))
     print(f"{'tool':<20} {'calls':>6} {'worst stall':>11} {'longest':>8} {'memory':>8}  arguments of the worst stall")
     for tool, row in rows.items():
-        print(f"{tool:<20} {row.calls:>6} {row.stall * 1000:>8.0f} ms {row.seconds:>6.1f} s {row.memory:>4} MiB", end="")
+        print(
+            f"{tool:<20} {row.calls:>6} {row.stall * 1000:>8.0f} ms {row.seconds:>6.1f} s {row.memory:>4} MiB", end=""
+        )
         print(f"  {row.arguments}")
     return int(
         any(r.stall > STALL or r.seconds > TIMEOUT + GRACE or r.memory > MEMORY for r in rows.values())
