@@ -18,7 +18,7 @@ PACKAGE = Path(ripwrap.__file__).parent
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "explanation" / "guarantees.md"
 
-SECONDS = 100
+SECONDS = 60
 """Time after which the test of a mutant has failed: some guards keep a call from never ending."""
 
 LIMITED = ("sh", "-c", 'ulimit -v 8000000 2>/dev/null; exec "$@"', "sh")
@@ -40,6 +40,7 @@ def functions(file: Path) -> set[str]:
 
 def test_there_are_eighty_guards() -> None:
     assert len({guard.name for guard in GUARDS}) == len(GUARDS) >= 80
+    print(f"{len(GUARDS)} guards")  # noqa: T201
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
@@ -58,7 +59,7 @@ def test_page_lists_every_guard_with_its_test() -> None:
 @pytest.mark.stress
 @pytest.mark.slow
 @pytest.mark.posix
-@pytest.mark.timeout(SECONDS + 60)
+@pytest.mark.timeout(SECONDS + 300)
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
 def test_mutant_is_killed(guard: Guard, tmp_path: Path) -> None:
     if not os.environ.get("RIPWRAP_STRESS"):
@@ -77,7 +78,7 @@ def test_mutant_is_killed(guard: Guard, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=SECONDS + 50,
+        timeout=SECONDS + 240,
         check=False,
     )
     said = done.stdout[-3000:] + done.stderr[-1000:]

@@ -222,6 +222,15 @@ def test_reading_ignore_files_is_linear_in_the_depth(tmp_path: Path) -> None:
 
 
 @pytest.mark.posix
+def test_ignore_file_behind_a_link_out_of_the_root_has_no_rules(plant: Plant, tmp_path: Path) -> None:
+    root = plant({"sub/a": "x"})
+    outside = tmp_path / "rules of another directory"
+    outside.write_text("a\n")
+    (root / ".ignore").symlink_to(outside)
+    assert outer_rules(os.path.realpath(root), "sub") == ("", [])
+
+
+@pytest.mark.posix
 @pytest.mark.parametrize("kind", [".gitignore", ".ignore", ".rgignore"])
 def test_pipe_as_an_ignore_file_does_not_block(plant: Plant, kind: str) -> None:
     root = plant({"sub/a.py": "", "sub/deep/b.py": ""})
