@@ -54,6 +54,7 @@ def test_other_names_are_not_protected(name: str) -> None:
     [
         *((one, True) for one in ("r/.git/hooks/a", "r/.git", "r/.Git/x/y", "r\\.git\\hooks\\a", "r/a/../.git/b")),
         *((one, True) for one in ("bare/config", "bare/hooks/a/b", "linked/config.worktree", "bare/tree/.git")),
+        *((one, True) for one in ("bare/hooks/pre-commit", "bare/Info/x/attributes")),
         *((one, False) for one in ("r/a", "r/.gitmodules", "bare/tree/a", "bare/tree/b/c", "half/config")),
     ],
 )
@@ -61,6 +62,7 @@ def test_paths_below_protected_directories_are_protected(path: str, protected: b
     folder = plant(
         {
             **dict.fromkeys(("bare/HEAD", "bare/objects/a", "bare/refs/a", "bare/tree/.git", "bare/tree/b/c"), "x"),
+            **dict.fromkeys(("bare/hooks/.git", "bare/Info/x/.git"), "x"),
             **dict.fromkeys(("linked/HEAD", "linked/commondir", "half/HEAD", "half/objects/a"), "x"),
         }
     )

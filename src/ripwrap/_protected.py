@@ -13,6 +13,9 @@ import unicodedata
 NAMES = (".git", ".jj", ".hg", ".svn", ".ripwrap")
 """Names of files and directories of version control, and of ripwrap's own index."""
 
+_DATA = frozenset({"branches", "hooks", "info", "logs", "modules", "objects", "refs", "reftable", "worktrees"})
+"""Names of directories in the directory of a repository that have git's own data, so that no worktree is in them."""
+
 # NTFS and FAT have short names such as `GIT~1` for `.git`.
 _SHORT_NAME = re.compile(rf"(?:{'|'.join(name[1:7] for name in NAMES)})~[0-9]+")
 # Characters that a file system may ignore in names: HFS+ ignores some of these, and ext4 with `casefold` ignored all
@@ -25,10 +28,15 @@ _IGNORED = re.compile(
 
 def is_protected_name(name: str) -> bool:
     """Return True if a file system may take a part of a path for one of `NAMES`."""
+    plain = _plain(name)
+    return plain in NAMES or _SHORT_NAME.fullmatch(plain) is not None
+
+
+def _plain(name: str) -> str:
+    """Return a part of a path as all its spellings are compared."""
     folded = unicodedata.normalize("NFD", _IGNORED.sub("", name)).casefold()
     # NTFS ignores dots and spaces at the end of a name; a colon begins the name of a stream, as in `.git::$DATA`.
-    plain = folded.partition(":")[0].rstrip(". ")
-    return plain in NAMES or _SHORT_NAME.fullmatch(plain) is not None
+    return folded.partition(":")[0].rstrip(". ")
 
 
 def why_protected(path: str) -> str:
@@ -54,7 +62,8 @@ def refuse_protected(path: str) -> None:
 def _git_directory(path: str) -> str:
     """Return the directory that has git's data and contains a file, such as a bare repository; empty if there is none.
 
-    A directory below it that has a `.git`, as `git worktree add` makes it, does not belong to git's data.
+    A directory below it that has a `.git`, as `git worktree add` makes it, does not belong to git's data, unless it is
+    in a directory such as `hooks`, where somebody could put a `.git` so that hooks are written.
     """
     found, here = "", os.path.dirname(path)
     folders = [here]
@@ -63,9 +72,13 @@ def _git_directory(path: str) -> str:
     for folder in reversed(folders):
         if _is_git_directory(folder):
             found = folder
-        elif found and os.path.lexists(os.path.join(folder, ".git")):
+        elif found and os.path.lexists(os.path.join(folder, ".git")) and not _is_data(folder, found):
             found = ""
     return found
+
+
+def _is_data(folder: str, repository: str) -> bool:
+    return _plain(os.path.relpath(folder, repository).split(os.sep)[0]) in _DATA
 
 
 def _is_git_directory(folder: str) -> bool:
