@@ -177,6 +177,12 @@ class TestLeadingOut:
         with pytest.raises(AccessDeniedError, match="repositories"):
             list(sync.files(cwd=root, rev="main", repositories=root))
 
+    def test_many_alternates_are_refused_before_they_are_followed(self, root: Path) -> None:
+        (root / ".git/objects/info/alternates").write_text("../none\n" * times(100_000, 3_000_000))
+        assert "more than 100 directories of objects" in sync.Workspace(root).grep_content("needle", rev="main")
+        (root / ".git/objects/info/alternates").write_text("../none\n" * 50)
+        assert "needle of this one" in sync.Workspace(root).grep_content("needle", rev="main")
+
     def test_multi_pack_index_leads_to_no_other_repository(self, root: Path, private: Path) -> None:
         multi_pack_index(root, private)
         assert git(root, "cat-file", "-p", "main:a.txt") == SECRET  # git itself follows the path in the index

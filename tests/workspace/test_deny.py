@@ -94,6 +94,11 @@ def test_string_is_one_glob_and_a_path_below_a_root_is_about_the_root(tree: Path
     assert rules.glob_of("x/sub") is None
 
 
+@pytest.mark.parametrize("path", ["/etc/secret", "//secret", "/", "/secret/x"])
+def test_absolute_path_of_a_tree_of_git_ends(path: str) -> None:
+    assert (DeniedPaths(DenyRules(["secret"])).glob_of(path) == "secret") == ("secret" in path)
+
+
 def test_backslashes_are_separators_on_windows() -> None:
     assert DenyRules("a\\b", windows=True).globs[0].spellings == ("a/b",)
     assert DenyRules("a\\b", windows=False).glob_of("ab") == "a\\b"

@@ -189,10 +189,10 @@ class RepositoryFinder:
             if folder in seen:
                 continue
             seen.add(folder)
-            if len(seen) > _MAX_ALTERNATES:
-                raise SearchError(f"the git repository has more than {_MAX_ALTERNATES} directories of objects")
             yield folder
             for line in self.read(os.path.join(folder, "info"), "alternates", _MAX_FILE_BYTES).split(b"\n"):
+                if len(seen) + len(waiting) > 2 * _MAX_ALTERNATES:  # each has two readings
+                    raise SearchError(f"the git repository has more than {_MAX_ALTERNATES} directories of objects")
                 if not line or line.startswith(b"#"):
                     continue
                 if line.startswith(b'"'):  # quoted as in C; git itself never writes that

@@ -123,7 +123,8 @@ class DenyRules:
         here = path
         while here and here not in self._folders:
             waiting.append(here)
-            here = os.path.dirname(here)
+            # A tree of git or an archive may have a path that begins with `/`, which has no directory above.
+            here = "" if (above := os.path.dirname(here)) == here else above
         glob = self._folders.get(here)
         if len(self._folders) + len(waiting) > _CACHED_FOLDERS:
             self._folders = {}
