@@ -108,9 +108,8 @@ async def measured(yard: Path, every: int) -> dict[str, Worst]:
         ripwrap.Workspace(copy, timeout=TIMEOUT, redact=True, write=True),
     ]
     rows: dict[str, Worst] = {}
-    for workspace in workspaces:  # import what is imported on first use
-        for tool in workspace.names if hasattr(workspace, "names") else ():
-            await workspace.call(tool, hostile_calls.BASES[tool])
+    for tool, arguments in hostile_calls.BASES.items():  # import what is imported on first use
+        await workspaces[tool == "replace_content"].call(tool, dict(arguments))
     gc.collect()
     gc.freeze()
     for tool, arguments in (*MORE, *hostile_calls.calls(hostile.TABLE, every)):
