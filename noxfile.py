@@ -261,9 +261,10 @@ def instructions(session: nox.Session) -> None:
 
 @nox.session
 def stress(session: nox.Session) -> None:
-    """Run load scenarios and print a table; run the tests marked `stress` and those of Hypothesis with many inputs."""
+    """Run load scenarios and measure stalls, with tables; run `stress` tests, and Hypothesis with many inputs."""
     _install(session, "test", extras="bin,cli,mcp,index")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
+    session.run("python", "-W", "error", "-m", "support.stalls", env={"PYTHONPATH": "tests"})
     many = ["-m", "stress or hypothesis", "--timeout=1500"]
     session.run("pytest", *PARALLEL, *many, *session.posargs, env={"RIPWRAP_STRESS": "1"})
 
