@@ -656,6 +656,34 @@ GUARDS: tuple[Guard, ...] = (
         "        if False:",
         "sources/test_hostile_repositories.py::TestBombs::test_too_many_files_are_an_error",
     ),
+    Guard(
+        "packs that an index of packs names are not read",
+        "sources/git_process.py",
+        "core.multiPackIndex=false",
+        "core.multiPackIndex=true",
+        "sources/test_hostile_repositories.py::TestLeadingOut::test_multi_pack_index_leads_to_no_other_repository",
+    ),
+    Guard(
+        "alternates are counted before they are followed",
+        "sources/repository.py",
+        "                if len(seen) + len(waiting) > 2 * _MAX_ALTERNATES:",
+        "                if False:",
+        "sources/test_hostile_repositories.py::TestLeadingOut::test_many_alternates_are_refused_before_they_are_followed",
+    ),
+    Guard(
+        "programs cannot be reached over protocols of git",
+        "sources/git_process.py",
+        '    "GIT_ALLOW_PROTOCOL": "",  # no protocol is allowed\n',
+        "",
+        "sources/test_hostile_repositories.py::TestPrograms::test_missing_trees_and_commits_are_not_fetched",
+    ),
+    Guard(
+        "directories of git's own data are no worktrees",
+        "_protected.py",
+        " and not _is_data(folder, found):",
+        ":",
+        "test_protected.py::test_paths_below_protected_directories_are_protected",
+    ),
     # -- rg, and other programs --
     Guard(
         "rg reads no configuration",
