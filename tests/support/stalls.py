@@ -61,7 +61,7 @@ def furnish(yard: Path) -> Path:
         deep /= "d"
     deep.mkdir(parents=True)
     (deep / "file.py").write_text("secret = 1\n")
-    bombs.one_line(root / "long.txt", 4 << 20, "secret password=hunter2hunter2 ", "-----BEGIN PRIVATE KEY-----")
+    bombs.one_line(root / "long.txt", 4 << 20, "secret password=hunter2hunter2 ", "-----" + "BEGIN PRIVATE KEY-----")
     bombs.zip_directory(root / "directory.zip", 200_000)
     return root
 
