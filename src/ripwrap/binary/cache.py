@@ -91,9 +91,10 @@ def _why_foreign(path: Path) -> str:
         return "it is not a directory"
     if state.st_uid not in me:
         return "it belongs to another user"
-    by_group = state.st_mode & 0o020 and not _is_private_group(state.st_gid)  # asks for names only if it matters
-    writable = (state.st_mode & 0o002 or by_group) and not state.st_mode & stat.S_ISVTX
-    return "other users may write to it" if writable else ""
+    if state.st_mode & stat.S_ISVTX or not state.st_mode & 0o022:
+        return ""
+    by_others = state.st_mode & 0o002 or not _is_private_group(state.st_gid)
+    return "other users may write to it" if by_others else ""
 
 
 def _is_private_group(number: int) -> bool:
