@@ -242,7 +242,9 @@ class Output:
         self._popen = popen
         self._argv = argv
         self._stderr = stderr
-        self.stdout = io.BufferedReader(_Pipe(git, cast("IO[bytes]", popen.stdout)), _BUFFER_BYTES)
+        self.stdout: io.BufferedReader[Any] = io.BufferedReader(
+            _Pipe(git, cast("IO[bytes]", popen.stdout)), _BUFFER_BYTES
+        )
 
     def __enter__(self) -> "Output":
         return self
