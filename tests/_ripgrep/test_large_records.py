@@ -157,6 +157,7 @@ async def test_event_loop_goes_on_while_a_collector_takes_a_large_record(tmp_pat
         tasks.start_soon(AsyncRunner(str(rg)).collect, step)
         await until(collector.begun.is_set)
         collector.go_on.set()  # this line runs only if the event loop is free
+    assert collector.pending == 0
 
 
 class ThreadsOfCalls(BlockingRunner):
