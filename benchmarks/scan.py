@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from ripwrap import CapturedMatch, Match, sync
-from ripwrap._operations.gitleaks import to_rust
+from ripwrap._scan.gitleaks import to_rust
 
 Text: TypeAlias = tuple[str, str | None, int, str, tuple[str | None, ...]]
 T = TypeVar("T")

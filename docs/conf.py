@@ -27,7 +27,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(?!ripwrap\.|_).*"),  # names of other packages: the build has no network
     (
         "py:.*",
-        r"ripwrap\.index\.models\._keep_hints|ripwrap\._operations\.rules\._check_regex",
+        r"ripwrap\.index\.models\._keep_hints|ripwrap\._scan\.rules\._check_regex",
     ),  # validators in annotations
     ("py:.*", r"ripwrap\._overlay\.P"),  # a type variable
     ("py:meth", r"ripwrap\..*\.model_\w+"),  # methods of Pydantic's models

@@ -19,7 +19,7 @@ PIPELINE = [
     Stage("command", ["_ripgrep.command"], "rg's arguments"),
     Stage("process", ["_ripgrep.runner", "_ripgrep.process", "_subprocess"], "bytes from rg's pipe"),
     Stage("decoder", ["_ripgrep.framing", "_ripgrep.decoder"], "models"),
-    Stage("operation", ["_operations"], "streams and results"),
+    Stage("operation", ["_operations", "_edits", "_scan"], "streams and results"),
 ]
 ON_TOP = [
     Stage("blocking twins", ["sync"], "for scripts"),

@@ -142,7 +142,7 @@ TARGETS = (
     _operations("ripwrap._operations.search", "search", "search_messages"),
     _operations("ripwrap._operations.columns", "search_columns"),
     _operations("ripwrap._operations.grep", "grep"),
-    _operations("ripwrap._operations.scan", "scan"),
+    _operations("ripwrap._scan.scan", "scan"),
     _operations("ripwrap._operations.combine", "files_matching"),
     _operations(
         "ripwrap._operations.streams",
@@ -169,8 +169,8 @@ TARGETS = (
     _operations("ripwrap._operations.coverage", "coverage", "why"),
     _operations("ripwrap._operations.files", "files"),
     _operations("ripwrap._operations.rank", "rank"),
-    _operations("ripwrap._operations.replace", "ReplacePlan", "replace", "undo"),
-    _operations("ripwrap._operations.structure", "search_code", "replace_code"),
+    _operations("ripwrap._edits.replace", "ReplacePlan", "replace", "undo"),
+    _operations("ripwrap._edits.structure", "search_code", "replace_code"),
     _operations("ripwrap._operations.tree", "tree", "tree_text", "_yield_entries"),
     _operations("ripwrap._operations.watch", "watch"),
     _operations(

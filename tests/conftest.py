@@ -8,6 +8,7 @@ import re
 import signal
 import ssl
 import sys
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -380,3 +381,13 @@ def tls_mirror(authority: trustme.CA, archive: bytes) -> Iterator[Mirror]:
     with serving(Mirror(), context) as mirror:
         mirror.put(VERSION, ASSET, archive)
         yield mirror
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Directory for temporary files, which must be empty at the end of each test."""
+    path = tmp_path / "temporary"
+    path.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(path))
+    yield path
+    assert list(path.iterdir()) == []

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ripwrap import FileEdits, sync
-from ripwrap._operations.journal import apply_edits
-from ripwrap._operations.journal_store import Folder, Journals
+from ripwrap._edits.journal import apply_edits
+from ripwrap._edits.journal_store import Folder, Journals
 from ripwrap._protected import is_protected_name, why_protected
 from ripwrap._safe_write import Disk
 from support.git import require_git

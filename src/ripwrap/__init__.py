@@ -22,13 +22,14 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 A public name is loaded when it is first used; the first load takes 0.2 s. To load a name before an event loop runs,
 import it at the top of a module: `from ripwrap import search`.
 
-Layout: nine layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each
+Layout: ten layers. Each layer imports only from the layers below it; only the modules of the lowest layer import each
 other (`[tool.importlinter]` in pyproject.toml). Names that begin with an underscore are private.
 
     cli, frameworks, testing
     mcp, sync
     workspace, repositories
     index, remote
+    _edits, _scan
     _operations
     _places
     _ripgrep, _ranking
@@ -45,28 +46,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ripwrap import binary, sync
+    from ripwrap._edits.replace import ReplacePlan, replace, undo
+    from ripwrap._edits.structure import replace_code, search_code
     from ripwrap._operations.columns import search_columns
     from ripwrap._operations.combine import files_matching
     from ripwrap._operations.counts import count, count_matches, file_types, files_with_matches, files_without_match
     from ripwrap._operations.coverage import coverage, why
     from ripwrap._operations.expand import expand
     from ripwrap._operations.files import files
-    from ripwrap._operations.gitleaks import load_rules
     from ripwrap._operations.grep import grep
     from ripwrap._operations.history import search_history
     from ripwrap._operations.rank import rank
-    from ripwrap._operations.replace import ReplacePlan, replace, undo
-    from ripwrap._operations.reports import Baseline, sarif
-    from ripwrap._operations.rules import Allowlist, Rule
-    from ripwrap._operations.scan import scan
     from ripwrap._operations.search import search, search_messages
     from ripwrap._operations.streams import grep_in, search_in
-    from ripwrap._operations.structure import replace_code, search_code
     from ripwrap._operations.tree import tree, tree_text
     from ripwrap._operations.watch import watch
     from ripwrap._overlay import overlay
     from ripwrap._ripgrep.limiter import limit_processes
     from ripwrap._ripgrep.progress import Progress
+    from ripwrap._scan.gitleaks import load_rules
+    from ripwrap._scan.reports import Baseline, sarif
+    from ripwrap._scan.rules import Allowlist, Rule
+    from ripwrap._scan.scan import scan
     from ripwrap.binary import RgBinary
     from ripwrap.binary.resolver import Rg
     from ripwrap.columns import Columns
@@ -278,18 +279,18 @@ _MODULE_OF = {
     "overlay": "_overlay",
     "files": "_operations.files",
     "expand": "_operations.expand",
-    "scan": "_operations.scan",
-    "Rule": "_operations.rules",
-    "Allowlist": "_operations.rules",
-    "load_rules": "_operations.gitleaks",
-    "Baseline": "_operations.reports",
-    "sarif": "_operations.reports",
+    "scan": "_scan.scan",
+    "Rule": "_scan.rules",
+    "Allowlist": "_scan.rules",
+    "load_rules": "_scan.gitleaks",
+    "Baseline": "_scan.reports",
+    "sarif": "_scan.reports",
     "search": "_operations.search",
     "search_messages": "_operations.search",
     "search_in": "_operations.streams",
-    "search_code": "_operations.structure",
+    "search_code": "_edits.structure",
     "search_columns": "_operations.columns",
-    "replace_code": "_operations.structure",
+    "replace_code": "_edits.structure",
     "search_history": "_operations.history",
     "grep_in": "_operations.streams",
     "count": "_operations.counts",
@@ -305,9 +306,9 @@ _MODULE_OF = {
     "why": "_operations.coverage",
     "rank": "_operations.rank",
     "watch": "_operations.watch",
-    "ReplacePlan": "_operations.replace",
-    "replace": "_operations.replace",
-    "undo": "_operations.replace",
+    "ReplacePlan": "_edits.replace",
+    "replace": "_edits.replace",
+    "undo": "_edits.replace",
     "RgBinary": "binary",
     "Rg": "binary.resolver",
     "Columns": "columns",

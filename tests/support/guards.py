@@ -330,7 +330,7 @@ GUARDS: tuple[Guard, ...] = (
     # -- Version control --
     Guard(
         "plans leave out files of version control",
-        "_operations/planning.py",
+        "_edits/planning.py",
         "    if reason := why_protected(real):\n        raise _LeftOutError(reason)\n",
         "",
         "test_protected.py::test_plan_names_the_files_that_it_leaves_out",
@@ -387,24 +387,24 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "the size of all edits is limited",
-        "_operations/planning.py",
+        "_edits/planning.py",
         "        if self._size > self._max:",
         "        if False:",
-        "_operations/test_replace_limits.py::test_edits_over_the_limit_are_refused_with_the_argument_that_lifts_it",
+        "_edits/test_replace_limits.py::test_edits_over_the_limit_are_refused_with_the_argument_that_lifts_it",
     ),
     Guard(
         "files that become too large are left out",
-        "_operations/planning.py",
+        "_edits/planning.py",
         "            raise TooLargeError\n",
         "            pass\n",
-        "_operations/test_replace_limits.py::test_file_that_is_or_becomes_too_large_is_left_out_by_name",
+        "_edits/test_replace_limits.py::test_file_that_is_or_becomes_too_large_is_left_out_by_name",
     ),
     Guard(
         "large files are not read to be edited",
         "_safe_write.py",
         "                if status.st_size > max_bytes:",
         "                if False:",
-        "_operations/test_replace_limits.py::test_large_file_is_not_read",
+        "_edits/test_replace_limits.py::test_large_file_is_not_read",
     ),
     # -- The sandbox --
     Guard(
@@ -765,10 +765,10 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "journals of another owner are refused",
-        "_operations/journal_store.py",
+        "_edits/journal_store.py",
         "            if reason := _why_foreign(path):",
         '            if reason := "":',
-        "_operations/test_journal.py::test_journals_that_another_user_could_write_are_refused",
+        "_edits/test_journal.py::test_journals_that_another_user_could_write_are_refused",
     ),
     Guard(
         "the file of read_file is located in the sandbox",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ripwrap import sync
-from ripwrap._operations.planning import Change
+from ripwrap._edits.planning import Change
 from ripwrap.workspace.edit_masks import EditMasks
 from ripwrap.workspace.redact import MAX_SCANNED_BYTES, redact
 from support.effort import times

@@ -15,9 +15,9 @@ import anyio
 import anyio.to_thread
 
 from ripwrap._concurrency import in_thread
-from ripwrap._operations.changes import QUIET_SECONDS, ChangeWaiter
 from ripwrap._operations.search import search_request
 from ripwrap._operations.streaming import StreamRequest
+from ripwrap._operations.waiter import QUIET_SECONDS, ChangeWaiter
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.stream import stream, stream_blocking

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from ripwrap import sync
 from ripwrap._display.console import colored_diff
-from ripwrap._operations.planning import MAX_BYTES
+from ripwrap._edits.planning import MAX_BYTES
 from ripwrap._text import plural
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import HERE, NOT_FOR_REPLACE, OTHER, Color, RunOptions, When, flags

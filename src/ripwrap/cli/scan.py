@@ -8,9 +8,9 @@ from typing import Annotated, Unpack
 from cyclopts import App, Group, Parameter
 
 from ripwrap import sync
-from ripwrap._operations.gitleaks import load_rules
-from ripwrap._operations.reports import Baseline, sarif
-from ripwrap._operations.rules import Rule
+from ripwrap._scan.gitleaks import load_rules
+from ripwrap._scan.reports import Baseline, sarif
+from ripwrap._scan.rules import Rule
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags

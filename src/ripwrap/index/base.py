@@ -68,7 +68,7 @@ from ripwrap.results import GrepResult, RankedChunk
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from ripwrap.index.journal import Journal, Position
+    from ripwrap.index.inotify import Journal, Position
 
 DEFAULT_LIMIT = 10
 WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
@@ -90,7 +90,7 @@ _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
 """Seconds after a refresh in which a search does not refresh if the journal (the record of changes) has no change.
 
-The journal misses a few kinds of changes; see `journal.py`.
+The journal misses a few kinds of changes; see `inotify.py`.
 """
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg", "workers")
 _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
@@ -245,7 +245,7 @@ class BaseIndex:
             return None
         journal = self._journal
         if journal is None:
-            from ripwrap.index.journal import Journal  # imports ctypes
+            from ripwrap.index.inotify import Journal  # imports ctypes
 
             flag = "--ignore-file="
             ignore_files = [

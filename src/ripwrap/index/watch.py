@@ -12,7 +12,7 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
-from ripwrap._operations.changes import ChangeWaiter
+from ripwrap._operations.waiter import ChangeWaiter
 from ripwrap._text import shown
 from ripwrap.index.branches import repository_of, view_of
 from ripwrap.index.models import RefreshResult

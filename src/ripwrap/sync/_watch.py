@@ -4,7 +4,7 @@
 from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
-from ripwrap._operations.changes import QUIET_SECONDS
+from ripwrap._operations.waiter import QUIET_SECONDS
 from ripwrap._operations.watch import run_watch_blocking, watch_request
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import SearchOptions, StrPath

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
-from ripwrap._operations.planning import Change
+from ripwrap._edits.planning import Change
 from ripwrap.models import Span
 from ripwrap.workspace.redact import MAX_SCANNED_BYTES, KeyLines, key_lines, redact
 

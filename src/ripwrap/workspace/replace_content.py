@@ -7,8 +7,8 @@ from functools import partial
 from io import BytesIO
 from typing import cast
 
-from ripwrap._operations.journal import apply_edits
-from ripwrap._operations.replace import replace_request, run_replace
+from ripwrap._edits.journal import apply_edits
+from ripwrap._edits.replace import replace_request, run_replace
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner
 from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits

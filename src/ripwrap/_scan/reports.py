@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pydantic import Field, ValidationError
 
-from ripwrap._operations.rules import Rule, check_rules
+from ripwrap._scan.rules import Rule, check_rules
 from ripwrap._text import plural
 from ripwrap.models import Model, ScanMatch
 from ripwrap.options import StrPath

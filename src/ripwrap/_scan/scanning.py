@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any, cast
 
 from ripwrap._operations.files import files_request
-from ripwrap._operations.rules import accepted
-from ripwrap._operations.scan_lines import LineSearch, texts, timeout_error, widened, write_patterns
-from ripwrap._operations.scan_plan import ScanRequest, compile_rules, for_scan, plan_passes
 from ripwrap._operations.search import MatchAnswer, capturing_search
 from ripwrap._operations.streaming import StreamRequest
 from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.runner import Runner
+from ripwrap._scan.rules import accepted
+from ripwrap._scan.scan_lines import LineSearch, texts, timeout_error, widened, write_patterns
+from ripwrap._scan.scan_plan import ScanRequest, compile_rules, for_scan, plan_passes
 from ripwrap.errors import PatternError
 from ripwrap.models import CapturedMatch, Match, ScanMatch, Submatch
 from ripwrap.options import FileOptions, SearchOptions

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Unpack, cast
 
-from ripwrap._operations.journal import apply_edits, journal_path, undo_edits
-from ripwrap._operations.planning import CONTEXT, MAX_BYTES, Change, EditSize, Found, Screen, codec_of, plan_files
+from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
+from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Change, EditSize, Found, Screen, codec_of, plan_files
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors

@@ -5,14 +5,14 @@ from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from contextlib import aclosing, closing
 from typing import Any, Unpack, cast
 
-from ripwrap._operations.rules import Rule, check_rules
-from ripwrap._operations.scan_plan import ScanRequest
-from ripwrap._operations.scanning import Scanning
 from ripwrap._operations.streaming import run_stream, run_stream_blocking
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import Spool
+from ripwrap._scan.rules import Rule, check_rules
+from ripwrap._scan.scan_plan import ScanRequest
+from ripwrap._scan.scanning import Scanning
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, PatternError
 from ripwrap.models import ScanMatch

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
-from ripwrap._operations.rules import Rule
 from ripwrap._operations.search import read_groups
 from ripwrap._ripgrep.command import NEEDS_CAPTURES, NEEDS_SCAN, Command
 from ripwrap._ripgrep.groups import Groups
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
+from ripwrap._scan.rules import Rule
 from ripwrap.options import SearchOptions, StrPath
 
 FEW_RULES = 16

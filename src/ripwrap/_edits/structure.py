@@ -17,8 +17,8 @@ from typing import Any, Self, TypeAlias, Unpack, cast
 
 from ripwrap._code.structure.client import Answer, CodeWorkers, UnsearchedError, check_installed
 from ripwrap._code.structure.languages import Language, find_language
-from ripwrap._operations.planning import MAX_BYTES, Change, EditSize, Found, plan_files
-from ripwrap._operations.replace import ReplacePlan
+from ripwrap._edits.planning import MAX_BYTES, Change, EditSize, Found, plan_files
+from ripwrap._edits.replace import ReplacePlan
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import ARGUMENTS, Command, files_command, search_command
 from ripwrap._ripgrep.decoder import PathDecoder, listing_decoder

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ripwrap import Allowlist, Rule, load_rules, sarif, scan, sync
-from ripwrap._operations.gitleaks import to_python, to_rust
+from ripwrap._scan.gitleaks import to_python, to_rust
 
 Plant = Callable[..., Path]
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ripwrap._operations.rules import Allowlist, Rule
 from ripwrap._ripgrep.groups import UnknownSyntaxError, groups_of
+from ripwrap._scan.rules import Allowlist, Rule
 from ripwrap.options import StrPath
 
 _TOP = ("title", "description", "minVersion", "rules", "allowlist", "allowlists")

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn, cast
 
-from ripwrap._operations.scan_plan import CompiledRule, ScanRequest, for_scan
 from ripwrap._operations.search import MatchAnswer, capturing_search
 from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.literals import fold
 from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._scan.scan_plan import CompiledRule, ScanRequest, for_scan
 from ripwrap._text import raw_bytes
 from ripwrap.errors import PatternError
 from ripwrap.models import CapturedMatch, Match, ScanMatch

@@ -15,7 +15,7 @@ import pytest
 
 from ripwrap import sync
 from ripwrap._concurrency import CANCELLED, Cancellation
-from ripwrap.index.journal import Journal, is_local
+from ripwrap.index.inotify import Journal, is_local
 from support.counting import inotify_instances
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
@@ -275,7 +275,7 @@ def test_start_of_a_journal_is_repeated_after_a_cancellation(root: Path, journal
 FORK = """
 import os, sys
 from pathlib import Path
-from ripwrap.index.journal import Journal
+from ripwrap.index.inotify import Journal
 
 root = Path(sys.argv[1])
 journal = Journal(root, None)
@@ -300,7 +300,7 @@ def test_forked_child_has_its_own_journal(root: Path) -> None:
 LIMIT = """
 import resource, sys
 from pathlib import Path
-from ripwrap.index.journal import Journal
+from ripwrap.index.inotify import Journal
 
 journal = Journal(Path(sys.argv[1]), None)
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

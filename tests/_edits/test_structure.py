@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import CodeError, CodeMatch, ConflictError, PatternError, RipwrapError, sync
-from ripwrap._operations.structure import MAX_FILE_BYTES
+from ripwrap._edits.structure import MAX_FILE_BYTES
 from support.parsers import running
 from support.waiting import until, until_blocking
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import CapabilityError, ConflictError, PatternError, sync
 from ripwrap._concurrency import CANCELLED, Cancellation
-from ripwrap._operations.planning import Change, Found, plan_files
+from ripwrap._edits.planning import Change, Found, plan_files
 from ripwrap.binary import RgBinary
 
 Plant = Callable[..., Path]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ripwrap import sync
-from ripwrap._operations.planning import EDIT_BYTES, MAX_BYTES, Change, Found, group_hunks, plan_files
+from ripwrap._edits.planning import EDIT_BYTES, MAX_BYTES, Change, Found, group_hunks, plan_files
 from ripwrap._ripgrep.replacement import parse_template
 from ripwrap._safe_write import Disk, TooLargeError
 

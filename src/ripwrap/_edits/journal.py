@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ripwrap._concurrency import CANCELLED, ProcessLock, hold_lock
-from ripwrap._operations.journal_store import Folder, Journal, JournalFile, Journals, Progress
+from ripwrap._edits.journal_store import Folder, Journal, JournalFile, Journals, Progress
 from ripwrap._safe_write import GONE, Disk, FileState
 from ripwrap._text import plural, shown
 from ripwrap.edits import AppliedEdits, FileEdits

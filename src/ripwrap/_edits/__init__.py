@@ -1,0 +1,1 @@
+"""Changes of files: plans of replacements, their journal, undo, and patterns of code."""
