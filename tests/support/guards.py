@@ -688,15 +688,15 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "rg reads no configuration",
         "_ripgrep/command.py",
-        'whole = ("--no-config", "--line-buffered",',
-        'whole = ("--line-buffered",',
+        'return ("--no-config", "--line-buffered",',
+        'return ("--line-buffered",',
         "_ripgrep/test_command.py::test_default_options_become_these_arguments",
     ),
     Guard(
         "paths are no options of rg",
         "_ripgrep/command.py",
-        "*arguments, _END_OF_OPTIONS, *_paths(paths))",
-        "*arguments, *_paths(paths))",
+        "*flags, _END_OF_OPTIONS, *query.paths)",
+        "*flags, *query.paths)",
         "_ripgrep/test_command.py::test_no_string_ever_becomes_a_flag",
     ),
     Guard(
