@@ -74,7 +74,7 @@ def test_newer_rg_is_needed_only_for_options_that_are_given() -> None:
 
 def test_short_texts_make_a_short_command_line() -> None:
     """`split()` does not make the arguments of a query with short texts, so this must hold for all options together."""
-    every: dict[str, Any] = {}
+    every: Any = {}
     for name, hint in get_type_hints(SearchOptions, include_extras=True).items():
         kind = hint.__origin__
         every[name] = True if kind is bool else 2**31 if name.endswith(("context", "depth", "count")) else "none"
