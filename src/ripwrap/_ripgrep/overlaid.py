@@ -29,6 +29,7 @@ from ripwrap._ripgrep.change import COUNT, PATH, Change, plain_bytes
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import PathDecoder, decode_types
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.query import Output
@@ -82,27 +83,7 @@ class _TimeoutError(Exception):
         self.end = end
 
 
-class _Output:
-    """Collector of the whole output of rg."""
-
-    ended = False
-
-    def __init__(self, check: Callable[[Exit], None]) -> None:
-        self.chunks: list[bytes] = []
-        self.timed_out = False
-        self._check = check
-
-    def feed(self, chunk: bytes) -> None:
-        self.chunks.append(chunk)
-
-    def end_run(self, end: Exit) -> None:
-        self._check(end)
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
-        self.end, self.timed_out = end, timed_out
-
-
-class _Listing(_Output):
+class _Listing(WholeOutput):
     """Collector of the listed paths that lead to a file of the overlay, each with its text."""
 
     def __init__(self, paths: "_Paths") -> None:
@@ -227,7 +208,7 @@ async def _plan(command: Command, runner: Any, seconds: float | None) -> Plan:
     options = command.options
     types: Mapping[str, Sequence[str]] = {}
     if options.get("type") or options.get("type_not"):
-        known = await run(command.types(), lambda: _Output(Exit.check_listing))
+        known = await run(command.types(), lambda: WholeOutput(Exit.check_listing))
         types = decode_types(b"".join(known.chunks))
     found += await runner.call(lambda: list(_new_files(command, overlay, types, paths.folders())))
     named = {_plain(path) for path in command.paths}
@@ -246,7 +227,7 @@ async def _plan(command: Command, runner: Any, seconds: float | None) -> Plan:
                 continue
             numbers = _numbers(batch.path) if is_named else (os.curdir,)
             search = replace(_of_texts(command, mapped=mapped), cwd=batch.path, paths=numbers, overlay=None)
-            output = await run(search, lambda: _Output(check))
+            output = await run(search, lambda: WholeOutput(check))
             blocks += _blocks(mode, b"".join(output.chunks), batch.name_of, stats)
     return Plan((Part(replace(disk, overlay=None), Overlaid(command, paths, mode, blocks, stats)),))
 
