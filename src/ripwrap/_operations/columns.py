@@ -6,13 +6,13 @@ from contextlib import aclosing, closing
 from dataclasses import dataclass
 from typing import Unpack
 
-from ripwrap._operations.places import place_command
+from ripwrap._operations.places import place_query
 from ripwrap._ripgrep.columns import ColumnDecoder
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress, meter_answer
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns, joined
@@ -93,13 +93,13 @@ class ColumnsRequest:
     """Checked arguments of `search_columns()`.
 
     Attributes:
-        command: Command for rg.
+        query: Query for rg.
         limit: Maximum number of matches; `None` for no limit.
         batch: Number of matches in a batch.
         on_progress: Argument of `search_columns()`.
     """
 
-    command: Command
+    query: Query
     limit: int | None
     batch: int
     on_progress: OnProgress | None
@@ -121,8 +121,8 @@ def columns_request(
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch}")
     check_callback(on_progress)
-    command = place_command(pattern, cwd, paths, options, on=on)
-    return ColumnsRequest(command, check_limit(limit), batch, on_progress)
+    query = place_query(pattern, cwd, paths, options, on=on)
+    return ColumnsRequest(query, check_limit(limit), batch, on_progress)
 
 
 async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns]:
@@ -130,7 +130,7 @@ async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns
     answer = ColumnsAnswer(request.limit, request.batch)
     try:
         metered = meter_answer(answer, request.on_progress, request.limit)
-        async with aclosing(stream(request.command, metered, rg)) as batches:
+        async with aclosing(stream(request.query, metered, rg)) as batches:
             async for batch in batches:
                 yield batch
     except Exception:
@@ -148,7 +148,7 @@ def _run_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None) -> Gen
     answer = ColumnsAnswer(request.limit, request.batch)
     try:
         metered = meter_answer(answer, request.on_progress, request.limit)
-        with closing(stream_blocking(request.command, metered, rg, timeout)) as batches:
+        with closing(stream_blocking(request.query, metered, rg, timeout)) as batches:
             yield from batches
     except Exception:
         yield from answer.take_rest()

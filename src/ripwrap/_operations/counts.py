@@ -7,9 +7,9 @@ from functools import partial
 from typing import Unpack
 
 from ripwrap._operations.files import listing_answer
-from ripwrap._operations.places import place_command
+from ripwrap._operations.places import place_query
 from ripwrap._operations.streaming import StreamRequest, run_stream
-from ripwrap._ripgrep.command import types_command
+from ripwrap._ripgrep.command import types_query
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
@@ -119,8 +119,8 @@ async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
 async def run_file_types(run: Runner, *, timeout: float | None) -> FileTypes:  # noqa: ASYNC109 - a limit for rg
     """Run `rg --type-list`, and return the globs of each file type."""
     seconds = check_timeout(timeout)
-    command = replace(types_command(), cwd=_any_directory())
-    collector = await run.collect(Step(command, lambda: TypesCollector(seconds), seconds))
+    query = replace(types_query(), cwd=_any_directory())
+    collector = await run.collect(Step(query, lambda: TypesCollector(seconds), seconds))
     return decode_types(b"".join(collector.chunks))
 
 
@@ -178,9 +178,9 @@ def paths_request(
 ) -> StreamRequest[str]:
     """Check the arguments, and return the request of `files_with_matches()` or `files_without_match()`."""
     mode: Mode = "files-with-matches" if matching else "files-without-match"
-    command = place_command(pattern, cwd, paths, options, mode, on=on)
-    decoder = partial(listing_decoder, counts=command.counts, matching=matching)
-    return StreamRequest(command, listing_answer(decoder, limit))
+    query = place_query(pattern, cwd, paths, options, mode, on=on)
+    decoder = partial(listing_decoder, counts=query.counts, matching=matching)
+    return StreamRequest(query, listing_answer(decoder, limit))
 
 
 def counts_request(
@@ -195,5 +195,5 @@ def counts_request(
     include_zero: bool,
 ) -> StreamRequest[FileCount]:
     """Check the arguments, and return the request of `count()` or `count_matches()`, depending on `mode`."""
-    command = place_command(pattern, cwd, paths, options, mode, include_zero=include_zero, on=on)
-    return StreamRequest(command, listing_answer(CountDecoder, limit))
+    query = place_query(pattern, cwd, paths, options, mode, include_zero=include_zero, on=on)
+    return StreamRequest(query, listing_answer(CountDecoder, limit))

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Generic, TypeVar, Unpack
 
 from ripwrap._operations.streaming import StreamRequest, metered, run_stream
-from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
@@ -98,8 +98,8 @@ def files_request(
     on: RgHost | None = None,
 ) -> StreamRequest[str]:
     """Check the arguments, and return the request of `files()`."""
-    command = files_command(cwd, paths, options, on=on)
-    return StreamRequest(command, listing_answer(PathDecoder, limit))
+    query = files_query(cwd, paths, options, on=on)
+    return StreamRequest(query, listing_answer(PathDecoder, limit))
 
 
 def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> Callable[[], "ListingAnswer[Item]"]:

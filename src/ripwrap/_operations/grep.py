@@ -13,14 +13,15 @@ from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condition, run_near
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
-from ripwrap._operations.places import place_command, refuse_with_detect
+from ripwrap._operations.places import place_query, refuse_with_detect
 from ripwrap._operations.two_runs import Density, collect_page
 from ripwrap._places.candidates import Candidates
-from ripwrap._ripgrep.command import ARGUMENTS, Command
+from ripwrap._ripgrep.command import ARGUMENTS
 from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
@@ -143,7 +144,7 @@ async def grep(
         request = grep_revision_request(request, rev, repositories)
     if inside:
         request.refuse_extras("inside")
-        request = replace(request, command=request.command_for(request.query, request.options, inside=inside))
+        request = replace(request, query=request.query_for(request.pattern, request.options, inside=inside))
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = AsyncRunner(rg, meter=meter)
@@ -160,9 +161,9 @@ class GrepRequest:
     """Checked arguments of `grep()`.
 
     Attributes:
-        command: Command of the search.
-        query: Pattern, or several, any of which may match.
-        paths: Files or directories to search; empty is all of `command.cwd`.
+        query: Query of the search.
+        pattern: Pattern, or several, any of which may match.
+        paths: Files or directories to search; empty is all of `query.cwd`.
         options: Options of rg, with the default context if none was given.
         page: Offset and limits of the page to return.
         max_files: Argument of `grep()`.
@@ -174,8 +175,8 @@ class GrepRequest:
         rootless: True if no directory is searched.
     """
 
-    command: Command
-    query: str | tuple[str, ...]
+    query: Query
+    pattern: str | tuple[str, ...]
     paths: StrPath | Iterable[StrPath]
     options: SearchOptions
     page: PageRequest
@@ -190,12 +191,12 @@ class GrepRequest:
     @property
     def root(self) -> str:
         """Directory that is searched, as an absolute path without `..`; empty if no directory is searched."""
-        return "" if self.rootless else os.path.normpath(self.command.cwd)
+        return "" if self.rootless else os.path.normpath(self.query.cwd)
 
     def within(self, candidates: Candidates) -> "GrepRequest":
         """Return the request that searches only the candidates of an index."""
-        command = replace(self.command, place=candidates)
-        return replace(self, command=command, candidates=candidates)
+        query = replace(self.query, place=candidates)
+        return replace(self, query=query, candidates=candidates)
 
     def refuse_extras(self, what: str) -> None:
         """Raise `ValueError` if `explain`, `coverage`, `near` or `on` was given.
@@ -205,29 +206,29 @@ class GrepRequest:
         Args:
             what: Argument that selects something else to search, such as `rev`.
         """
-        extras = {"explain": self.explain, "coverage": self.coverage, "near": self.near, "on": self.command.on}
+        extras = {"explain": self.explain, "coverage": self.coverage, "near": self.near, "on": self.query.on}
         for name, value in extras.items():
             refuse_beside(what, name, value)
 
     def first_step(self) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches for the matches of the page."""
-        return Step(self.command, partial(MatchCollector, self.page), self.timeout)
+        return Step(self.query, partial(MatchCollector, self.page), self.timeout)
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches all files with `options` and collects `page`."""
-        return Step(self.command_for(self.query, options), partial(MatchCollector, page), timeout)
+        return Step(self.query_for(self.pattern, options), partial(MatchCollector, page), timeout)
 
-    def command_for(
+    def query_for(
         self,
-        query: str | tuple[str, ...],
+        pattern: str | tuple[str, ...],
         options: SearchOptions,
         paths: Sequence[str] | None = None,
         inside: str | Iterable[str] = (),
-    ) -> Command:
-        """Return the command that searches `paths` for `query`; without `paths`, it searches the request's paths."""
+    ) -> Query:
+        """Return the query that searches `paths` for `pattern`; without `paths`, it searches the request's paths."""
         known = self.paths if paths is None else paths
-        command = place_command(query, os.curdir, known, options, sorts=False, on=self.command.on, inside=inside)
-        return replace(command, cwd=self.command.cwd)
+        query = place_query(pattern, os.curdir, known, options, sorts=False, on=self.query.on, inside=inside)
+        return replace(query, cwd=self.query.cwd)
 
 
 def grep_request(
@@ -251,7 +252,7 @@ def grep_request(
     `arguments` are the names of the function's arguments besides the options. An error about an unknown option may
     suggest one of these names.
 
-    Raises what `search_command()`, `make_page_request()` and `check_timeout()` raise, and `ValueError` if `coverage`
+    Raises what `search_query()`, `make_page_request()` and `check_timeout()` raise, and `ValueError` if `coverage`
     and `on` are given.
     """
     if coverage and on is not None:
@@ -260,20 +261,18 @@ def grep_request(
             HintedText(Hint("coverage", True), text, Hint("on", kind="correct"), "; leave one of them out")
         )
     limit, options = _with_old_names(limit, options)
-    query = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
+    pattern = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
     if not isinstance(paths, (str, bytes, os.PathLike)):
         paths = tuple(paths)  # a second search would find an iterator empty
     if options.keys().isdisjoint(("context", "before_context", "after_context")):
         options = {**options, "context": _DEFAULT_CONTEXT}
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
-    command = place_command(query, cwd, paths, options, sorts=False, arguments=arguments, on=on)
+    query = place_query(pattern, cwd, paths, options, sorts=False, arguments=arguments, on=on)
     if near is not None:
-        place_command(
-            near.patterns, cwd, paths, options, sorts=False, arguments=arguments, on=on
-        )  # checks the patterns
+        place_query(near.patterns, cwd, paths, options, sorts=False, arguments=arguments, on=on)  # checks the patterns
     known = partial(GrepRequest, explain=explain, coverage=coverage, near=near)
-    return known(command, query, paths, options, page, max_files, timeout)
+    return known(query, pattern, paths, options, page, max_files, timeout)
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
@@ -311,7 +310,7 @@ async def run_grep(
         ended: Function that is called with the number of files and of matches when the search has ended; `None` calls
             nothing.
     """
-    query = request.query
+    pattern = request.pattern
     if request.near is None:
         found = await collect_page(run, request, density)
     else:
@@ -324,7 +323,7 @@ async def run_grep(
     result = result_of(request, found, files, tuple(sorted(errors, key=_error_order)))  # rg's order varies
     more = ""
     if request.explain and found.exact and not found.matches:
-        patterns = (query,) if isinstance(query, str) else query
+        patterns = (pattern,) if isinstance(pattern, str) else pattern
         how = Probe.in_options if request.near is None else _without_near
         if isinstance(found, NearCollector) and found.far:
             more = f"There would be {plural(found.far, 'match', 'es')} without {Hint('near', kind='omit')}."
@@ -334,7 +333,7 @@ async def run_grep(
         more = await hidden_matches(run, request, found.matches)
     coverage = None
     if request.coverage:
-        cwd = request.command.cwd
+        cwd = request.query.cwd
         coverage = await run_coverage(run, coverage_request(cwd, request.paths, request.options, request.timeout))
     known = {
         "message": f"{result.message} {more}".rstrip(),
@@ -354,7 +353,7 @@ async def _search(
     """
     if request.near is None:
         return await run.collect(request.step(options, page, left()))
-    return await run_near(run, request.near, request.command_for, request.query, options, page, left)
+    return await run_near(run, request.near, request.query_for, request.pattern, options, page, left)
 
 
 def _without_near(probe: Probe) -> str:
@@ -390,7 +389,7 @@ def result_of(
         message += f" {plural(len(failed), 'path')} could not be read, the first: {failed[0]}."
     return GrepResult(
         root=request.root,
-        query=request.query,
+        query=request.pattern,
         files=files,
         total_matches=found.matches,
         files_matched=found.files,

@@ -1,15 +1,15 @@
-"""Commands of operations that can search a place besides the files on a disk."""
+"""Queries of operations that can search a place besides the files on a disk."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from ripwrap._ripgrep.command import Command, search_command
-from ripwrap._ripgrep.query import Mode
+from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.query import Mode, Query
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import SearchOptions, StrPath
 
 
-def place_command(
+def place_query(
     pattern: str | Sequence[str],
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
@@ -19,24 +19,24 @@ def place_command(
     sorts: bool = True,
     inside: str | Iterable[str] = (),
     **known: Any,
-) -> Command:
-    """Return the command of a search, with the place in which it searches; see `search_command()`.
+) -> Query:
+    """Return the query of a search, with the place in which it searches; see `search_query()`.
 
     Args:
-        pattern: See `search_command()`.
-        cwd: See `search_command()`.
-        paths: See `search_command()`.
+        pattern: See `search_query()`.
+        cwd: See `search_query()`.
+        paths: See `search_query()`.
         options: Options of the search. `encoding` may be `detect`.
-        mode: See `search_command()`.
+        mode: See `search_query()`.
         sorts: True if the results keep the order of rg's output, so that the runs of rg cannot be sorted together.
         inside: Formats of archives, notebooks and documents to search inside, too.
-        known: Further arguments of `search_command()`.
+        known: Further arguments of `search_query()`.
 
     Raises:
         RipwrapError: A package is not installed that the place needs.
         ValueError: An option cannot be combined with the place.
 
-    Raises what `search_command()` raises, too.
+    Raises what `search_query()` raises, too.
     """
     if inside:
         from ripwrap._places.inside import in_files  # late: few searches need it
@@ -44,9 +44,9 @@ def place_command(
         refuse_with_detect(options, "inside")
         if known.get("on") is not None:
             raise combination_error("on", Hint("inside"))
-        return in_files(search_command(pattern, cwd, paths, options, mode, **known), inside)
+        return in_files(search_query(pattern, cwd, paths, options, mode, **known), inside)
     if options.get("encoding") != "detect":
-        return search_command(pattern, cwd, paths, options, mode, **known)
+        return search_query(pattern, cwd, paths, options, mode, **known)
     from ripwrap._places.detection import detecting  # late: few searches need it
 
     for name in ("sort", "sortr") if sorts else ():
@@ -55,7 +55,7 @@ def place_command(
     if known.get("on") is not None:
         raise combination_error("on", Hint("encoding", "detect"))
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name != "encoding"})
-    return detecting(search_command(pattern, cwd, paths, plain, mode, **known))
+    return detecting(search_query(pattern, cwd, paths, plain, mode, **known))
 
 
 def refuse_with_detect(options: SearchOptions, name: str) -> None:

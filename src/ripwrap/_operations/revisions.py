@@ -11,7 +11,7 @@ from ripwrap._operations.grep import GrepRequest, refuse_beside
 from ripwrap._operations.search import MessageAnswer
 from ripwrap._operations.streaming import StreamRequest
 from ripwrap._places.items import ARGUMENTS, ItemPlace, in_items
-from ripwrap._ripgrep.command import Command, files_command, search_command, several_paths
+from ripwrap._ripgrep.command import files_query, search_query, several_paths
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Runner, run_blocking
@@ -31,8 +31,8 @@ def grep_revision_request(request: GrepRequest, rev: str, repositories: Director
         TypeError: `rev` is not a str.
     """
     request.refuse_extras("rev")
-    command = revision_command(request.query, request.root, request.paths, rev, repositories, request.options)
-    return replace(request, command=command)
+    query = revision_query(request.pattern, request.root, request.paths, rev, repositories, request.options)
+    return replace(request, query=query)
 
 
 def messages_revision_request(
@@ -45,21 +45,21 @@ def messages_revision_request(
     options: SearchOptions,
 ) -> StreamRequest[Message]:
     """Check the arguments, and return the request of a search of a revision that yields all messages of rg."""
-    command = revision_command(pattern, cwd, paths, rev, repositories, options)
-    return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
+    query = revision_query(pattern, cwd, paths, rev, repositories, options)
+    return StreamRequest(query, partial(MessageAnswer, check_limit(limit)))
 
 
-def revision_command(
+def revision_query(
     pattern: str | Sequence[str],
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
     rev: str,
     repositories: Directories | None,
     options: SearchOptions,
-) -> Command:
-    """Return the command that searches the files of a git revision."""
+) -> Query:
+    """Return the query that searches the files of a git revision."""
     opens = partial(revision_source, cwd, rev, several_paths(paths), repositories, options)
-    query = search_command(pattern, os.path.abspath(cwd), (), options, arguments=ARGUMENTS)
+    query = search_query(pattern, os.path.abspath(cwd), (), options, arguments=ARGUMENTS)
     return in_items(query, ItemPlace(opens, opens().roots))
 
 
@@ -99,7 +99,7 @@ def listing_request(
     refuse_beside("rev", "on", on)
     source = revision_source(cwd, rev, paths, repositories, {})
     place = ItemPlace(tuple, source.roots)
-    return RevisionListing(in_items(files_command(cwd, (), options), place), place, source, check_limit(limit))
+    return RevisionListing(in_items(files_query(cwd, (), options), place), place, source, check_limit(limit))
 
 
 async def run_revision_listing(request: RevisionListing, rg: Rg) -> AsyncGenerator[str]:

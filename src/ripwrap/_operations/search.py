@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 from pydantic import BaseModel
 
-from ripwrap._operations.places import place_command
+from ripwrap._operations.places import place_query
 from ripwrap._operations.streaming import StreamRequest, metered, run_stream
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import MODELS, MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
+from ripwrap._ripgrep.query import Query
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import DecodeError, Hint, HintedText, SearchError, combination_error
@@ -145,8 +145,8 @@ def search_request(
     inside: str | Iterable[str] = (),
 ) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search()`."""
-    command = place_command(pattern, cwd, paths, options, on=on, inside=inside)
-    return StreamRequest(command, partial(MatchAnswer, check_limit(limit)))
+    query = place_query(pattern, cwd, paths, options, on=on, inside=inside)
+    return StreamRequest(query, partial(MatchAnswer, check_limit(limit)))
 
 
 def captures_request(
@@ -172,8 +172,8 @@ def captures_request(
     for name in ("inside", "invert_match", "replace"):
         if given.get(name) not in (None, False):
             raise combination_error(name, Hint("captures", True))
-    command, answer = capturing_search(patterns, cwd, paths, limit, options, on)
-    return StreamRequest(command, answer)
+    query, answer = capturing_search(patterns, cwd, paths, limit, options, on)
+    return StreamRequest(query, answer)
 
 
 def capturing_search(
@@ -183,13 +183,13 @@ def capturing_search(
     limit: int | None,
     options: SearchOptions,
     on: RgHost | None = None,
-) -> tuple[Command, Callable[[], "CaptureAnswer"]]:
-    """Return the command with which rg writes the groups of each match, and a function that makes a `CaptureAnswer`."""
+) -> tuple[Query, Callable[[], "CaptureAnswer"]]:
+    """Return the query with which rg writes the groups of each match, and a function that makes a `CaptureAnswer`."""
     groups = read_groups(patterns, options)
     known = patterns if groups is None else [groups.pattern]
     replacement = "$0" if groups is None else groups.replacement
-    command = place_command(known, cwd, paths, options, on=on, captures=replacement)
-    return command, partial(CaptureAnswer, check_limit(limit), groups)
+    query = place_query(known, cwd, paths, options, on=on, captures=replacement)
+    return query, partial(CaptureAnswer, check_limit(limit), groups)
 
 
 def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | None":
@@ -219,8 +219,8 @@ def messages_request(
     inside: str | Iterable[str] = (),
 ) -> StreamRequest[Message]:
     """Check the arguments, and return the request of `search_messages()`."""
-    command = place_command(pattern, cwd, paths, options, on=on, inside=inside)
-    return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
+    query = place_query(pattern, cwd, paths, options, on=on, inside=inside)
+    return StreamRequest(query, partial(MessageAnswer, check_limit(limit)))
 
 
 class SearchAnswer:

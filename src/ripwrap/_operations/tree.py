@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias, Unpack
 
-from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import BaseListingCollector
@@ -106,9 +106,9 @@ def tree_request(
     cwd: StrPath, limit: int | None, exclude: Collection[str], options: FileOptions, *, timeout: float | None
 ) -> TreeRequest:
     """Check the arguments, and return the request of `tree()` and `tree_text()`."""
-    command = files_command(cwd, (), options, ("cwd", "limit", "exclude", "rg"))
+    query = files_query(cwd, (), options, ("cwd", "limit", "exclude", "rg"))
     seconds, checked, names = check_timeout(timeout), check_limit(limit), checked_names(exclude)
-    return TreeRequest(Step(command, lambda: FileTreeCollector(names, seconds), seconds), checked)
+    return TreeRequest(Step(query, lambda: FileTreeCollector(names, seconds), seconds), checked)
 
 
 async def run_tree(run: Runner, request: TreeRequest) -> Tree:

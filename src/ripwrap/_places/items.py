@@ -197,7 +197,7 @@ class Renamed(Change):
             stderr = end.stderr.decode("utf-8", "replace")
             error = SearchError(text, argv=end.argv, returncode=end.returncode, stderr=stderr)
             end = replace(end, failed=error)
-        return replace(end, command=replace(end.command, paths=()))
+        return replace(end, query=replace(end.query, paths=()))
 
     def _begin(self, record: bytes) -> bytes:
         start = record.index(b'"path":')

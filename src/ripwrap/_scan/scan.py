@@ -7,7 +7,7 @@ from typing import Any, Unpack, cast
 
 from ripwrap._operations.streaming import run_stream, run_stream_blocking
 from ripwrap._overlay import refuse_overlay
-from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import Spool
 from ripwrap._scan.rules import Rule, check_rules
@@ -119,8 +119,8 @@ def scan_request(
         if cast("Mapping[str, Any]", options).get(name) not in (None, False):
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to a scan: {reason}"))
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    command = search_command([rule.pattern for rule in known], cwd, several, options)
-    return ScanRequest(known, command.cwd, several, overlaps, check_limit(limit), options)
+    query = search_query([rule.pattern for rule in known], cwd, several, options)
+    return ScanRequest(known, query.cwd, several, overlaps, check_limit(limit), options)
 
 
 async def run_scan(request: ScanRequest, rg: Rg) -> AsyncGenerator[ScanMatch]:

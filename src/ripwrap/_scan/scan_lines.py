@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NoReturn, cast
 
 from ripwrap._operations.search import MatchAnswer, capturing_search
-from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.literals import fold
 from ripwrap._ripgrep.runner import Runner, Step
@@ -149,15 +149,15 @@ class LineSearch:
         """Return the lines of the temporary file that any of the patterns matches."""
         file = os.path.join(self._directory, "patterns")
         await run.call(partial(write_patterns, file, patterns))
-        command = for_scan(search_command(patterns, self._directory, self._path, options, pattern_file=file))
+        query = for_scan(search_query(patterns, self._directory, self._path, options, pattern_file=file))
         return (
-            await run.collect(Step(command, lambda: _LineCollector(MatchAnswer(None), self._timeout), self._left()))
+            await run.collect(Step(query, lambda: _LineCollector(MatchAnswer(None), self._timeout), self._left()))
         ).matches
 
     async def _search(self, run: Runner, rule: CompiledRule) -> list[CapturedMatch]:
         """Return the matches of a rule in the temporary file."""
-        command, answer = capturing_search([rule.rule.pattern], self._directory, self._path, None, self._options)
-        step = Step(for_scan(command), lambda: _LineCollector(answer(), self._timeout), self._left())
+        query, answer = capturing_search([rule.rule.pattern], self._directory, self._path, None, self._options)
+        step = Step(for_scan(query), lambda: _LineCollector(answer(), self._timeout), self._left())
         try:
             return cast("list[CapturedMatch]", (await run.collect(step)).matches)
         except PatternError as error:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from ripwrap._operations.files import files_request
 from ripwrap._operations.search import MatchAnswer, capturing_search
 from ripwrap._operations.streaming import StreamRequest
-from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._scan.rules import accepted
 from ripwrap._scan.scan_lines import LineSearch, texts, timeout_error, widened, write_patterns
@@ -99,14 +99,14 @@ class Scanning:
         if part.alone:
             (rule,) = (one.rule for one in part.rules)
             options: SearchOptions = {**request.options, "multiline": True} if rule.multiline else request.options
-            command, answer = capturing_search([rule.pattern], request.cwd, request.paths, None, options)
-            return StreamRequest(for_scan(command), answer)
+            query, answer = capturing_search([rule.pattern], request.cwd, request.paths, None, options)
+            return StreamRequest(for_scan(query), answer)
         patterns, file = part.patterns(), None
         if sum(map(len, patterns)) > _LONG_PATTERNS:
             file = os.path.join(self._directory, "patterns-of-run")
             write_patterns(file, patterns)
-        command = search_command(patterns, request.cwd, request.paths, widened(request.options), pattern_file=file)
-        return StreamRequest(for_scan(command), partial(MatchAnswer, None))
+        query = search_query(patterns, request.cwd, request.paths, widened(request.options), pattern_file=file)
+        return StreamRequest(for_scan(query), partial(MatchAnswer, None))
 
     def listing(self) -> StreamRequest[str]:
         """Return the request that lists the files, for the rules that find files by name."""

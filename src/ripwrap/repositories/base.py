@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
 from ripwrap._operations.grep import grep_request
 from ripwrap._operations.rank import FileTerms, rank_request
 from ripwrap._overlay import refuse_overlay
-from ripwrap._ranking.query import Query
-from ripwrap._ripgrep.command import files_command, search_command
+from ripwrap._ranking.word_query import WordQuery
+from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match
@@ -195,7 +195,7 @@ class BaseRepositories:
         on_progress: OnProgress | None,
         options: FileOptions,
     ) -> "Question[str, RootFile]":
-        files_command(os.curdir, (), options, ARGUMENTS[1:])
+        files_query(os.curdir, (), options, ARGUMENTS[1:])
         tasks = self._tasks(FilesRequest(check_limit(per_root, "per_root"), _plain(options)), timeout)
         return Question(tasks, _to_file, check_limit(limit), _check_order(order), on_progress)
 
@@ -310,7 +310,7 @@ class TermsQuestion:
 
     tasks: list[Task[FileTerms]]
     terms: TermsCollector
-    query: Query
+    query: WordQuery
     limit: int | None
     options: FileOptions
 
@@ -355,7 +355,7 @@ def _check_search(pattern: str | Sequence[str], options: SearchOptions) -> tuple
     """Check the patterns and the options, and return the patterns."""
     if options.get("passthru"):
         raise ValueError("passthru returns every line of every file; leave passthru out")
-    return search_command(pattern, os.curdir, (), options, arguments=ARGUMENTS).patterns
+    return search_query(pattern, os.curdir, (), options, arguments=ARGUMENTS).patterns
 
 
 def _plain(options: Any) -> Any:

@@ -115,7 +115,7 @@ def grep(
         request = grep_revision_request(request, rev, repositories)
     if inside:
         request.refuse_extras("inside")
-        request = replace(request, command=request.command_for(request.query, request.options, inside=inside))
+        request = replace(request, query=request.query_for(request.pattern, request.options, inside=inside))
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = BlockingRunner(rg, meter=meter)
