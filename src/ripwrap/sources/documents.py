@@ -20,6 +20,16 @@ _ONE_LINE = str.maketrans("\r\n\t\v\f\u2028\u2029", "       ")
 _LIGATURES = str.maketrans({"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl"})
 """Ligatures of typeset text, each with the letters that a pattern would use."""
 
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PARAGRAPH, _BREAK = f"{_WORD}p", f"{_WORD}br"
+_TEXTS = frozenset({f"{_WORD}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
+_SIGNS = {
+    f"{_WORD}{name}": sign for name, sign in (("tab", "\t"), ("ptab", "\t"), ("cr", "\n"), ("noBreakHyphen", "-"))
+}
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_WITHOUT_TEXT = frozenset({_PARAGRAPH, _FALLBACK, *(f"{_WORD}{name}" for name in ("pPr", "rPr", "del"))})
+"""Elements of a paragraph that are not read: other paragraphs, copies for older programs, formats and deleted texts."""
+
 _RATIO_FROM_BYTES = 64 << 20
 _MAX_RATIO = 200
 
@@ -57,23 +67,35 @@ def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
 def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
     """Yield the text of each paragraph of the body, also in tables and text boxes; skip empty paragraphs.
 
+    Inserted text is read, and deleted text is not (ECMA-376 part 1, 17.13.5).
+
     Raises:
         ValueError: The document is encrypted, older than Office 2007, or unpacks to far more than its size.
         Exception: The document is broken; python-docx raises errors of many types.
     """
     _check_package(content)
     from docx import Document
-    from docx.oxml.ns import qn
-    from docx.text.paragraph import Paragraph
 
     document: Any = Document(io.BytesIO(content))
-    fallback = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-    for number, element in enumerate(document.element.body.iter(qn("w:p")), 1):
-        if next(element.iterancestors(fallback), None) is not None:
+    for number, element in enumerate(document.element.body.iter(_PARAGRAPH), 1):
+        if next(element.iterancestors(_FALLBACK), None) is not None:
             continue  # the same text box again, for older programs
-        text = Paragraph(element, document).text
+        text = "".join(_texts(element))
         if text:
             yield Location(paragraph=number), text
+
+
+def _texts(element: Any) -> Iterator[str]:
+    """Yield the texts below an element of a paragraph, in document order, without those of other paragraphs in it."""
+    for child in element:
+        if child.tag in _TEXTS:
+            yield child.text or ""
+        elif child.tag == _BREAK:
+            yield "\n" if child.get(f"{_WORD}type", "textWrapping") == "textWrapping" else ""
+        elif child.tag in _SIGNS:
+            yield _SIGNS[child.tag]
+        elif child.tag not in _WITHOUT_TEXT:
+            yield from _texts(child)
 
 
 def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
