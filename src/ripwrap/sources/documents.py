@@ -8,10 +8,12 @@ languages. python-docx uses lxml, written in C.
 import datetime as dt
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ripwrap.models import Location
+from ripwrap.sources.reading import MAX_TEXT_BYTES
+from ripwrap.sources.sheets import compacted, placed
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """First bytes of a document of Office 97 to 2003, and of an encrypted document of a later Office ([MS-OFFCRYPTO])."""
@@ -110,6 +112,7 @@ def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
     _check_package(content)
     from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
 
+    content, mark = compacted(content)
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
     for sheet in workbook.sheets_metadata:
         if sheet.typ != SheetTypeEnum.WorkSheet:
@@ -117,10 +120,23 @@ def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
         location = Location(sheet=sheet.name)
         try:
             rows = workbook.get_sheet_by_name(sheet.name).to_python(skip_empty_area=False)
-        except CalamineError as error:
+            if rows and rows[0][0] == mark:
+                yield location, _text_of(placed(rows[1:], MAX_TEXT_BYTES))
+            else:
+                yield location, "".join("\t".join(map(_value, row)).rstrip("\t") + "\n" for row in rows)
+        except (CalamineError, ValueError) as error:
             yield location, error
-            continue
-        yield location, "".join("\t".join(map(_value, row)).rstrip("\t") + "\n" for row in rows)
+
+
+def _text_of(cells: Iterable[tuple[int, int, object]]) -> str:
+    """Return the text of a sheet, of which only the cells with a value are known."""
+    text, line, filled = io.StringIO(), 0, 0
+    for row, column, value in cells:
+        if shown := _value(value):
+            text.write("\n" * (row - line))
+            text.write("\t" * (column - (filled if row == line else 0)) + shown)
+            line, filled = row, column
+    return f"{text.getvalue()}\n"
 
 
 def _value(value: object) -> str:
