@@ -10,6 +10,7 @@ import pytest
 
 from _operations.test_revisions import ENV, git
 from ripwrap import SearchError, sync
+from ripwrap.sources import git as git_sources
 from ripwrap.sources.git import HistorySource
 from ripwrap.sources.lifetimes import Lifetimes
 from support.effort import times
@@ -195,13 +196,26 @@ def test_versions_that_wait_are_counted_until_their_commit_comes() -> None:
 
 
 def test_versions_after_a_date_are_those_that_commits_after_it_made(tmp_path: Path) -> None:
-    """Issue 38, 10: a merge introduces only what none of its parents has, also with `since`."""
+    """Issue 38, 10: a merge introduces only what none of its parents has; a change of the mode introduces nothing."""
     old, main, side = ({"a": ("100644", content)} for content in range(3))
-    history = History([(), (0,), (0,), (2, 1)], [1, 2, 9_000, 9_001], [old, main, side, side | {"b": ("100644", 3)}])
+    merged = main | {"b": ("100644", 3)}
+    trees: list[Tree] = [old, main, side, merged, merged | {"a": ("100755", 1)}]
+    history = History([(), (0,), (0,), (1, 2), (3,)], [1, 2, 9_000, 9_001, 9_002], trees)
     git(tmp_path, "init", "-q")
     ids = imported(tmp_path, history, "refs/heads/main")
     matches = sync.search_history("needle", cwd=tmp_path, rev=ids[-1], since="2020-09-16")
-    assert {match.text: match.last and match.last.id for match in matches} == {"needle 2": ids[3], "needle 3": ids[3]}
+    assert {match.text: match.last and match.last.id for match in matches} == {"needle 2": ids[2], "needle 3": ids[4]}
+
+
+def test_versions_that_wait_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 38, 10: versions that wait for a commit are held in memory, and count for the limit of a history."""
+    many: Tree = {f"f{number}": ("100644", number) for number in range(50)}
+    git(tmp_path, "init", "-q")
+    ids = imported(tmp_path, History([(), (0,)], [1, 9_000], [many, {}]), "refs/heads/main")
+    assert list(sync.search_history("needle", cwd=tmp_path, rev=ids[-1], since="2020-09-16")) == []
+    monkeypatch.setattr(git_sources, "MAX_ENTRIES", 20)
+    with pytest.raises(SearchError, match="select fewer with paths or since"):
+        list(sync.search_history("needle", cwd=tmp_path, rev=ids[-1], since="2020-09-16"))
 
 
 def test_commit_with_very_many_parents_is_an_error(tmp_path: Path) -> None:

@@ -108,3 +108,18 @@ def test_sheet_with_too_much_space_is_one_error() -> None:
     parts = {place.sheet: text for place, text in read_xlsx(xlsx_of({"S": wide, "T": row(1, cell("A1", "needle"))}))}
     assert "its cells are too far apart: its text is larger than 67108864 bytes" in str(parts["S"])
     assert parts["T"] == "needle\n"
+
+
+def test_document_type_of_a_sheet_is_refused() -> None:
+    """Issue 38, 14: entities of a document type may expand without end, and no workbook has one."""
+    entities = "".join(f'<!ENTITY e{level} "{f"&e{level - 1};" * 9}">' for level in range(1, 4))
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(xlsx_of({"S": FAR}))) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            text = old.read(name).decode()
+            if name.endswith("s1.xml"):
+                text = text.replace("<worksheet", f'<!DOCTYPE x [<!ENTITY e0 "ha">{entities}]><worksheet')
+                text = text.replace("needle", "&e3;")
+            new.writestr(name, text)
+    with pytest.raises(ValueError, match="a sheet has a document type"):
+        list(read_xlsx(out.getvalue()))
