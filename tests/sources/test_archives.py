@@ -39,7 +39,9 @@ def zstandard() -> Any:
 def read(name: str, content: bytes, *inside: str) -> tuple[dict[str, bytes], dict[str | None, str]]:
     """Return the contents of the members of an archive, and the errors, both by name."""
     source = ArchiveSource(".", [], inside or ("zip", "tar", "gz", "bz2", "xz", "zst"), Bounds(), follow=False)
-    found = {member: bytes(text) for member, text in source.members(name, content) if isinstance(text, bytes)}
+    found = {
+        member: bytes(text) for member, text in source.members(name, io.BytesIO(content)) if isinstance(text, bytes)
+    }
     return found, {error.path: error.message for error in source.errors}
 
 

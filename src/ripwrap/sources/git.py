@@ -393,12 +393,11 @@ class BlobName(NamedItem):
 
     def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:
         """Return the commits and paths of the version."""
-        first, last = self.blob.first, self.blob.last
         return {
             "blob": self.blob.oid,
             "paths": [text(one) for one in self.blob.paths],
-            "first": first.model_dump(mode="json"),
-            "last": None if last is None else last.model_dump(mode="json"),
+            "first": self.blob.first.model_dump(mode="json"),
+            "last": self.blob.last.model_dump(mode="json"),
         }
 
 

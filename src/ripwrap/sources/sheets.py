@@ -11,6 +11,7 @@ import secrets
 import zipfile
 import zlib
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import IO, Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -71,7 +72,9 @@ def placed(rows: list[list[Any]], most: int) -> Iterator[tuple[int, int, Any]]:
         ValueError: The text would have more of them.
     """
     last, widths = 0, dict[int, int]()
-    cells = sorted((*map(int, place.split()), value) for place, value in ((row[0], row[1]) for row in rows))
+    places = (str(row[0]).split() for row in rows)
+    cells = [(int(row), int(column), found[1]) for (row, column), found in zip(places, rows, strict=True)]
+    cells.sort(key=itemgetter(0, 1))
     for row, column, _ in cells:
         last, widths[row] = row, column
     if last + sum(widths.values()) > most:
