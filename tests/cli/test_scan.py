@@ -117,6 +117,9 @@ def test_errors_exit_with_2(arguments: tuple[str, ...], says: str, planted: Path
 def test_a_rule_that_does_not_compile_is_named(planted: Path) -> None:
     (planted / "rules.toml").write_text("[[rules]]\nid = 'bad'\nregex = 'a(b'\n", "utf-8")
     done = run("scan", "--rules", "rules.toml", cwd=planted, code=2)
+    assert "rules.toml: rule 1 (bad): a missing ) in the pattern 'a(b', at character 4" in done.stderr.decode()
+    (planted / "rules.toml").write_text("[[rules]]\nid = 'bad'\nregex = '\\p{Foo}'\n", "utf-8")
+    done = run("scan", "--rules", "rules.toml", cwd=planted, code=2)
     assert "rule 'bad': regex parse error" in done.stderr.decode()
     assert "^" in done.stderr.decode()
 

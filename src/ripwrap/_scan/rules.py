@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, Field
 
-from ripwrap._text import byte_order_mark, raw_bytes
+from ripwrap._text import byte_order_mark, raw_bytes, text_of
 from ripwrap.models import Model, ScanMatch
 
 
@@ -35,7 +35,8 @@ class Allowlist(Model, frozen=True, extra="forbid"):
         paths: Regular expressions of Python; at least one must match in the path, which has `/` between its parts.
         regexes: Regular expressions of Python; at least one must match in the text that `target` selects.
         stopwords: Words, of which the secret must contain at least one. Case is ignored.
-        target: Text for `regexes`: the `secret`, the whole `match`, or its `line`.
+        target: Text for `regexes`: the `secret`, the whole `match`, or its `line`, without the newline at its end. A
+            match that spans lines has all of its lines.
         condition: `"any"`: at least one of `paths`, `regexes` and `stopwords` must apply. `"all"`: each of these three
             that is not empty must apply.
     """
@@ -48,7 +49,7 @@ class Allowlist(Model, frozen=True, extra="forbid"):
 
     def allows(self, hit: ScanMatch, secret: str) -> bool:
         """Return True if a match is left out. `secret` is the part of the match that is the secret."""
-        text = {"secret": secret, "match": hit.submatches[0].match, "line": hit.lines}[self.target]
+        text = secret if self.target == "secret" else hit.submatches[0].match if self.target == "match" else _lines(hit)
         checks = [
             *([any(_compiled(one).search(_slashed(hit)) for one in self.paths)] if self.paths else []),
             *([any(_compiled(one).search(text) for one in self.regexes)] if self.regexes else []),
@@ -191,6 +192,14 @@ def _read_lower(path: str) -> bytes:
 def shannon_entropy(text: str) -> float:
     """Return the Shannon entropy of a text, in bits per character; 0 for an empty text."""
     return -sum(number / len(text) * math.log2(number / len(text)) for number in Counter(text).values())
+
+
+def _lines(hit: ScanMatch) -> str:
+    """Return the lines of a match. The lines of a hit may have further ones, because rg joins adjacent matches."""
+    raw, submatch = raw_bytes(hit.lines), hit.submatches[0]
+    start = raw.rfind(b"\n", 0, submatch.start) + 1
+    end = raw.find(b"\n", max(submatch.start, submatch.end - 1))
+    return text_of(raw[start : None if end < 0 else end])
 
 
 def _slashed(hit: ScanMatch) -> str:
