@@ -10,6 +10,7 @@ import pytest
 
 from ripwrap import Allowlist, Rule, load_rules, sarif, scan, sync
 from ripwrap._scan.nodes import written
+from ripwrap._scan.rules import ALLOW_COMMENT
 from ripwrap._scan.syntax import parse_go
 
 Plant = Callable[..., Path]
@@ -69,14 +70,14 @@ def test_rules_have_what_the_file_says(tmp_path: Path) -> None:
             entropy=2,
             secret_group=1,
             tags=("token",),
-            allowlists=(everywhere, tests),
+            allowlists=(everywhere, tests, ALLOW_COMMENT),
         ),
         Rule(
             id="key",
             pattern=r"-----BEGIN KEY-----[\t\n\f\r [^\t\n\f\r ]]{8,}?-----END KEY-----",
             path=r"\.pem\Z",
             multiline=True,
-            allowlists=(Allowlist(regexes=("AAAA",), target="match"), everywhere),
+            allowlists=(Allowlist(regexes=("AAAA",), target="match"), everywhere, ALLOW_COMMENT),
         ),
     )
 
@@ -212,6 +213,19 @@ def planted(plant: Plant) -> Path:
             ".ignore": "ignored.p12",
         }
     )
+
+
+def test_matches_in_lines_with_gitleaks_allow_are_left_out(tmp_path: Path, plant: Plant) -> None:
+    """Issue 38, 8: the comment had no effect."""
+    texts = {
+        "a.py": "a = 'tok_a1b2c3d4'  # gitleaks:allow\nb = 'tok_a1b2c3d4'\nc = 'tok_e5f6a7b8'  #gitleaks:allow",
+        "a.pem": "-----BEGIN KEY-----\nabcdefgh gitleaks:allow\n-----END KEY-----\n",
+        "b.pem": "# gitleaks:allow\n-----BEGIN KEY-----\nabcdefgh\n-----END KEY-----\n# gitleaks:allow\n",
+        # rg reports matches that touch the same line as one, with the lines of all.
+        "c.pem": "-----BEGIN KEY-----\na\n2345678-----END KEY----- -----BEGIN KEY-----\ngitleaks:allow-----END KEY-----",
+    }
+    hits = list(sync.scan(load_rules(write(tmp_path, WHOLE)), cwd=plant(texts), sort="path"))
+    assert sorted((hit.path, hit.line_number) for hit in hits) == [("a.py", 2), ("b.pem", 2), ("c.pem", 1)]
 
 
 @pytest.mark.parametrize("options", [{}, {"overlaps": True}, {"sort": "path"}])

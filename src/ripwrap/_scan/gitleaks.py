@@ -2,9 +2,9 @@ r"""Read rules from a TOML file in the format of gitleaks (https://github.com/gi
 
 The patterns in the file have the syntax of Go. They are translated (see `syntax.py`) to the syntax of rg, and those of
 paths and allowlists to that of Python's `re`. In the patterns for rg, one difference remains: without `(?m)`, `^`, `$`
-and `\z` match only at the ends of the whole text in Go, but at the ends of each line in rg. ripwrap leaves these anchors
-in the patterns, because many rules end in `(?:\s|$)`. At the end of a line, the `\s` matches the newline in Go. In rg,
-which searches line by line, only the `$` can match there.
+and `\z` match only at the ends of the whole text in Go, but at the ends of each line in rg. ripwrap leaves these
+anchors in the patterns, because many rules end in `(?:\s|$)`. At the end of a line, the `\s` matches the newline in Go.
+In rg, which searches line by line, only the `$` can match there.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ripwrap._scan.nodes import written
-from ripwrap._scan.rules import Allowlist, Rule
+from ripwrap._scan.rules import ALLOW_COMMENT, Allowlist, Rule
 from ripwrap._scan.syntax import Parsed, parse_go
 from ripwrap.options import StrPath
 
@@ -42,7 +42,8 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
     A rule has an `id` and a `regex`, or only a `path` to find files by name. It may have a `description`, `path`,
     `keywords`, `entropy`, `secretGroup`, `tags` and `allowlists` with `paths`, `regexes`, `regexTarget`, `stopwords`
     and `condition`. A global allowlist applies to all rules, or only to its `targetRules`. A pattern that names line
-    terminators, such as `[\s\S]`, may span lines; any other pattern is searched line by line.
+    terminators, such as `[\s\S]`, may span lines; any other pattern is searched line by line. A match in a line with
+    the comment `gitleaks:allow` is left out.
 
     Args:
         path: Path of the TOML file.
@@ -82,6 +83,7 @@ def _rule(entry: Mapping[str, Any], place: str, everywhere: Sequence[tuple[Allow
     parsed = _parsed(regex, place)
     own = [allowlist for allowlist, _ in _allowlists(entry, place)]
     own += [allowlist for allowlist, targets in everywhere if not targets or known in targets]
+    own.append(ALLOW_COMMENT)
     try:
         return Rule(
             id=known,

@@ -4,13 +4,13 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, Field
 
-from ripwrap._text import byte_order_mark, raw_bytes, text_of
+from ripwrap._text import raw_bytes, text_of
 from ripwrap.models import Model, ScanMatch
 
 
@@ -58,6 +58,10 @@ class Allowlist(Model, frozen=True, extra="forbid"):
         return bool(checks) and (any(checks) if self.condition == "any" else all(checks))
 
 
+ALLOW_COMMENT = Allowlist(regexes=("gitleaks:allow",), target="line")
+"""Exception for lines with the comment `gitleaks:allow`, which gitleaks leaves out, whatever the rule is."""
+
+
 class Rule(Model, frozen=True, extra="forbid"):
     """Rule of `scan()`.
 
@@ -69,8 +73,7 @@ class Rule(Model, frozen=True, extra="forbid"):
         description: Description for reports.
         path: Regular expression of Python that must match in the path, which has `/` between its parts; empty allows
             any path.
-        keywords: Words, of which the file must contain at least one; case of ASCII letters is ignored. Empty allows any
-            file.
+        keywords: Words, of which the file must contain at least one; case is ignored. Empty allows any file.
         entropy: Shannon entropy, in bits per character, that the secret must exceed; 0 is no limit.
         secret_group: Number of the group that is the secret; 0 is the first group that is not empty, or the match if
             there is no such group.
@@ -147,46 +150,6 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
         if number > 1:
             raise ValueError(f"{number} rules are called {name!r}; rename all but one")
     return tuple(known)
-
-
-def accepted(hits: Iterable[ScanMatch], rules: Mapping[str, Rule], cwd: str) -> Iterator[ScanMatch]:
-    """Yield the matches that pass the filters of their rules. For a rule with keywords, the files are read.
-
-    Args:
-        hits: Matches of the patterns of the rules.
-        rules: Rules by name.
-        cwd: Directory that paths are relative to.
-    """
-    files: dict[str, bytes] = {}  # content of the last file; matches come file by file
-    for hit in hits:
-        rule = rules[hit.rule]
-        if not rule.filters or (rule.accepts(hit) and (not rule.keywords or _has_keyword(rule, hit, cwd, files))):
-            yield hit
-
-
-def _has_keyword(rule: Rule, hit: ScanMatch, cwd: str, files: dict[str, bytes]) -> bool:
-    words = [word.lower().encode() for word in rule.keywords]
-    line = raw_bytes(hit.lines).lower()
-    if any(word in line for word in words):
-        return True
-    path = hit.path or ""
-    if path not in files:
-        files.clear()
-        files[path] = _read_lower(os.path.join(cwd, path))
-    return any(word in files[path] for word in words)
-
-
-def _read_lower(path: str) -> bytes:
-    """Return the content of a file with ASCII letters in lower case, as UTF-8; empty if the file cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            raw = file.read()
-    except OSError:
-        return b""
-    mark, encoding = byte_order_mark(raw)
-    if encoding != "utf-8":
-        raw = raw[len(mark) :].decode(encoding, "replace").encode("utf-8", "replace")
-    return raw.lower()
 
 
 def shannon_entropy(text: str) -> float:

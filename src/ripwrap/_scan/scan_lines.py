@@ -151,20 +151,20 @@ class LineSearch:
         await run.call(partial(write_patterns, file, patterns))
         command = for_scan(search_command(patterns, self._directory, self._path, options, pattern_file=file))
         return (
-            await run.collect(Step(command, lambda: _LineCollector(MatchAnswer(None), self._timeout), self._left()))
+            await run.collect(Step(command, lambda: LineCollector(MatchAnswer(None), self._timeout), self._left()))
         ).matches
 
     async def _search(self, run: Runner, rule: CompiledRule) -> list[CapturedMatch]:
         """Return the matches of a rule in the temporary file."""
         command, answer = capturing_search([rule.rule.pattern], self._directory, self._path, None, self._options)
-        step = Step(for_scan(command), lambda: _LineCollector(answer(), self._timeout), self._left())
+        step = Step(for_scan(command), lambda: LineCollector(answer(), self._timeout), self._left())
         try:
             return cast("list[CapturedMatch]", (await run.collect(step)).matches)
         except PatternError as error:
             raise error.about_rule(rule.rule.id) from None
 
 
-class _LineCollector:
+class LineCollector:
     """Collector of the matches in the temporary file.
 
     Attributes:
