@@ -222,7 +222,7 @@ def test_matches_in_lines_with_gitleaks_allow_are_left_out(tmp_path: Path, plant
         "a.pem": "-----BEGIN KEY-----\nabcdefgh gitleaks:allow\n-----END KEY-----\n",
         "b.pem": "# gitleaks:allow\n-----BEGIN KEY-----\nabcdefgh\n-----END KEY-----\n# gitleaks:allow\n",
         # rg reports matches that touch the same line as one, with the lines of all.
-        "c.pem": "-----BEGIN KEY-----\na\n2345678-----END KEY----- -----BEGIN KEY-----\ngitleaks:allow-----END KEY-----",
+        "c.pem": "-----BEGIN KEY-----\na\n234567-----END KEY----- -----BEGIN KEY-----\ngitleaks:allow-----END KEY-----",
     }
     hits = list(sync.scan(load_rules(write(tmp_path, WHOLE)), cwd=plant(texts), sort="path"))
     assert sorted((hit.path, hit.line_number) for hit in hits) == [("a.py", 2), ("b.pem", 2), ("c.pem", 1)]

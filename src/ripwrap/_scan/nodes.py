@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ripwrap._scan.characters import ANY, Characters, Ranges, union
 
-MAX_WAYS = 100_000
+MAX_WAYS = 1_000_000
 """Number of ways above which a pattern is refused where a text may be made to be slow."""
 
 _MOST = 300
@@ -76,6 +76,11 @@ class Written:
     text: str
     ways: int = 1
     steady: bool = True
+
+    @property
+    def cost(self) -> int:
+        """Number of ways, where an attempt that may read all of a text counts as many."""
+        return self.ways if self.steady else self.ways * _MOST
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,11 @@ class Allowlist(Model, frozen=True, extra="forbid"):
         """Return True if a match is left out. `secret` is the part of the match that is the secret."""
         text = secret if self.target == "secret" else hit.submatches[0].match if self.target == "match" else _lines(hit)
         checks = [
-            *([any(_compiled(one).search(_slashed(hit)) for one in self.paths)] if self.paths else []),
+            *(
+                [hit.path is not None and any(_compiled(one).search(_slashed(hit)) for one in self.paths)]
+                if self.paths
+                else []
+            ),
             *([any(_compiled(one).search(text) for one in self.regexes)] if self.regexes else []),
             *([any(word.lower() in secret.lower() for word in self.stopwords)] if self.stopwords else []),
         ]
@@ -114,8 +118,11 @@ class Rule(Model, frozen=True, extra="forbid"):
         return bool(self.path or self.keywords or self.entropy or self.allowlists)
 
     def accepts(self, hit: ScanMatch) -> bool:
-        """Return True if a match of the pattern passes all filters of the rule. `keywords` are not checked."""
-        if self.path and not _compiled(self.path).search(_slashed(hit)):
+        """Return True if a match of the pattern passes all filters of the rule.
+
+        `keywords` are not checked. If the path of the match is unknown (`None`), no path is checked.
+        """
+        if self.path and hit.path is not None and not _compiled(self.path).search(_slashed(hit)):
             return False
         secret = self.secret(hit)
         if self.entropy and not self.finds_names and shannon_entropy(secret) <= self.entropy:

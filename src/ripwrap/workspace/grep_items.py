@@ -28,7 +28,7 @@ from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.workspace.arguments import GrepContentArguments, comma_separated
 from ripwrap.workspace.collector import RoundRobinMatchCollector
-from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines, redact
+from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Scope, Settings
 
@@ -316,12 +316,12 @@ def redactor_of(
         settings: Settings of the workspace.
         location: Location of the search.
         path: Name of the file or item in the answer.
-        check: Function that is called before each line, and may raise an error; see `redact()`.
+        check: Function that is called before each line, and may raise an error; see `Redaction`.
         found: Result of the search.
     """
-    if not settings.redact:
+    if not (masking := settings.redact):
         return None
     keys = found.keys.get(path)
     if keys is None and SEPARATOR not in path:
         return settings.redactor(location, path, check)
-    return lambda text, first: redact(text, first, UNKNOWN_KEYS if keys is None else keys, check)
+    return lambda text, first: masking(text, first, UNKNOWN_KEYS if keys is None else keys, check)
