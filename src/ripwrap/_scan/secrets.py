@@ -10,13 +10,17 @@ variables end in `_`; and a value that is a placeholder, such as `${TOKEN}`, is 
 
 from ripwrap._scan.rules import ALLOW_COMMENT, Allowlist, Rule
 
+_ASCII = "0-9A-Za-z_-"
 _EDGE = r"(?:(?-u:\b)|_)"
 _AWS = "(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"
+_LETTERS = r"0-9A-Za-z_\x{80}-\x{10FFFF}"
+r"""Letters of names, and all characters that are not ASCII: rg needs much longer for `\w`, which is a large class."""
+
 _NAME = (
     r"(?i:(?:pass(?:word|wd|phrase|code)|\bpwd|_pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)"
-    r"[\w.-]{0,40})"
+    rf"[{_LETTERS}.-]{{0,40}})"
 )
-_ASSIGNED = r"[\"'\]]{0,2}(?:\s{0,9}:\s{0,9}[\w.\[\]|]{1,40})?\s{0,9}(?:=>|:=|==?|:)\s{0,9}"
+_ASSIGNED = rf"[\"'\]]{{0,2}}(?:\s{{0,9}}:\s{{0,9}}[{_LETTERS}.\[\]|]{{1,40}})?\s{{0,9}}(?:=>|:=|==?|:)\s{{0,9}}"
 _VARIABLE = (
     r"(?:^|[^\w.])(?:[A-Z0-9]{1,40}_){0,10}(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|CREDENTIALS?"
     r"|(?:API|ACCESS|SECRET|PRIVATE|AUTH|MASTER)_?KEY)(?:_[A-Z0-9]{1,40}){0,5}="
@@ -59,24 +63,24 @@ def _value(character: str, least: int, most: str = "", end: str = "") -> str:
 _IN_QUOTES = "|".join(
     f"{quote}{_value(character, 4)}{quote}" for quote, character in (('"', r'(?:[^"\\]|\\.)'), ("'", r"(?:[^'\\]|\\.)"))
 )
-_IN_URL = r"[^\s/?#\"'<>]"
-_WORD = r"[^\s\"']"
+_IN_URL = r"[^ \t\n\v\f\r/?#\"'<>]"
+_WORD = r"[^ \t\n\v\f\r\"']"
 _NO_DIGIT = Allowlist(regexes=(r"^[^0-9]*$",))
 
 _PATTERNS = {
     "aws-access-key": f"{_EDGE}({_AWS}(?:_{_AWS})*){_EDGE}",
-    "aws-secret-key": rf"(?i:aws)[\w.-]{{0,40}}{_ASSIGNED}[\"']?([A-Za-z0-9/+]{{40}})(?:[^A-Za-z0-9/+]|$)",
-    "github-token": rf"{_EDGE}(gh(?:p|o|u|s|r)_[A-Za-z0-9]{{20,}}|github_pat_\w{{22,}})",
+    "aws-secret-key": rf"(?i:aws)[{_LETTERS}.-]{{0,40}}{_ASSIGNED}[\"']?([A-Za-z0-9/+]{{40}})(?:[^A-Za-z0-9/+]|$)",
+    "github-token": rf"{_EDGE}(gh(?:p|o|u|s|r)_[A-Za-z0-9]{{20,}}|github_pat_[0-9A-Za-z_]{{22,}})",
     "gitlab-token": f"{_EDGE}(gl(?:pat|oas|dt|rtr?|cbt|ptt|ft|imt|agent|wt|soat|ffct)-[A-Za-z0-9_.=-]{{20,}})",
     "slack-token": rf"{_EDGE}((?:xox[a-z](?:\.xox[a-z])?-|xapp-[0-9]-)[A-Za-z0-9-]{{10,}})",
-    "slack-webhook": r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,})",
+    "slack-webhook": r"hooks\.slack\.com/(?:services|workflows|triggers)/([0-9A-Za-z_/+-]{20,})",
     "stripe-key": f"{_EDGE}((?:[sr]k_(?:test|live|prod)_|whsec_)[A-Za-z0-9]{{10,}})",
-    "google-key": rf"(AIza[\w-]{{35}}|GOCSPX-[\w-]{{20,}})|{_EDGE}(ya29\.[\w-]{{20,}})",
-    "anthropic-key": rf"{_EDGE}(sk-ant-[\w-]{{20,}})",
-    "openai-key": rf"{_EDGE}(sk-(?:(?:proj|svcacct|admin)-[\w-]{{20,}}|[A-Za-z0-9]{{32,}}))",
-    "jwt": r"(?:^|[^\w-])(ey[\w-]{10,}\.ey[\w-]{10,}\.[\w-]*)",
-    "url-password": rf"://[^\s/?#\"'<>:@]{{0,256}}:{_value(_IN_URL, 1, '255')}@",
-    "url-token": r"://([\w-]{20,256})@",
+    "google-key": rf"(AIza[{_ASCII}]{{35}}|GOCSPX-[{_ASCII}]{{20,}})|{_EDGE}(ya29\.[{_ASCII}]{{20,}})",
+    "anthropic-key": rf"{_EDGE}(sk-ant-[{_ASCII}]{{20,}})",
+    "openai-key": rf"{_EDGE}(sk-(?:(?:proj|svcacct|admin)-[{_ASCII}]{{20,}}|[A-Za-z0-9]{{32,}}))",
+    "jwt": rf"(?:^|[^\w-])(ey[{_ASCII}]{{10,}}\.ey[{_ASCII}]{{10,}}\.[{_ASCII}]*)",
+    "url-password": rf"://[^ \t\n\v\f\r/?#\"'<>:@]{{0,256}}:{_value(_IN_URL, 1, '255')}@",
+    "url-token": f"://([{_ASCII}]{{20,256}})@",
     "password": f"{_NAME}{_ASSIGNED}[a-zA-Z]{{0,2}}(?:{_IN_QUOTES})",
     "password/env": _VARIABLE + _value(_WORD, 4, end=r"(?:[\s\"']|$)"),
     "password/config": rf"{_NAME}[\"']?\s{{0,9}}[:=]\s{{0,9}}([^\s\"'`(){{}}\[\]<>$,;]{{8,200}})\s*$",
