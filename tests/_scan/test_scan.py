@@ -1,5 +1,6 @@
 """Scanning for many rules, on asyncio, on trio and blocking."""
 
+import gzip
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -377,6 +378,16 @@ def test_keywords_are_looked_for_after_a_nul_and_in_files_with_any_name(plant: P
     lines = Rule(id="l", pattern=r"secret=a(?s:.)", keywords=("word",), multiline=True)
     found = sync.scan([rule, lines], cwd=folder, overlaps=True, **everything)
     assert sorted((hit.path, hit.rule) for hit in found)[:2] == [("-e", "k"), ("-e", "l")]
+
+
+def test_keywords_are_looked_for_in_the_place_of_the_scan(plant: Plant) -> None:
+    """Issue 38, 7: a keyword was looked for in a file of the directory, whatever the scan had read."""
+    rule = Rule(id="k", pattern=r"secret=(\S+)", keywords=("word",))
+    without = {"a.txt": "secret=abc\n", "c.txt": "secret=abc\nnothing\n"}
+    folder = plant({**without, "b.gz": gzip.compress(b"WORD\nsecret=abc\n"), "c.gz": gzip.compress(b"secret=abc\n")})
+    assert [hit.path for hit in sync.scan([rule], cwd=folder, inside="gz")] == ["b.gz"]
+    with ripwrap.overlay({"a.txt": "word\nsecret=abc\n", "new.txt": "secret=abc\n\nWord"}, cwd=folder):
+        assert {hit.path for hit in sync.scan([rule], cwd=folder)} == {"a.txt", "new.txt"}
 
 
 @pytest.mark.slow

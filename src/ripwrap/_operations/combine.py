@@ -2,21 +2,22 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Unpack, cast
+from typing import Unpack, cast
 
-from ripwrap._places.candidates import Candidates
-from ripwrap._ripgrep.command import Mode, normalise_path, search_command
 from ripwrap._ripgrep.decoder import listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import SearchOptions, StrPath, check_timeout
+from ripwrap.places.candidates import Candidates
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 _ARGUMENTS = ("all_of", "any_of", "none_of", "cwd", "paths", "rg")
 _BLOCK = 1 << 20
@@ -30,7 +31,7 @@ async def files_matching(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     rg: Rg = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> list[str]:
     """Return the paths of the files that match several patterns, in the order of `rg --sort=path`.
 
@@ -57,7 +58,8 @@ async def files_matching(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags for all patterns; see `SearchOptions`. `sort` and `sortr` have no effect.
+        **options: rg's flags for all patterns, and where to search, as in `search()`. `sort` and `sortr` have no
+            effect.
 
     Raises:
         ValueError: There is no pattern; or see `search()`.
@@ -88,16 +90,12 @@ class MatchingRequest:
 
     Attributes:
         conditions: Conditions, in the order in which they are searched.
-        cwd: Directory to search.
-        paths: Files or directories to search; empty is all of `cwd`.
-        options: Options of each search, without `sort` and `sortr`.
+        query: Query of the search for all patterns, in JSON, without `sort` and `sortr`.
         timeout: Seconds for all searches together; `None` is no limit.
     """
 
     conditions: tuple[_Condition, ...]
-    cwd: str
-    paths: tuple[StrPath, ...]
-    options: SearchOptions
+    query: Query
     timeout: float | None
 
 
@@ -116,13 +114,13 @@ def matching_request(
     if not (every or some or none):
         names = (Hint("all_of"), ", ", Hint("any_of"), " or ", Hint("none_of"))
         raise ValueError(HintedText("no pattern given; pass ", *names))
-    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    kept = cast("SearchOptions", {key: value for key, value in options.items() if key not in ("sort", "sortr")})
-    command = search_command((*every, *some, *none), cwd, several, options, arguments=_ARGUMENTS)
-    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=partial(_commonness, kept))]
+    unsorted = cast("SearchOptions", {name: one for name, one in options.items() if name not in ("sort", "sortr")})
+    patterns = (*every, *some, *none)
+    query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=_ARGUMENTS)
+    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=partial(_commonness, options))]
     conditions += [_Condition(some, matching=True)] if some else []
     conditions += [_Condition(none, matching=False)] if none else []
-    return MatchingRequest(tuple(conditions), command.cwd, several, kept, check_timeout(timeout))
+    return MatchingRequest(tuple(conditions), query, check_timeout(timeout))
 
 
 def _commonness(options: SearchOptions, pattern: str) -> int:
@@ -156,23 +154,23 @@ async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
 
 def _first_step(request: MatchingRequest, condition: _Condition) -> Step[ListingCollector[str]]:
     mode: Mode = "files-with-matches" if condition.matching else "files-without-match"
-    command = search_command(condition.patterns, request.cwd, request.paths, request.options, mode)
-    decoder = partial(listing_decoder, counts=command.counts, matching=condition.matching)
-    return Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+    query = replace(request.query, patterns=condition.patterns, mode=mode)
+    decoder = partial(listing_decoder, counts=query.counts, matching=condition.matching)
+    return Step(query, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
 
 
 async def _matching(run: Runner, request: MatchingRequest, condition: _Condition, left: set[str]) -> set[str]:
     """Return the files of `left` in which at least one pattern of the condition matches."""
-    named = {normalise_path(os.fspath(path)) for path in request.paths}
-    paths = sorted(left)
-    binary = await run.call(lambda: {path for path in paths if path not in named and _has_nul(request.cwd, path)})
-    follow = bool(cast("Mapping[str, Any]", request.options).get("follow", True))
+    whole, paths, named = request.query, sorted(left), frozenset(request.query.paths)
+    if whole.place is not None or whole.on is not None:  # the files that are left cannot be named there
+        step = _first_step(request, replace(condition, matching=True))
+        return set((await run.collect(step)).every())
+    binary = await run.call(lambda: {path for path in paths if path not in named and _has_nul(whole.cwd, path)})
     plain = tuple(path for path in paths if path not in binary)
-    candidates = Candidates(len(paths), plain, tuple(sorted(binary)), (), None, follow)
-    whole = search_command(condition.patterns, request.cwd, request.paths, request.options, "files-with-matches")
-    command = replace(whole, place=candidates.place(request.options, "files-with-matches"))
-    decoder = partial(listing_decoder, counts=whole.counts)
-    step = Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+    candidates = Candidates(len(paths), plain, tuple(sorted(binary)), (), None, whole.follows)
+    query = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=candidates)
+    decoder = partial(listing_decoder, counts=query.counts)
+    step = Step(query, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
     return set((await run.collect(step)).every()) & left
 
 

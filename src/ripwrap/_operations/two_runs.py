@@ -11,15 +11,15 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from ripwrap._operations.pagination import on_page
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import CountDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
     from ripwrap._operations.grep import GrepRequest
@@ -125,7 +125,7 @@ class _Clock:
         self.left = seconds
         self._run = run
 
-    async def collect(self, command: Command, collector: Callable[[], C]) -> C:
+    async def collect(self, query: Query, collector: Callable[[], C]) -> C:
         """Run rg and return the collector of its output; raise what `Runner.collect()` raises."""
         begun = time.monotonic()
 
@@ -135,7 +135,7 @@ class _Clock:
             return collector()
 
         try:
-            return await self._run.collect(Step(command, begin, self.left))
+            return await self._run.collect(Step(query, begin, self.left))
         finally:
             if self.left is not None:
                 self.left = max(0.0, self.left - (time.monotonic() - begun))
@@ -155,12 +155,12 @@ async def collect_page(run: Runner, request: "GrepRequest", density: Density) ->
         return await run.collect(request.first_step())
     clock, page = _Clock(run, request.timeout), request.page
     try:
-        return await clock.collect(request.command, lambda: _FirstCollector(page, density))
+        return await clock.collect(request.query, lambda: _FirstCollector(page, density))
     except _DenseSearchError as dense:
         first = dense.collector
     found = await _collect_counted(clock, request)
     if found is None:
-        found = await clock.collect(request.command, lambda: MatchCollector(page))
+        found = await clock.collect(request.query, lambda: MatchCollector(page))
     if not found.timed_out or (found.matches >= first.matches and not isinstance(found, _CountCollector)):
         return found
     first.matches, first.files = max(first.matches, found.matches), max(first.files, found.files)
@@ -174,9 +174,8 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
     Return `None` if a file with a match is binary, a file of the page has changed between the runs, or a record was
     too long. If the time limit was reached, the returned collector has only the counts so far.
     """
-    plain = cast("SearchOptions", {name: one for name, one in request.options.items() if name not in _CONTEXT})
-    command = _command(request, search_command(request.query, os.curdir, request.paths, plain, "count", stats=True))
-    counts = await clock.collect(command, lambda: _CountCollector(request.page))
+    query = replace(request.query.without(*_CONTEXT), mode="count", stats=True)
+    counts = await clock.collect(query, lambda: _CountCollector(request.page))
     if counts.timed_out:
         return counts
     if not counts.complete:
@@ -187,11 +186,10 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
     most = max(skip + taken for _, skip, taken in blocks) + 1  # one more, to see if a file has more matches now
     page = replace(request.page, offset=blocks[0][1], max_files=len(blocks), max_count=most)
     # If few files are named, rg uses memory maps, and then takes other files for binary (rg-facts 20).
-    options: SearchOptions = {**request.options, "max_count": most, "mmap": False}
     paths = [os.fsdecode(block.path) for block, _, _ in blocks]
-    command = _command(request, search_command(request.query, os.curdir, paths, options))
+    query = in_paths(request.query.with_(max_count=most, mmap=False), paths)
     try:
-        found = await clock.collect(command, lambda: MatchCollector(page))
+        found = await clock.collect(query, lambda: MatchCollector(page))
     except FileNotFoundError:
         return None
     if found.timed_out:
@@ -208,16 +206,12 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
 
 def _allows_two_runs(request: "GrepRequest") -> bool:
     """Return True if several runs have the same result as one run, unless files change or are binary."""
-    command, options = request.command, request.options
+    query, options = request.query, request.options
     return (
         request.page.max_matches <= MAX_PAGE
-        and command.on is None
-        and command.is_plain
+        and query.on is None
+        and query.is_plain
         and not any(options.get(name, False) is not False for name in _OTHER_COUNTS)
-        and len(command.paths) <= MAX_PATHS
-        and all(os.path.isdir(os.path.join(command.cwd, path)) for path in command.paths)
+        and len(query.paths) <= MAX_PATHS
+        and all(os.path.isdir(os.path.join(query.cwd, path)) for path in query.paths)
     )
-
-
-def _command(request: "GrepRequest", command: Command) -> Command:
-    return replace(command, cwd=request.command.cwd)

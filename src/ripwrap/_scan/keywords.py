@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ripwrap._operations.search import MatchAnswer
-from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan_lines import LineCollector
@@ -16,9 +15,10 @@ from ripwrap._scan.scan_plan import ScanRequest, for_scan
 from ripwrap._scan.syntax import escaped
 from ripwrap.errors import SearchError
 from ripwrap.models import ScanMatch
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.options import FileOptions, SearchOptions, StrPath
+from ripwrap.places.where import PLACE_OPTIONS, placed_search
 
-_OPTIONS = frozenset(FileOptions.__annotations__) | {"encoding", "null_data"}
+_OPTIONS = frozenset((*FileOptions.__annotations__, *PLACE_OPTIONS, "encoding", "null_data"))
 _MAX_KNOWN = 10_000
 """Number of answers that are kept: the matches of a file may come one by one."""
 
@@ -32,6 +32,8 @@ class KeywordSearch:
         options = {name: value for name, value in given.items() if name in _OPTIONS and not name.startswith("sort")}
         self._options = cast("SearchOptions", {**options, "text": True, "max_count": 1})
         self._cwd = request.cwd
+        # In another place than a directory, such as an archive, the name of a match may be no path to search.
+        self._everywhere = request.paths if any(given.get(name) for name in PLACE_OPTIONS) else None
         self._timeout = timeout
         self._left = left
         self._known: dict[tuple[str, tuple[str, ...]], bool] = {}
@@ -46,22 +48,22 @@ class KeywordSearch:
         if len(self._known) > _MAX_KNOWN:
             self._known.clear()
         for words, paths in wanted.items():
-            found = await self._search(run, words, paths)
-            self._known |= {(path, words): path in found for path in paths}
+            found = await self._search(run, words, paths if self._everywhere is None else self._everywhere)
+            self._known |= {(path, words): found is None or path in found for path in paths}
         return [hit for hit in hits if self._has(hit, rules[hit.rule].keywords)]
 
     def _has(self, hit: ScanMatch, words: tuple[str, ...]) -> bool:
         return not words or _in_line(hit, words) or self._known.get((hit.path or "", words), True)
 
-    async def _search(self, run: Runner, words: Iterable[str], paths: Iterable[str]) -> set[str]:
-        """Return the files that have one of the words, or that cannot be searched any more."""
+    async def _search(self, run: Runner, words: Iterable[str], paths: Iterable[StrPath]) -> set[str] | None:
+        """Return the files that have one of the words; `None` if they cannot be searched any more."""
         pattern = f"(?iu:{'|'.join(''.join(map(escaped, word)) for word in words)})"
-        command = for_scan(search_command(pattern, self._cwd, paths, self._options))
-        step = Step(command, lambda: LineCollector(MatchAnswer(None), self._timeout), self._left())
+        query = for_scan(placed_search("scan()", pattern, self._cwd, paths, self._options, sorts=False))
+        step = Step(query, lambda: LineCollector(MatchAnswer(None), self._timeout), self._left())
         try:
             return {match.path or "" for match in (await run.collect(step)).matches}
         except SearchError:
-            return set(paths)
+            return None
 
 
 def _in_line(hit: ScanMatch, words: Iterable[str]) -> bool:
