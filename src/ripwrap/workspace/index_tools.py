@@ -31,7 +31,7 @@ from ripwrap.options import StrPath
 from ripwrap.places.candidates import Candidates
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import spell_as_argument
-from ripwrap.workspace.redact import redact
+from ripwrap.workspace.redact import Redaction
 from ripwrap.workspace.results import (
     IndexCodebaseResult,
     IndexedRoot,
@@ -129,8 +129,9 @@ class _RootIndex(BaseIndex):
 class _MaskingEmbedder:
     """Embedder that masks the secrets in texts and queries, and passes them to another embedder."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, redact: Redaction) -> None:
         self._embedder = embedder
+        self._redact = redact
         self.name: str = embedder.name
         self.limits: Limits = limits_of(embedder)
         self.destination: Destination = describe(embedder)
@@ -140,7 +141,7 @@ class _MaskingEmbedder:
         return self._embedder.dimension
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> "Vectors":
-        masked = await in_thread(lambda: [redact(text).text for text in texts])
+        masked = await in_thread(lambda: [self._redact(text).text for text in texts])
         return await self._embedder.embed(masked, query=query)
 
 
@@ -167,7 +168,9 @@ class Indexes:
     ) -> None:
         self._settings = settings
         self._location = location
-        self._embedder = _MaskingEmbedder(embedder) if settings.redact and embedder is not None else embedder
+        self._embedder = embedder
+        if settings.redact is not None and embedder is not None:
+            self._embedder = _MaskingEmbedder(embedder, settings.redact)
         self._hybrid_weight = hybrid_weight
         self._made: dict[str, _RootIndex] = {}
 
