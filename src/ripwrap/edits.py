@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ripwrap._display import diff, html
 from ripwrap._display.plain import grep_lines
+from ripwrap._encodings import encode
 from ripwrap._text import FsPath, Text, plural, raw_bytes, shown, text_of
 from ripwrap.models import Context, Match, Model, PathError, Submatch
 
@@ -129,7 +130,7 @@ class FileEdits(Model, frozen=True):
             UnicodeEncodeError: A character of the text does not exist in the encoding.
         """
         raw = raw_bytes(text)
-        return raw.decode().encode(self.encoding) if self.encoding else raw
+        return encode(raw.decode(), self.encoding) if self.encoding else raw
 
     def lines(self) -> Iterator[Match | Context]:
         """Iterate over the lines of all hunks, as `Hunk.messages()` yields them."""

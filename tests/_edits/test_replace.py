@@ -1,9 +1,11 @@
 """Finding what a replacement changes: bytes, encodings, groups, and files that are left out."""
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,8 +14,9 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import CapabilityError, ConflictError, PatternError, sync
 from ripwrap._concurrency import CANCELLED, Cancellation
-from ripwrap._edits.planning import Change, Found, plan_files
+from ripwrap._edits.planning import Change, Found, Line, plan_files
 from ripwrap.binary import RgBinary
+from support.effort import times
 
 Plant = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("leaks_nothing")
@@ -82,6 +85,121 @@ def test_utf16_with_a_mark_stays_utf16(plant: Plant, codec: str) -> None:
     text = "\ufefffoo é 😀 foo\r\nlast foo"
     after = replaced(plant({"f": text.encode(codec)}), "fo(o)", "ß$1")["f"]
     assert after.decode(codec) == text.replace("foo", "ßo")
+
+
+MARK = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "before", "after"),
+    [
+        # A byte order mark of UTF-8 is removed, and the rest is read in the encoding.
+        ("latin1", MARK + b"\xc3\xa9aaaaaa b\n", MARK + b"\xc3\xa9Xaa b\n"),
+        ("shift_jis", MARK + b"\x83\x8caaaaaa b\n", MARK + b"\x83\x8cXaa b\n"),
+        ("utf-16le", MARK + "éaaaaaa\n".encode("utf-16-le"), MARK + "éXaa\n".encode("utf-16-le")),
+        ("utf-8", MARK + b"\xc3\xa9aaaaaa\n", MARK + b"\xc3\xa9Xaa\n"),
+        # A mark of UTF-16 overrides the encoding.
+        ("latin1", "\ufeffÃ©aaaaaa\n".encode("utf-16-le"), "\ufeffÃ©Xaa\n".encode("utf-16-le")),
+        ("euc-jp", "\ufeff漢aaaaaa\n".encode("utf-16-be"), "\ufeff漢Xaa\n".encode("utf-16-be")),
+        # Labels that Python has for other encodings, or not at all.
+        *((label, b"\x80\x81aaaaaa\n", b"\x80\x81Xaa\n") for label in ("cp819", "ibm819", "csisolatin1", "iso-ir-100")),
+        *((label, b"\x80\x9eaaaaaa\n", b"\x80\x9eXaa\n") for label in ("csisolatin5", "iso-ir-148", "iso_8859-9:1989")),
+        ("dos-874", b"\x81aaaaaa\n", b"\x81Xaa\n"),
+        ("visual", b"\xe0aaaaaa\n", b"\xe0Xaa\n"),
+        ("Windows-31J", b"\x81\x60aaaaaa\n", b"\x81\x60Xaa\n"),
+        # Bytes that rg and Python read differently.
+        ("windows-1252", b"\x81aaaaaa\n", b"\x81Xaa\n"),
+        ("windows-1255", b"\xcaaaaaaa\n", b"\xcaXaa\n"),
+        ("koi8-u", b"\xaeaaaaaa\n", b"\xaeXaa\n"),
+        ("iso-8859-8", b"\xa1aaaaaa\n", b"\xa1Xaa\n"),
+        ("euc-jp", b"\xa1\xddaaaaaa\n", b"\xa1\xddXaa\n"),
+        ("gb18030", b"\xa8\xbcaaaaaa\n", b"\xa8\xbcXaa\n"),
+        # Bytes of another line that only rg can read, or that are not valid.
+        ("euc-jp", b"\xad\xa1\naaaaaa\n\xad\xa1", b"\xad\xa1\nXaa\n\xad\xa1"),
+        ("gb18030", b"\x80\n\xa3\xa0\naaaaaa", b"\x80\n\xa3\xa0\nXaa"),
+        ("shift_jis", b"\xa0\xfd\x81\naaaaaa", b"\xa0\xfd\x81\nXaa"),
+        ("utf-8", b"\xff\xe9\naaaaaa", b"\xff\xe9\nXaa"),
+        ("utf-16be", b"\xd8\0\0\n\0a\0a\0a\0a\0\n", b"\xd8\0\0\n\0X\0\n"),
+    ],
+)
+def test_only_the_match_changes_in_every_encoding(plant: Plant, encoding: str, before: bytes, after: bytes) -> None:
+    """Issue 38, 1 and 6: rg's offsets count what rg has decoded, which is not always what Python decodes."""
+    assert replaced(plant({"f": before}), "aaaa", "X", encoding=encoding) == {"f": after}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line"),
+    [
+        ("euc-jp", b"\xad\xa1aaaaaa"),
+        ("euc-jp", b"\x8f\xa2\xb7aaaaaa"),
+        ("gb18030", b"\x80aaaaaa"),
+        ("gb18030", b"aaaa\xa3\xa0"),
+        ("gbk", b"\xfe\x59aaaaaa"),
+        ("shift_jis", b"\xa0aaaaaa"),
+        ("utf-8", b"\xffaaaaaa"),
+        ("utf-16le", b"\0\xd8" + "aaaaaa".encode("utf-16-le")),
+    ],
+)
+def test_file_is_left_out_by_name_if_rg_reads_the_line_differently(plant: Plant, encoding: str, line: bytes) -> None:
+    """Issue 38, 1: the other files of the plan change."""
+    good = "aaaa".encode("utf-16-le" if encoding == "utf-16le" else "ascii")
+    plan = sync.replace("aaaa", "X", cwd=plant({"bad": line, "good": good}), encoding=encoding)
+    assert [file.path for file in plan] == ["good"]
+    (error,) = plan.errors
+    assert error.path == "bad"
+    assert error.message.startswith("left out: it is not valid ")
+
+
+@pytest.mark.parametrize("encoding", ["big5", "iso-2022-jp", "x-user-defined", "latin_1", "replacement"])
+def test_encoding_that_cannot_be_changed_is_refused(plant: Plant, encoding: str) -> None:
+    """Issue 38, 1: the bytes of a character depend on others, or rg does not know the name."""
+    with pytest.raises(ValueError, match=f"files in the encoding '{encoding}' cannot be changed"):
+        sync.replace("a", "b", cwd=plant({"f": "a"}), encoding=encoding)
+
+
+def test_rare_form_of_a_character_is_left_out_by_name(plant: Plant) -> None:
+    """Issue 38, 1: Shift_JIS has two forms of a Roman digit, and the journal could not restore the rarer one."""
+    folder = plant({"f": b"\xfa\x4a a\n", "g": b"\xfa\x4a\x87\x54\n"})
+    plan = sync.replace("\u2160", "I", cwd=folder, encoding="shift_jis")
+    assert not plan
+    assert [(error.path, "has several forms of" in error.message) for error in plan.errors] == [
+        ("f", True),
+        ("g", True),
+    ]
+    assert replaced(folder, "a", "b", encoding="shift_jis")["f"] == b"\xfa\x4a b\n"
+
+
+def test_line_that_is_not_what_rg_has_read_is_not_changed(plant: Plant) -> None:
+    """Issue 38, 1: `aaaa` is also at the place where rg has found it, but the line is another one."""
+    folder = plant({"f": b"\xe9aaaaaa\n", "g": b"baaaaaa\n"})
+    change = Change(1, 5, b"aaaa", b"X")
+    files, errors = plan_files(
+        str(folder), [Found("f", [change], lines=[Line.of(0, 1, b"aaaaaaa\n", b"\n")])], encoding="latin1"
+    )
+    assert not files
+    assert [error.message for error in errors] == [
+        "left out: rg and Python read line 1 differently as cp1252; change the file by hand"
+    ]
+    with pytest.raises(ConflictError, match="g changed while being searched"):
+        plan_files(str(folder), [Found("g", [change], lines=[Line.of(0, 1, b"aaaaaaa\n", b"\n")])], encoding="latin1")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "codec", "letter"),
+    [("latin1", "cp1252", "é"), ("koi8-r", "koi8_r", "ж"), ("sjis", "cp932", "漢"), ("utf-16be", "utf-16-be", "😀")],
+)
+def test_edits_of_random_lines_are_those_of_the_decoded_text(
+    plant: Plant, encoding: str, codec: str, letter: str
+) -> None:
+    """Issue 38, 1: the new content is the decoded text with the change, encoded again."""
+    random = Random(38)
+    texts = {str(n): "".join(random.choices(f"a\n{letter}", k=40)) for n in range(times(9, 500))}
+    after = replaced(
+        plant({name: text.encode(codec) for name, text in texts.items()}), "aa?", letter, encoding=encoding
+    )
+    assert {name: raw.decode(codec) for name, raw in after.items()} == {
+        name: re.sub("aa?", letter, text) for name, text in texts.items()
+    }
 
 
 def test_everything_that_rg_itself_writes(plant: Plant) -> None:

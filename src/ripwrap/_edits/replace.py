@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Unpack, cast
 
 from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
-from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Change, EditSize, Found, Screen, codec_of, plan_files
+from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Change, EditSize, Found, Line, Screen, codec_of, plan_files
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
@@ -319,7 +319,9 @@ async def run_replace(
         # rg holds all replacements of a line in memory. So first make sure that they are not too many.
         await run.collect(Step(request.sizing, partial(EditCollector, b"", seconds, max_bytes, template), seconds))
     constant = None if template.constant is None else template.constant.encode()
-    found = await run.collect(Step(request.command, partial(EditCollector, constant, seconds, max_bytes), seconds))
+    terminator = b"\0" if request.options.get("null_data") else b"\n"
+    collector = partial(EditCollector, constant, seconds, max_bytes, terminator=terminator)
+    found = await run.collect(Step(request.command, collector, seconds))
     if template.references:
         await _check_groups(run, request)
 
@@ -333,6 +335,7 @@ async def run_replace(
             max_bytes=max_bytes,
             holds=holds,
             screen=screen,
+            terminator=terminator,
         )
         errors = (error for error in found.errors if allowed is None or (error.path and allowed(error.path)))
         return EditPlan(root=request.root, files=files, errors=(*errors, *left_out))
@@ -389,16 +392,19 @@ class _File:
 
     Attributes:
         changes: Changes of the text of the file, one for each submatch.
+        lines: Lines with matches.
         unlocated: Number of the first line with a match whose position rg does not report; 0 if there is no such line.
         binary: Offset of the first NUL byte, if rg found the file to be binary; `None` otherwise.
     """
 
     changes: list[Change] = field(default_factory=list[Change])
+    lines: list[Line] = field(default_factory=list[Line])
     unlocated: int = 0
     binary: int | None = None
 
-    def add(self, match: Match, constant: bytes | None, size: EditSize) -> None:
+    def add(self, match: Match, constant: bytes | None, size: EditSize, terminator: bytes) -> None:
         """Add a change for each submatch of a match."""
+        self.lines.append(Line.of(match.absolute_offset, match.line_number or 1, match.raw_lines, terminator))
         if not match.submatches:
             self.unlocated = self.unlocated or match.line_number or 1
         for hit in match.submatches:
@@ -431,6 +437,7 @@ class EditCollector:
         timeout: float | None = None,
         max_bytes: int = MAX_BYTES,
         sizing: Template | None = None,
+        terminator: bytes = b"\n",
     ) -> None:
         """Set the replacement.
 
@@ -439,6 +446,7 @@ class EditCollector:
             timeout: Time limit in seconds, for the error message; `None` is no limit.
             max_bytes: Maximum size of all edits in bytes; `feed()` raises `ValueError` at this limit.
             sizing: Replacement whose size is only estimated, and whose edits are not kept; `None` keeps the edits.
+            terminator: End of a line.
         """
         self.ended: bool = False
         self.errors: tuple[PathError, ...] = ()
@@ -447,6 +455,7 @@ class EditCollector:
         self._timeout = timeout
         self._size = EditSize(max_bytes)
         self._sizing = sizing
+        self._terminator = terminator
         self._decoder = MessageDecoder(("match", "end"))
         self._files: dict[str, _File] = {}
 
@@ -492,7 +501,7 @@ class EditCollector:
         dropped = self._decoder.dropped
         for path, file in self._files.items():
             if path not in dropped and not file.why_left_out():
-                yield Found(path, file.changes)
+                yield Found(path, file.changes, lines=file.lines)
 
     def _take(self, messages: Iterable[Record]) -> None:
         for message in messages:
@@ -501,7 +510,7 @@ class EditCollector:
                 for hit in message.submatches:
                     self._size.add(path, self._sizing.longest(len(hit.raw_match)))
             elif isinstance(message, Match):
-                self._files.setdefault(path, _File()).add(message, self._constant, self._size)
+                self._files.setdefault(path, _File()).add(message, self._constant, self._size, self._terminator)
                 if message.submatches:
                     self.last_replacement = message.submatches[-1].replacement or ""
             elif isinstance(message, End) and path in self._files:
