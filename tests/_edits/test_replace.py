@@ -157,6 +157,15 @@ def test_encoding_that_cannot_be_changed_is_refused(plant: Plant, encoding: str)
         sync.replace("a", "b", cwd=plant({"f": "a"}), encoding=encoding)
 
 
+def test_match_after_a_rare_form_of_a_character_is_left_out_by_name(plant: Plant) -> None:
+    """Issue 38, 1: GB18030 has forms of two and of four bytes, so the offset of a match after one is not certain."""
+    plan = sync.replace("aaaa$", "X", cwd=plant({"f": b"\x84\x31\x82\x36aaaaaaaa\n"}), encoding="gb18030")
+    assert not plan
+    assert [str(error) for error in plan.errors] == [
+        "f: left out: the position of a match after byte 0 is not certain; change it by hand"
+    ]
+
+
 def test_rare_form_of_a_character_is_left_out_by_name(plant: Plant) -> None:
     """Issue 38, 1: Shift_JIS has two forms of a Roman digit, and the journal could not restore the rarer one."""
     folder = plant({"f": b"\xfa\x4a a\n", "g": b"\xfa\x4a\x87\x54\n"})
