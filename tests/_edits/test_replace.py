@@ -87,6 +87,55 @@ def test_utf16_with_a_mark_stays_utf16(plant: Plant, codec: str) -> None:
     assert after.decode(codec) == text.replace("foo", "ßo")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "options", "before", "after"),
+    [
+        ("x*", {}, "añb\n", "-a-ñ-b-\n"),
+        ("x*", {"pcre2": True}, "añb\n", "-a-ñ-b-\n"),
+        ("x*", {"multiline": True}, "ñ\n😀\n", "-ñ-\n-😀-\n"),
+        ("(?-u:x*)", {}, "漢\n", "-漢-\n"),
+        (r"(?-u:\B)", {}, "漢a\n", "-漢a\n"),
+        ("x*", {"no_unicode": True}, "é\n", "-é-\n"),
+        ("()", {}, "é😀\n", "-é-😀-\n"),
+    ],
+)
+def test_empty_match_within_a_character_is_none(
+    plant: Plant, pattern: str, options: dict[str, Any], before: str, after: str
+) -> None:
+    """Issue 38, 3: rg's regexes count bytes, and the bytes of a character stay together."""
+    folder = plant({"f": before, "bom": f"\ufeff{before}"})
+    assert replaced(folder, pattern, "-", **options) == {"f": after.encode(), "bom": f"\ufeff{after}".encode()}
+    folder = plant({"f": f"\ufeff{before}".encode("utf-16-le"), "bom": b""})
+    assert replaced(folder, pattern, "-", **options)["f"].decode("utf-16-le") == f"\ufeff{after}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "before"),
+    [
+        (r"(?-u:\xc3)", "x", "añb"),
+        (r"(?-u:\xb1)", "", "añb"),
+        (r"(?-u:(\xc3)\xb1)", "$1", "añb"),
+        (r"(?-u:a.)", "-", "xañb"),
+        (r"(?-u:[\x80-\xff])", "?$0", "漢"),
+    ],
+)
+def test_valid_text_does_not_become_invalid(plant: Plant, pattern: str, replacement: str, before: str) -> None:
+    """Issue 38, 3: a file is left out by name; a file with other invalid bytes is changed, as rg changes it."""
+    for name, text in (("utf-8", before.encode()), ("utf-8 with a mark", f"\ufeff{before}".encode())):
+        plan = sync.replace(pattern, replacement, cwd=plant({name: text}), paths=name)
+        assert not plan
+        assert [error.path for error in plan.errors] == [name]
+        assert "would not be valid UTF-8 any more" in plan.errors[0].message
+    assert len(sync.replace(pattern, replacement, cwd=plant({"utf-8": before.encode() + b"\xff\n"}), glob="utf-8")) == 1
+    plan = sync.replace(pattern, replacement, cwd=plant({"utf-16": f"\ufeff{before}".encode("utf-16-be")}), glob="*16")
+    assert [error.path for error in plan.errors] == ["utf-16"]
+
+
+def test_halves_of_a_character_are_left_out_because_one_of_them_can_be_selected(plant: Plant) -> None:
+    """Issue 38, 3: the text would stay valid only with both edits."""
+    assert not sync.replace(r"(?-u:\xc3)|(?-u:\xb1)", "x", cwd=plant({"f": "añb"}))
+
+
 MARK = b"\xef\xbb\xbf"
 
 

@@ -18,7 +18,7 @@ from ripwrap._encodings import LABELS, UTF8, decode, encode, width
 from ripwrap._protected import why_protected
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._safe_write import Disk, TooLargeError
-from ripwrap._text import BOMS, shown, text_of
+from ripwrap._text import BOMS, is_utf8, is_within_character, shown, text_of
 from ripwrap.edits import Edit, FileEdits, Hunk
 from ripwrap.errors import ConflictError, Hint, HintedText
 from ripwrap.models import PathError
@@ -275,6 +275,11 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     edits = [(change, start + len(mark), end + len(mark)) for change, start, end in found]
     if any(text[change.start : change.end] != change.before for change, _, _ in edits):
         raise _DiffersError
+    if (not codec or codec == UTF8) and (at := _first_broken(text, [change for change, _, _ in edits])) is not None:
+        raise _LeftOutError(
+            f"the text would not be valid UTF-8 any more, because a match or its replacement begins or ends within a "
+            f"character, at byte {at + len(mark)}; change the file by hand"
+        )
     if screen is not None and (reason := screen(one.path, text, [change for change, _, _ in edits])):
         raise _LeftOutError(reason)
     file = FileEdits(
@@ -286,6 +291,20 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     if file.encoding:
         _check_encodable(file, raw)
     return file
+
+
+def _first_broken(text: bytes, changes: Sequence[Change]) -> int | None:
+    """Return the offset of the first change by which valid UTF-8 can become invalid; None if there is no such change.
+
+    Changes that only together keep the text valid count, too, because `apply(select=…)` can choose one of them.
+    """
+    broken = (
+        change.start
+        for change in changes
+        if is_within_character(text, change.start) or is_within_character(text, change.end) or not is_utf8(change.after)
+    )
+    first = next(broken, None)
+    return first if first is not None and is_utf8(text) else None
 
 
 def _read_as_rg(

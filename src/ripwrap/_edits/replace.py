@@ -33,7 +33,7 @@ from ripwrap._ripgrep.replacement import (
     parse_template,
 )
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
-from ripwrap._text import raw_bytes
+from ripwrap._text import is_within_character, raw_bytes
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText, SearchError
@@ -404,10 +404,14 @@ class _File:
 
     def add(self, match: Match, constant: bytes | None, size: EditSize, terminator: bytes) -> None:
         """Add a change for each submatch of a match."""
-        self.lines.append(Line.of(match.absolute_offset, match.line_number or 1, match.raw_lines, terminator))
+        lines = match.raw_lines
+        self.lines.append(Line.of(match.absolute_offset, match.line_number or 1, lines, terminator))
         if not match.submatches:
             self.unlocated = self.unlocated or match.line_number or 1
         for hit in match.submatches:
+            # rg's regexes count bytes, so an empty match may be within a character.
+            if hit.start == hit.end and is_within_character(lines, hit.start):
+                continue
             start, end = match.absolute_offset + hit.start, match.absolute_offset + hit.end
             after = raw_bytes(hit.replacement or "") if constant is None else constant
             size.add(match.path or "", len(hit.raw_match) + len(after))
