@@ -136,6 +136,79 @@ def test_halves_of_a_character_are_left_out_because_one_of_them_can_be_selected(
     assert not sync.replace(r"(?-u:\xc3)|(?-u:\xb1)", "x", cwd=plant({"f": "añb"}))
 
 
+@pytest.mark.parametrize(
+    ("pattern", "options", "text"),
+    [
+        (r"\b", {}, "a word here"),
+        (",|$", {}, "a,b"),
+        ("(?:^|$)", {}, "a\nb"),
+        (r"\b", {"pcre2": True}, "a word here"),
+        (r"e|(?<=r)(?!.)", {"pcre2": True}, "e for"),
+        ("x*", {}, "é"),
+        ("x*", {"multiline": True}, "a\nb"),
+        (r"x*", {"multiline": True, "pcre2": True}, "a\nb"),
+        (r"a|\z", {"multiline": True}, "ab"),
+        (r"a|\z", {}, "ab"),
+        (r"a|\n*", {"multiline": True}, "b\nab"),
+        (r"a|(?!\n)$", {"multiline": True, "pcre2": True}, "ab"),
+        ("(?x) a | $ # c\n", {"multiline": True}, "ab"),
+        ("", {"multiline": True, "fixed_strings": True}, "ab"),
+        (r"a|(?![^a])", {"multiline": True, "pcre2": True}, "ab"),
+        (r"\b", {"crlf": True}, "a\r\nb"),
+        (r"\b", {"null_data": True}, "a\0b"),
+        (r"\b", {"encoding": "utf-16le"}, "a b"),
+        ("A|$", {"ignore_case": True}, "ab"),
+        ("", {"fixed_strings": True}, "ab"),
+        (["a", "$"], {}, "ab"),
+        ("b?|$", {"max_count": 5}, "ba"),
+    ],
+)
+@pytest.mark.parametrize("replacement", ["'", "<$0>"])
+def test_file_with_an_empty_match_at_its_end_is_left_out_by_name(
+    plant: Plant, pattern: Any, options: dict[str, Any], text: str, replacement: str
+) -> None:
+    """Issue 38, 2: without a newline, rg does not print the last match, so the others are not replaced, either."""
+    codec = "utf-16-le" if "encoding" in options else "utf-8"
+    end = "\0" if "null_data" in options else "\n"
+    folder = plant({"f": text.encode(codec), "g": f"{text}{end}".encode(codec)})
+    plan = sync.replace(pattern, replacement, cwd=folder, **options)
+    line = 2 if {*"\n\0"} & {*text} else 1
+    assert [str(error) for error in plan.errors] == [
+        f"f: left out: rg does not report the position of the match in line {line}; change the file by hand"
+    ]
+    assert [file.path for file in plan] == ["g"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "before", "after"),
+    [
+        ("b*", {}, "ab", "-a-"),
+        ("a|b", {}, "ab", "--"),
+        ("a", {}, "ab", "-b"),
+        ("a|z*$", {}, "a b z", "- b -"),
+        ("^", {}, "ab", "-ab"),
+        ("(?<=a)", {"pcre2": True}, "ab", "a-b"),
+        ("^|\n", {"multiline": True}, "a\nb", "-a-b"),
+        (r"\n", {"multiline": True}, "a\nb", "a-b"),
+        (r"\s+", {"multiline": True}, "a\n b", "a-b"),
+        ("a|ab", {}, "ab", "-b"),
+        (r"\B", {"max_count": 1}, "ab\nc", "a-b\nc"),
+        ("a|$", {"max_count": 1}, "ab\nb", "-b-\nb"),
+    ],
+)
+def test_file_without_a_final_newline_is_changed(
+    plant: Plant, pattern: str, options: dict[str, Any], before: str, after: str
+) -> None:
+    """Issue 38, 2: there is no empty match at the end."""
+    assert replaced(plant({"f": before}), pattern, "-", **options) == {"f": after.encode()}
+
+
+def test_lost_match_is_found_although_the_others_change_nothing(plant: Plant) -> None:
+    """Issue 38, 2: the last match alone would change the file."""
+    plan = sync.replace("a|$", "a", cwd=plant({"f": "ba b"}))
+    assert len(plan.errors) == 1
+
+
 MARK = b"\xef\xbb\xbf"
 
 

@@ -26,10 +26,13 @@ from ripwrap._ripgrep.replacement import (
     Template,
     compile_options,
     count_probe,
+    ending,
     group_count,
     is_name,
+    match_options,
     missing_group,
     name_probe,
+    never_empty,
     parse_template,
 )
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
@@ -252,6 +255,19 @@ class ReplaceRequest:
         """Directory that is searched, as an absolute path without `..`."""
         return os.path.normpath(self.command.cwd)
 
+    @property
+    def terminator(self) -> bytes:
+        """End of a line."""
+        return b"\0" if self.options.get("null_data") else b"\n"
+
+    def find_ends(self, folder: str, seconds: float | None, max_bytes: int) -> "Step[EditCollector]":
+        """Return the step that searches the last lines of files again, each a file in UTF-8 in a directory."""
+        patterns, options = self.command.patterns, match_options(self.options)
+        if self.options.get("multiline"):
+            patterns, options = ending(patterns, self.options)
+        command = search_command(patterns, folder, (), options)
+        return Step(command, partial(EditCollector, b"", seconds, max_bytes, terminator=self.terminator), seconds)
+
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
         """Return the step (a run of rg) that searches a small file; its output tells which groups `pattern` has."""
         options = compile_options(self.options)
@@ -319,9 +335,9 @@ async def run_replace(
         # rg holds all replacements of a line in memory. So first make sure that they are not too many.
         await run.collect(Step(request.sizing, partial(EditCollector, b"", seconds, max_bytes, template), seconds))
     constant = None if template.constant is None else template.constant.encode()
-    terminator = b"\0" if request.options.get("null_data") else b"\n"
-    collector = partial(EditCollector, constant, seconds, max_bytes, terminator=terminator)
+    collector = partial(EditCollector, constant, seconds, max_bytes, terminator=request.terminator)
     found = await run.collect(Step(request.command, collector, seconds))
+    await _find_lost_matches(run, request, found, seconds, max_bytes)
     if template.references:
         await _check_groups(run, request)
 
@@ -335,7 +351,7 @@ async def run_replace(
             max_bytes=max_bytes,
             holds=holds,
             screen=screen,
-            terminator=terminator,
+            terminator=request.terminator,
         )
         errors = (error for error in found.errors if allowed is None or (error.path and allowed(error.path)))
         return EditPlan(root=request.root, files=files, errors=(*errors, *left_out))
@@ -346,6 +362,39 @@ async def run_replace(
 async def run_write(run: Runner, work: "partial[AppliedEdits]", *, timeout: float | None) -> AppliedEdits:  # noqa: ASYNC109
     """Call `work`, which applies or undoes a plan. A cancelled call returns only after `work` has ended."""
     return await run.call_to_end(work, seconds=check_timeout(timeout))
+
+
+async def _find_lost_matches(
+    run: Runner, request: ReplaceRequest, found: "EditCollector", seconds: float | None, max_bytes: int
+) -> None:
+    """Leave out files without a final newline that have an empty match at their end, which rg does not print.
+
+    rg's JSON printer drops an empty match at the end of the bytes of a line (`record_matches()` in
+    `crates/printer/src/json.rs`). If the line has a newline, this match is before the newline, and rg prints it. So the
+    last lines are searched again, with a newline, which a match in one line does not see. A match of several lines may
+    see it. So with `multiline`, matches at the end are searched, and rg tells whether there is one, but not where.
+    """
+    ends, newline = found.ends(), b"" if request.options.get("multiline") else request.terminator
+    if not ends or never_empty(request.command.patterns, request.options):
+        return
+    folder = await run.call(partial(_make_probes, [end + newline for end in ends.values()]))
+    try:
+        again = await run.collect(request.find_ends(folder, seconds, max_bytes))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    last = again.last_starts()
+    for number, (path, end) in enumerate(ends.items()):
+        start = last.get(str(number))
+        if (start is None or start >= len(end)) if newline else str(number) in last:
+            found.lost.add(path)
+
+
+def _make_probes(texts: Iterable[bytes]) -> str:
+    folder = tempfile.mkdtemp(prefix="ripwrap-probe-")
+    for number, text in enumerate(texts):
+        with open(os.path.join(folder, str(number)), "wb") as file:
+            file.write(text)
+    return folder
 
 
 async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
@@ -395,17 +444,21 @@ class _File:
         lines: Lines with matches.
         unlocated: Number of the first line with a match whose position rg does not report; 0 if there is no such line.
         binary: Offset of the first NUL byte, if rg found the file to be binary; `None` otherwise.
+        end: Last lines, if they have no newline and their last match is not at their end; empty otherwise.
     """
 
     changes: list[Change] = field(default_factory=list[Change])
     lines: list[Line] = field(default_factory=list[Line])
     unlocated: int = 0
     binary: int | None = None
+    end: bytes = b""
 
     def add(self, match: Match, constant: bytes | None, size: EditSize, terminator: bytes) -> None:
         """Add a change for each submatch of a match."""
         lines = match.raw_lines
         self.lines.append(Line.of(match.absolute_offset, match.line_number or 1, lines, terminator))
+        is_open = not lines.endswith(terminator) and match.submatches and match.submatches[-1].end < len(lines)
+        self.end = lines if is_open else b""
         if not match.submatches:
             self.unlocated = self.unlocated or match.line_number or 1
         for hit in match.submatches:
@@ -431,7 +484,7 @@ class EditCollector:
 
     Attributes:
         ended: True if rg's summary was read.
-        errors: Paths that rg could not read, and files that are left out.
+        lost: Files with a match at their end that rg does not print.
         last_replacement: Last replacement that rg wrote; empty if it wrote none.
     """
 
@@ -453,7 +506,7 @@ class EditCollector:
             terminator: End of a line.
         """
         self.ended: bool = False
-        self.errors: tuple[PathError, ...] = ()
+        self.lost: set[str] = set()
         self.last_replacement: str = ""
         self._constant = constant
         self._timeout = timeout
@@ -462,6 +515,7 @@ class EditCollector:
         self._terminator = terminator
         self._decoder = MessageDecoder(("match", "end"))
         self._files: dict[str, _File] = {}
+        self._unread: tuple[PathError, ...] = ()
 
     @property
     def pending(self) -> int:
@@ -482,7 +536,7 @@ class EditCollector:
         self.ended = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the paths that rg could not read, and the files that are left out.
+        """Store the paths that rg could not read.
 
         Raises:
             TimeoutError: rg was stopped before it had searched everything.
@@ -492,20 +546,39 @@ class EditCollector:
                 f"rg was stopped after timeout={self._timeout} seconds, before it had searched everything; "
                 "allow more time"
             )
+        self._unread = tuple(end.path_errors())
+
+    @property
+    def errors(self) -> tuple[PathError, ...]:
+        """Paths that rg could not read, and files that are left out."""
         left_out = (
             PathError(path=path, kind="other", message=f"left out: {reason}")
-            for path, file in self._files.items()
-            if (reason := file.why_left_out())
+            for path in self._files
+            if (reason := self._why_left_out(path))
         )
         too_long = too_long_errors(self._decoder.dropped)
-        self.errors = (*end.path_errors(), *sorted(left_out, key=lambda error: error.path or ""), *too_long)
+        return (*self._unread, *sorted(left_out, key=lambda error: error.path or ""), *too_long)
+
+    def last_starts(self) -> dict[str, int | None]:
+        """Return the offset of the last match of each file; `None` if rg does not report it."""
+        return {path: file.changes[-1].start if file.changes else None for path, file in self._files.items()}
+
+    def ends(self) -> dict[str, bytes]:
+        """Return the last lines of files without a final newline, in which rg may have dropped the last match."""
+        return {one.path: end for one in self.found() if (end := self._files[one.path].end)}
 
     def found(self) -> Iterator[Found]:
         """Yield the changes of each file that is not left out."""
         dropped = self._decoder.dropped
         for path, file in self._files.items():
-            if path not in dropped and not file.why_left_out():
+            if path not in dropped and not self._why_left_out(path):
                 yield Found(path, file.changes, lines=file.lines)
+
+    def _why_left_out(self, path: str) -> str:
+        file = self._files[path]
+        if path in self.lost:
+            file.unlocated = file.lines[-1].number + file.lines[-1].size - 1
+        return file.why_left_out()
 
     def _take(self, messages: Iterable[Record]) -> None:
         for message in messages:

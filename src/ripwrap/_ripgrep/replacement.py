@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ripwrap._ripgrep.literals import required_literals
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import SearchOptions
 
@@ -26,6 +27,21 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\"}
 
 _COMPILE_OPTIONS = ("pcre2", "engine", "no_unicode", "dfa_size_limit", "regex_size_limit", "multiline", "crlf")
 """Options that decide whether a pattern compiles, or which groups it has."""
+
+_MATCH_OPTIONS = (
+    *_COMPILE_OPTIONS,
+    "ignore_case",
+    "smart_case",
+    "case_sensitive",
+    "fixed_strings",
+    "word_regexp",
+    "line_regexp",
+    "multiline_dotall",
+    "null_data",
+)
+"""Options that decide what a pattern matches in a text."""
+
+_LITERAL = re.compile(r"[\w ,:;=/-]+")
 
 
 class Template(NamedTuple):
@@ -104,6 +120,27 @@ def compile_options(options: SearchOptions) -> SearchOptions:
     known: Any = {name: value for name, value in options.items() if name in _COMPILE_OPTIONS}
     made: SearchOptions = known
     return made
+
+
+def match_options(options: SearchOptions) -> SearchOptions:
+    """Return the options for a search of texts in a directory, in which a pattern matches what it matched in lines."""
+    known: Any = {name: value for name, value in options.items() if name in _MATCH_OPTIONS}
+    made: SearchOptions = known | {"encoding": "none", "text": True, "no_ignore": True}
+    return made
+
+
+def never_empty(patterns: Sequence[str], options: SearchOptions) -> bool:
+    """Return True if no pattern can match an empty text, as far as this is easy to tell."""
+    if options.get("fixed_strings"):
+        return all(patterns)
+    return all(map(_LITERAL.fullmatch, patterns)) or required_literals(patterns, options) is not None
+
+
+def ending(patterns: Sequence[str], options: SearchOptions) -> tuple[tuple[str, ...], SearchOptions]:
+    """Return patterns and options with which rg finds the matches that end at the end of a text."""
+    chosen = [""] if options.get("fixed_strings") else patterns
+    made: SearchOptions = {**match_options(options), "fixed_strings": False}
+    return tuple(rf"(?:{pattern})\z" for pattern in chosen), made
 
 
 def _never(patterns: Sequence[str]) -> str:
