@@ -9,12 +9,13 @@ raises `CapabilityError`. A replacement without groups works, because rg does no
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Unpack, cast
 
 from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
+from ripwrap._edits.left_out import find_left_out, why_binary
 from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Change, EditSize, Found, Line, Screen, codec_of, plan_files
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.command import Command, search_command
@@ -203,7 +204,7 @@ async def replace(
     """
     request = replace_request(pattern, replacement, cwd, paths, options, escapes=escapes)
     known = await run_replace(AsyncRunner(rg), request, timeout=None, max_bytes=max_bytes)
-    return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
+    return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
 async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None) -> AppliedEdits:
@@ -338,6 +339,7 @@ async def run_replace(
     await _find_lost_matches(run, request, found, seconds, max_bytes)
     if template.references:
         await _check_groups(run, request)
+    other = await find_left_out(run, request.command, found.files, seconds, allowed)
 
     def plan() -> EditPlan:  # `allowed` reads the file system for each file, so it is called in a worker thread
         chosen = [one for one in found.found() if allowed is None or allowed(one.path)]
@@ -351,8 +353,9 @@ async def run_replace(
             screen=screen,
             terminator=request.terminator,
         )
-        errors = (error for error in found.errors if allowed is None or (error.path and allowed(error.path)))
-        return EditPlan(root=request.root, files=files, errors=(*errors, *left_out))
+        errors = [error for error in found.errors if allowed is None or (error.path and allowed(error.path))]
+        every = (*errors, *other.errors, *left_out)
+        return EditPlan(root=request.root, files=files, errors=every, hidden_matches=other.hidden)
 
     return await run.call(plan, seconds=seconds)
 
@@ -471,7 +474,7 @@ class _File:
     def why_left_out(self) -> str:
         """Return the reason not to change the file; empty if the file can be changed."""
         if self.binary is not None:
-            return f"it is binary (NUL at byte {self.binary}); text=True changes binary files, too"
+            return why_binary(self.binary)
         if self.unlocated:
             return f"rg does not report the position of the match in line {self.unlocated}; change the file by hand"
         return ""
@@ -556,6 +559,11 @@ class EditCollector:
         )
         too_long = too_long_errors(self._decoder.dropped)
         return (*self._unread, *sorted(left_out, key=lambda error: error.path or ""), *too_long)
+
+    @property
+    def files(self) -> Collection[str]:
+        """Paths of the files with matches, also of those that are left out."""
+        return {*self._files, *self._decoder.dropped}
 
     def last_starts(self) -> dict[str, int | None]:
         """Return the offset of the last match of each file; `None` if rg does not report it."""

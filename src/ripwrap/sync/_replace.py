@@ -162,7 +162,7 @@ def replace(
     known = run_blocking(
         run_replace(BlockingRunner(rg, timeout=timeout), request, timeout=timeout, max_bytes=max_bytes)
     )
-    return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
+    return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
 def undo(
