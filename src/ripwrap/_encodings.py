@@ -94,7 +94,7 @@ def decode(raw: bytes, codec: str, errors: str = "strict") -> str:
         UnicodeDecodeError: The bytes are not valid, or rg may read them differently.
     """
     if not codec.startswith(_MULTI_BYTE):
-        return codecs.charmap_decode(raw, "strict", _characters(codec))[0]
+        return raw.decode("latin-1").translate(_characters(codec))
     text = raw.decode(codec, errors).translate(_READ.get(codec, {}))
     if errors == "strict":
         # Python reads 8F A2 B7 of EUC-JP as `~`, and rg reads it as U+FF5E.

@@ -85,6 +85,8 @@ async def test_only_binary_files_that_the_caller_may_know_are_named(plant: Plant
     query = search_command("needle", folder, (), {})
     found = await find_left_out(AsyncRunner(None), query, (), None, lambda path: "denied" not in path)
     assert ([error.path for error in found.errors], found.hidden) == (["binary"], 0)
+    late = await find_left_out(AsyncRunner(None), query, (), 1e-9, None)
+    assert "binary and hidden files were not all searched in 1e-09 seconds" in str(late.errors[-1])
 
 
 def test_workspace_names_no_file_that_it_hides(plant: Plant) -> None:
