@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -440,6 +441,29 @@ def test_clock_does_not_decide_what_is_undone(plant: Plant, journals: Path, when
         assert contents(folder) == {"a": b"bar", "b": expected.encode()}
     sync.undo(cwd=folder, journals=journals)
     assert contents(folder) == {"a": b"foo", "b": b"one"}
+
+
+@pytest.mark.parametrize(("searched", "undone"), [("link", "folder"), ("folder", "link"), ("link/b", "folder/b/")])
+def test_undo_finds_the_directory_by_each_of_its_paths(
+    plant: Plant, journals: Path, searched: str, undone: str, needs_posix: None
+) -> None:
+    """Issue 38, 5: the directory was searched through a link, or is named through one."""
+    folder = plant({"a": "foo", "b/b": "foo"})
+    (folder.parent / "link").symlink_to(folder.name)
+    searched, undone = (name.replace("folder", folder.name) for name in (searched, undone))
+    sync.replace("foo", "bar", cwd=folder.parent / searched).apply(journals=journals)
+    with pytest.raises(FileNotFoundError, match="no replacement to undo"):
+        sync.undo(cwd=folder.parent, journals=journals)
+    sync.undo(cwd=f"{folder.parent}/{undone}", journals=journals)
+    assert contents(folder) == {"a": b"foo", "b/b": b"foo"}
+
+
+@pytest.mark.parametrize("name", ["shopb", "no/such", ""])
+def test_undo_of_a_directory_says_how_to_pass_it(name: str, plant: Plant, journals: Path, monkeypatch: Any) -> None:
+    """Issue 38, 5: the first argument of `undo()` is a journal, and not the directory that was searched."""
+    monkeypatch.chdir(plant({"shopb/a": "foo"}))
+    with pytest.raises(FileNotFoundError, match=rf"pass the path in AppliedEdits\.journal, or cwd='{name}'"):
+        sync.undo(name, journals=journals)
 
 
 @pytest.mark.parametrize("count", [3, 6])

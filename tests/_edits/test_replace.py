@@ -372,6 +372,52 @@ def test_reference_to_a_missing_group_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("replacement", "advice"),
+    [
+        (r"\1", "$1"),
+        (r"<\2>\1", "$2"),
+        (r"\1x", "${1}x"),
+        (r"\0", "$0"),
+        (r"\g<name>", "${name}"),
+        (r"\g<1>", "${1}"),
+        (r"$$\1", "$1"),
+    ],
+)
+def test_group_in_the_syntax_of_python_or_sed_is_refused(plant: Plant, replacement: str, advice: str) -> None:
+    r"""Issue 38, 5: rg writes `\1` as it is; the error says `$1`."""
+    folder = plant({"f": "ab\n"})
+    advice = re.escape(advice.removesuffix("x"))
+    with pytest.raises(ValueError, match=rf"is not a group, but text; write {advice} for the group; .*escapes=True"):
+        sync.replace("(?P<name>a)(b)", replacement, cwd=folder)
+    said = sync.Workspace(folder, write=True).replace_content("(a)(b)", replacement, apply=True)
+    assert re.search(f"^Error: .* is not a group, but text; write {advice} for the group$", said)
+    assert (folder / "f").read_text() == "ab\n"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "options", "after"),
+    [
+        ("(a)b", r"\\1", {"escapes": True}, r"\1"),
+        ("(a)b", r"\1$1", {}, r"\1a"),
+        ("(a)b", r"\\1", {}, r"\\1"),
+        ("ab", r"\1", {"fixed_strings": True}, r"\1"),
+        ("ab", r"\n\g", {}, r"\n\g"),
+    ],
+)
+def test_text_that_looks_like_a_group_can_be_written(
+    plant: Plant, pattern: str, replacement: str, options: dict[str, Any], after: str
+) -> None:
+    """Issue 38, 5: with `escapes`, beside a group of rg's syntax, or for plain text."""
+    assert replaced(plant({"f": "ab\n"}), pattern, replacement, **options) == {"f": f"{after}\n".encode()}
+
+
+def test_escape_of_a_group_says_how_to_write_a_group(plant: Plant) -> None:
+    r"""Issue 38, 5: with `escapes`, `\1` was refused before, too, but without `$1` in the error."""
+    with pytest.raises(ValueError, match=r"unknown escape .* write \$1 for a group, write a backslash as"):
+        sync.replace("(a)", r"\1", cwd=plant({"f": "a"}), escapes=True)
+
+
+@pytest.mark.parametrize(
     ("pattern", "replacement", "options"),
     [
         (["(a)", "(?P<n>b)"], "$1$2$n", {}),

@@ -20,6 +20,7 @@ MAX_GROUP = 1000
 """Largest number of a group that a replacement can refer to."""
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\{([0-9A-Za-z_]+)\}|([0-9A-Za-z_]+))")
+_OTHER_REFERENCE = re.compile(r"(?<!\\)\\(?:([0-9])|g<(\w+)>)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
 _SEPARATOR = "\x02"
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u\{([0-9A-Fa-f]{1,6})\}|(.?))", re.DOTALL)
@@ -98,6 +99,24 @@ def parse_template(replacement: str, *, escapes: bool = False) -> Template:
     return Template(text, references, None if found else text.replace("$$", "$"), size, len(found))
 
 
+def refuse_backslash_groups(replacement: str, template: Template) -> None:
+    r"""Raise `ValueError` for a group in the syntax of sed or Python, such as `\1` or `\g<name>`: for rg, it is text.
+
+    A replacement that also has a group in rg's syntax is from somebody who knows this syntax.
+    """
+    found = None if template.uses else _OTHER_REFERENCE.search(replacement)
+    if found is None:
+        return
+    name = found[1] or found[2]
+    group = f"${{{name}}}" if found[2] or re.match(r"[0-9A-Za-z_]", replacement[found.end() :]) else f"${name}"
+    raise ValueError(
+        HintedText(
+            f"{found[0]} in the replacement is not a group, but text; write {group} for the group",
+            ("; for the text, pass ", Hint("escapes", True), f" and write \\{found[0]}"),
+        )
+    )
+
+
 def _unescape(match: re.Match[str]) -> str:
     code, point, letter = match.groups()
     if code or point:
@@ -106,9 +125,10 @@ def _unescape(match: re.Match[str]) -> str:
             return chr(number)
     elif letter in _ESCAPES:
         return _ESCAPES[letter]
+    group = f"write ${letter} for a group, " if letter and letter in "123456789" else ""
     raise ValueError(
         HintedText(
-            f"unknown escape {match[0]!r} in the replacement; write a backslash as \\\\, or leave ",
+            f"unknown escape {match[0]!r} in the replacement; {group}write a backslash as \\\\, or leave ",
             Hint("escapes", kind="omit"),
             " out",
         )
