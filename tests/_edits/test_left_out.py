@@ -8,7 +8,7 @@ import pytest
 
 from ripwrap import sync
 from ripwrap._edits.left_out import find_left_out
-from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.runner import AsyncRunner
 
 Plant = Callable[..., Path]
@@ -82,7 +82,7 @@ def test_file_with_utf16_marks_is_not_binary(plant: Plant) -> None:
 async def test_only_binary_files_that_the_caller_may_know_are_named(plant: Plant) -> None:
     """Issue 38, 6: a text file that another program writes between the two searches is not binary."""
     folder = plant({"new": b"needle\n", "denied": b"\0needle", ".denied": b"needle", "binary": b"\0needle"})
-    query = search_command("needle", folder, (), {})
+    query = search_query("needle", folder, (), {})
     found = await find_left_out(AsyncRunner(None), query, (), None, lambda path: "denied" not in path)
     assert ([error.path for error in found.errors], found.hidden) == (["binary"], 0)
     late = await find_left_out(AsyncRunner(None), query, (), 1e-9, None)

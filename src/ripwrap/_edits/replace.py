@@ -18,8 +18,8 @@ from ripwrap._edits.collector import EditCollector
 from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
 from ripwrap._edits.left_out import find_left_out
 from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_files
-from ripwrap._overlay import refuse_overlay
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.replacement import (
     MAX_GROUP,
     PROBE,
@@ -41,6 +41,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath, check_timeout
+from ripwrap.places.holes import refuse_places
 
 ARGUMENTS = ("pattern", "replacement", "cwd", "paths", "escapes", "max_bytes", "rg")
 
@@ -236,13 +237,13 @@ class ReplaceRequest:
     """Checked arguments of `replace()`.
 
     Attributes:
-        command: Command of the search.
+        query: Query of the search.
         template: Parsed replacement.
         options: Options of the search.
         context: Number of context lines around an edit.
     """
 
-    command: Command
+    query: Query
     template: Template
     options: SearchOptions
     context: int
@@ -250,7 +251,7 @@ class ReplaceRequest:
     @property
     def root(self) -> str:
         """Directory that is searched, as an absolute path without `..`."""
-        return os.path.normpath(self.command.cwd)
+        return os.path.normpath(self.query.cwd)
 
     @property
     def terminator(self) -> bytes:
@@ -259,19 +260,19 @@ class ReplaceRequest:
 
     def find_ends(self, folder: str, seconds: float | None, max_bytes: int) -> "Step[EditCollector]":
         """Return the step that searches the last lines of files again, each a file in UTF-8 in a directory."""
-        patterns, options = self.command.patterns, match_options(self.options)
+        patterns, options = self.query.patterns, match_options(self.options)
         if self.options.get("multiline"):
             patterns, options = ending(patterns, self.options)
-        command = search_command(patterns, folder, (), options)
-        return Step(command, partial(EditCollector, b"", seconds, max_bytes, terminator=self.terminator), seconds)
+        query = search_query(patterns, folder, (), options)
+        return Step(query, partial(EditCollector, b"", seconds, max_bytes, terminator=self.terminator), seconds)
 
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
         """Return the step (a run of rg) that searches a small file; its output tells which groups `pattern` has."""
         options = compile_options(self.options)
         if replacement is not None:
             options["replace"] = replacement
-        command = search_command(pattern, folder, "probe", options)
-        return Step(command, partial(EditCollector, None), None)
+        query = search_query(pattern, folder, "probe", options)
+        return Step(query, partial(EditCollector, None), None)
 
 
 def replace_request(
@@ -284,9 +285,9 @@ def replace_request(
     escapes: bool,
 ) -> ReplaceRequest:
     """Check the arguments, and return the request of `replace()`."""
-    refuse_overlay("replace()")
+    refuse_places("replace()", options)
     given = cast("dict[str, Any]", {**VISIBLE_FILES, **options})
-    search_command(pattern, cwd, paths, options, arguments=ARGUMENTS)  # checks the options and their types
+    search_query(pattern, cwd, paths, options, arguments=ARGUMENTS)  # checks the options and their types
     for name, reason in _REFUSED.items():
         if given.get(name) not in (None, False):
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply: {reason}; leave it out"))
@@ -299,7 +300,7 @@ def replace_request(
     if template.constant is None:
         known["replace"] = template.text
     searched = cast("SearchOptions", known)
-    return ReplaceRequest(search_command(pattern, cwd, paths, searched), template, searched, context)
+    return ReplaceRequest(search_query(pattern, cwd, paths, searched), template, searched, context)
 
 
 async def run_replace(
@@ -331,15 +332,15 @@ async def run_replace(
     template = request.template
     if template.constant is None and template.growth > _SMALL_GROWTH:
         # rg holds all replacements of a line in memory. So first make sure that they are not too many.
-        sizing = request.command.without("replace")
+        sizing = request.query.without("replace")
         await run.collect(Step(sizing, partial(EditCollector, b"", seconds, max_bytes, template), seconds))
     constant = None if template.constant is None else template.constant.encode()
     collector = partial(EditCollector, constant, seconds, max_bytes, terminator=request.terminator)
-    found = await run.collect(Step(request.command, collector, seconds))
+    found = await run.collect(Step(request.query, collector, seconds))
     await _find_lost_matches(run, request, found, seconds, max_bytes)
     if template.references:
         await _check_groups(run, request)
-    other = await find_left_out(run, request.command, found.files, seconds, allowed)
+    other = await find_left_out(run, request.query, found.files, seconds, allowed)
 
     def plan() -> EditPlan:  # `allowed` reads the file system for each file, so it is called in a worker thread
         chosen = [one for one in found.found() if allowed is None or allowed(one.path)]
@@ -376,7 +377,7 @@ async def _find_lost_matches(
     see it. So with `multiline`, matches at the end are searched, and rg tells whether there is one, but not where.
     """
     ends, newline = found.ends(), b"" if request.options.get("multiline") else request.terminator
-    if not ends or never_empty(request.command.patterns, request.options):
+    if not ends or never_empty(request.query.patterns, request.options):
         return
     folder = await run.call(partial(_make_probes, [end + newline for end in ends.values()]))
     try:
@@ -400,7 +401,7 @@ def _make_probes(texts: Iterable[bytes]) -> str:
 
 async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
     """Raise `ValueError` if the replacement refers to a group that the pattern lacks. rg tells which groups exist."""
-    references, patterns = request.template.references, request.command.patterns
+    references, patterns = request.template.references, request.query.patterns
     if request.options.get("fixed_strings"):
         raise missing_group(references[0], 0)
     numbers = [int(one) for one in references if one.isdigit()]
@@ -430,7 +431,7 @@ def _make_probe() -> str:
 
 async def _has_name(run: Runner, request: ReplaceRequest, name: str, folder: str) -> bool:
     try:
-        await run.collect(request.probe(name_probe(request.command.patterns, name), folder))
+        await run.collect(request.probe(name_probe(request.query.patterns, name), folder))
     except SearchError:  # the name exists; rg's error about PCRE2 is not a `PatternError`
         return True
     return False
