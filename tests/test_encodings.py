@@ -45,6 +45,7 @@ def pairs(codec: str) -> list[bytes]:
     return [one for one in (*(bytes([n]) for n in range(256)), *both) if b"\n" not in one]
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("codec", CODECS)
 def test_bytes_are_read_as_rg_reads_them_or_not_at_all(codec: str, tmp_path: Path) -> None:
     """Issue 38, 1 and 6: bytes of 35 encodings, of which rg reads some otherwise than Python's codecs."""
@@ -59,6 +60,7 @@ def test_bytes_are_read_as_rg_reads_them_or_not_at_all(codec: str, tmp_path: Pat
     assert refused <= len(pieces) * 0.05  # such as rows of NEC and IBM in EUC-JP
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("codec", MULTI_BYTE[1:])
 def test_characters_are_written_so_that_rg_reads_them_or_not_at_all(codec: str, tmp_path: Path) -> None:
     """Issue 38, 1: a replacement is written only if rg would read it back."""
@@ -84,6 +86,7 @@ def test_character_that_rg_reads_otherwise_is_refused(codec: str, text: str) -> 
     assert raised.value.object[raised.value.start] == text[-1]
 
 
+@pytest.mark.stress
 def test_labels_are_those_of_rg(tmp_path: Path) -> None:
     """Issue 38, 1: each label of the table means its encoding for rg, and rg knows no other name of Python's."""
     file = tmp_path / "f"

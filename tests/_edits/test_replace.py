@@ -203,6 +203,35 @@ def test_file_without_a_final_newline_is_changed(
     assert replaced(plant({"f": before}), pattern, "-", **options) == {"f": after.encode()}
 
 
+def substituted(pattern: str, text: str) -> str:
+    """Replace as the regex crate does: an empty match right after another match is none."""
+    pieces, done, after = list[str](), 0, -1
+    for match in re.finditer(pattern, text):
+        if match.end() > match.start() or match.start() != after:
+            pieces += text[done : match.start()], "-"
+            done = after = match.end()
+    return "".join((*pieces, text[done:]))
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("pattern", ["x*", r"\b", "$", "a?", "^", ",|$", "é|", "(?:^|$)", "[^a]*", "a|", r"\w*"])
+def test_random_files_are_changed_as_a_whole_or_left_out(plant: Plant, pattern: str) -> None:
+    """Issue 38, 2 and 3: compared with Python's `re`, line by line."""
+    random = Random(pattern)
+    texts = {str(n): "".join(random.choices("aabé漢 ,x\n", k=random.randint(1, 9))) for n in range(times(60, 2_000))}
+    folder = plant(texts)
+    plan = sync.replace(pattern, "-", cwd=folder)
+    plan.apply(journals=folder.parent / "journals")
+    left_out = {error.path for error in plan.errors}
+    for name, text in texts.items():
+        if text.isspace():  # rg reads `b"\n"` as one line, as `splitlines()` does
+            continue
+        lines = (substituted(pattern, line.rstrip("\n")) + "\n" * line.endswith("\n") for line in text.splitlines(True))
+        expected = text if name in left_out else "".join(lines)
+        assert (folder / name).read_text("utf-8") == expected, (text, name in left_out)
+        assert name not in left_out or not text.endswith("\n")
+
+
 def test_lost_match_is_found_although_the_others_change_nothing(plant: Plant) -> None:
     """Issue 38, 2: the last match alone would change the file."""
     plan = sync.replace("a|$", "a", cwd=plant({"f": "ba b"}))
@@ -315,6 +344,7 @@ def test_line_that_is_not_what_rg_has_read_is_not_changed(plant: Plant) -> None:
         plan_files(str(folder), [Found("g", [change], lines=[Line.of(0, 1, b"aaaaaaa\n", b"\n")])], encoding="latin1")
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize(
     ("encoding", "codec", "letter"),
     [("latin1", "cp1252", "é"), ("koi8-r", "koi8_r", "ж"), ("sjis", "cp932", "漢"), ("utf-16be", "utf-16-be", "😀")],
