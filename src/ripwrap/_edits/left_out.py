@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ripwrap._ripgrep.decoder import CountDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._safe_open import open_regular_file
 from ripwrap.models import PathError
 

@@ -19,6 +19,7 @@ from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
 from ripwrap._edits.left_out import find_left_out
 from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_files
 from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.replacement import (
     MAX_GROUP,
@@ -36,7 +37,7 @@ from ripwrap._ripgrep.replacement import (
     parse_template,
     refuse_backslash_groups,
 )
-from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText, SearchError
