@@ -132,8 +132,8 @@ def replace(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         replacement: Text to put in place of each match. `$1`, `$name` and `${name}` are groups, `$0` is the match, and
-            `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`. A
-            newline is written as it is, also in a file with CRLF.
+            `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`; only
+            `\1` without a group such as `$1` is an error. A newline is written as it is, also in a file with CRLF.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
@@ -149,9 +149,9 @@ def replace(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
-            `passthru` or `replace` is given; files in this `encoding` cannot be changed; the encoding of a file lacks a
-            character of the replacement; or all edits together are larger than `max_bytes`.
+        ValueError: The replacement refers to a group that does not exist, has `\1` for `$1`, or has an unknown escape;
+            `invert_match`, `passthru` or `replace` is given; files in this `encoding` cannot be changed; the encoding
+            of a file lacks a character of the replacement; or all edits together are larger than `max_bytes`.
         CapabilityError: The replacement refers to a group, and rg is older than 15.
         ConflictError: A file changed while it was searched.
         TimeoutError: The call took more than `timeout` seconds.
@@ -162,7 +162,7 @@ def replace(
     known = run_blocking(
         run_replace(BlockingRunner(rg, timeout=timeout), request, timeout=timeout, max_bytes=max_bytes)
     )
-    return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
+    return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
 def undo(
