@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self, TypeAlias, Unpack, cast
 
-from ripwrap._code.structure.client import Answer, CodeWorkers, UnsearchedError, check_installed
+from ripwrap._code.structure.client import CodeWorkers, StructureMatches, UnsearchedError, check_installed
 from ripwrap._code.structure.languages import Language, find_language
 from ripwrap._edits.planning import MAX_BYTES, Change, EditSize, Found, plan_files
 from ripwrap._edits.replace import ReplacePlan
@@ -437,7 +437,7 @@ class CodeSearch:
         mark, encoding = byte_order_mark(raw)
         return raw[len(mark) :].decode(encoding).encode()
 
-    def _add(self, found: FoundInFile, text: bytes, answer: Answer) -> None:
+    def _add(self, found: FoundInFile, text: bytes, answer: StructureMatches) -> None:
         """Add the matches in the answer of a worker process to `found`; for a replacement, add the changes instead."""
         line, counted, changed = 1, 0, 0
         for hit in answer.hits:

@@ -14,8 +14,8 @@ from ripwrap._concurrency import CANCELLED
 from ripwrap._overlay import refuse_overlay
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
-from ripwrap._ranking.query import Query, parse_query
-from ripwrap._ranking.scoring import Candidate, TextContent, rank_candidates, word_worths
+from ripwrap._ranking.query import ParsedQuery, parse_query
+from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidates, word_worths
 from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems, query_stems
 from ripwrap._ripgrep.command import Command, words_command
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
@@ -108,7 +108,7 @@ class RankRequest:
             logged.
     """
 
-    query: Query
+    query: ParsedQuery
     stems: Sequence[str]
     command: Command
     limit: int | None
@@ -222,7 +222,7 @@ def _rank_files(request: RankRequest, hits: TermCounts, deadline: Deadline) -> l
 
 
 def rank_contents(
-    query: Query, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: Deadline
+    query: ParsedQuery, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: Deadline
 ) -> list[RankedChunk]:
     """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
     sources = list(_decode(files))
@@ -274,7 +274,9 @@ def _decode(files: Iterable[tuple[str, bytes]]) -> Iterator[SourceText]:
             return
 
 
-def _pool(query: Query, sources: Sequence[SourceText], deadline: Deadline) -> tuple[list[Candidate], dict[str, float]]:
+def _pool(
+    query: ParsedQuery, sources: Sequence[SourceText], deadline: Deadline
+) -> tuple[list[ChunkCandidate], dict[str, float]]:
     """Return the chunks to rank, and the weight of each word."""
     pieces: list[tuple[SourceText, Chunk]] = []
     files: list[int] = []
@@ -292,6 +294,6 @@ def _pool(query: Query, sources: Sequence[SourceText], deadline: Deadline) -> tu
     return [_candidate(*pieces[row], bm25) for row, bm25 in pool], worths
 
 
-def _candidate(source: SourceText, chunk: Chunk, bm25: float) -> Candidate:
+def _candidate(source: SourceText, chunk: Chunk, bm25: float) -> ChunkCandidate:
     content = TextContent(source.text[chunk.start : chunk.end])
-    return Candidate(source.path, chunk.start_line, chunk.end_line, content, bm25)
+    return ChunkCandidate(source.path, chunk.start_line, chunk.end_line, content, bm25)

@@ -30,7 +30,7 @@ from ripwrap.options import check_timeout
 INSTALL_SECONDS = 120.0
 """Time limit in seconds for an installation, including retries, further mirrors and the wait for other processes."""
 
-Progress: TypeAlias = Callable[[int, int | None], None]
+DownloadProgress: TypeAlias = Callable[[int, int | None], None]
 """Function that is called with the number of bytes read so far, and the size of the file (`None` if unknown)."""
 
 _INSTALL_FIRST = HintedText(
@@ -144,7 +144,7 @@ async def install(
     sha256: str | None = None,
     allow_unpinned: bool = False,
     timeout: float = INSTALL_SECONDS,  # noqa: ASYNC109 - the worker thread's
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
 ) -> RgBinary:
     """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
@@ -193,7 +193,7 @@ def install_blocking(
     sha256: str | None = None,
     allow_unpinned: bool = False,
     timeout: float = INSTALL_SECONDS,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
 ) -> RgBinary:
     """Download, verify and install a release of rg, blocking; see `install()`."""
     return _install(
@@ -215,7 +215,7 @@ def fetch_for(
     sha256: str | None,
     allow_unpinned: bool,
     timeout: float,
-    progress: Progress | None,
+    progress: DownloadProgress | None,
 ) -> str:
     """Return the path of an rg for another machine; download and verify it if the cache does not have it.
 
@@ -241,7 +241,7 @@ def _install(
     sha256: str | None = None,
     allow_unpinned: bool = False,
     timeout: float = INSTALL_SECONDS,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
     platform: platforms.Platform | None = None,
     advice: HintedText | None = None,
 ) -> RgBinary:

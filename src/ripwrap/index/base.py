@@ -26,7 +26,7 @@ from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._overlay import refuse_overlay
 from ripwrap._places.candidates import Candidates
-from ripwrap._ranking.query import Query, parse_query
+from ripwrap._ranking.query import ParsedQuery, parse_query
 from ripwrap._ripgrep.command import Command, files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
@@ -42,7 +42,7 @@ from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import refresh
-from ripwrap.index.search import Found, search
+from ripwrap.index.search import IndexResults, search
 from ripwrap.index.splitting import TOKENIZER, Chunker
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
@@ -68,7 +68,7 @@ from ripwrap.results import GrepResult, RankedChunk
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from ripwrap.index.inotify import Journal, Position
+    from ripwrap.index.inotify import InotifyJournal, JournalPosition
 
 DEFAULT_LIMIT = 10
 WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
@@ -97,7 +97,7 @@ _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explai
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 _ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which files are listed
 
-Location: TypeAlias = Literal["project"] | StrPath | None
+IndexLocation: TypeAlias = Literal["project"] | StrPath | None
 ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
 ProgressCallback: TypeAlias = Callable[[Progress], object]
 
@@ -119,7 +119,7 @@ class _FinishedRefresh:
     view: View
     begun: float
     generation: int | None
-    position: "Position | None"
+    position: "JournalPosition | None"
 
 
 class BaseIndex:
@@ -129,7 +129,7 @@ class BaseIndex:
         self,
         root: StrPath = ".",
         *,
-        location: Location = None,
+        location: IndexLocation = None,
         chunker: ChunkerName = "auto",
         embedder: str | Embedder | None = None,
         hybrid_weight: float | None = None,
@@ -197,7 +197,7 @@ class BaseIndex:
         """Paths that rg could not read when it last listed the files."""
         self._last_refresh: _FinishedRefresh | None = None
         self._watches = 0
-        self._journal: Journal | None = None
+        self._journal: InotifyJournal | None = None
         self._is_excluded: Callable[[str], bool] | None = None
         """Function that returns True for a path that is never listed; the path of a directory ends in a separator."""
         self._hybrid: HybridSearch | None = None
@@ -239,13 +239,13 @@ class BaseIndex:
         if journal is not None:
             journal.close()
 
-    def _position(self, view: View) -> "Position | None":
+    def _position(self, view: View) -> "JournalPosition | None":
         """Return the position in the journal (the record of changes); `None` if no journal records all changes now."""
         if not self._watches or view.follows or f"--glob=!{EXCLUDED[0]}" not in self._command.arguments:
             return None
         journal = self._journal
         if journal is None:
-            from ripwrap.index.inotify import Journal  # imports ctypes
+            from ripwrap.index.inotify import InotifyJournal  # imports ctypes
 
             flag = "--ignore-file="
             ignore_files = [
@@ -254,7 +254,7 @@ class BaseIndex:
                 if one.startswith(flag)
             ]
             own = own_files(self._store.folder, self._root)
-            journal = Journal(self._root, own, ignore_files, is_excluded=self._is_excluded)
+            journal = InotifyJournal(self._root, own, ignore_files, is_excluded=self._is_excluded)
             self._journal = journal
         return journal.position()
 
@@ -372,7 +372,7 @@ class BaseIndex:
                 return result.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
 
-    def _state_before(self) -> "tuple[View, int | None, Position | None]":
+    def _state_before(self) -> "tuple[View, int | None, JournalPosition | None]":
         """Return the view, its generation and the position in the journal, as they are before the files are listed."""
         view = self._current_view()
         if not self._root.is_dir():
@@ -431,7 +431,7 @@ class BaseIndex:
         max_age: float | None = None,
         hybrid_weight: float | None = None,
         patience: float | None = None,
-    ) -> Found:
+    ) -> IndexResults:
         """Search like `Index.search()`. Wait for the embedder at most `patience` seconds; `None` is no limit."""
         refuse_overlay("An index")
         query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
@@ -439,7 +439,7 @@ class BaseIndex:
         if hybrid_weight and self._hybrid is None:
             raise weight_without_embedder_error()
         if limit == 0:
-            return Found([])
+            return IndexResults([])
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
         vectors: VectorSearch | None = None
@@ -617,10 +617,10 @@ class BaseIndex:
         none = f"there is no index of {root} yet for its current branch, these options and this chunker; "
         return RipwrapError(HintedText(none, way, " makes it"))
 
-    def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> Found | None:
+    def _rank(self, query: ParsedQuery, limit: int | None, vectors: VectorSearch | None) -> IndexResults | None:
         view = self._current_view()
 
-        def find(database: "Connection") -> Found | None:
+        def find(database: "Connection") -> IndexResults | None:
             with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
                 return None if number is None else search(database, postings, view, number, query, limit, vectors)
@@ -692,7 +692,7 @@ def _make_chunker(wanted: ChunkerName) -> Chunker:
     return Chunker(chunker_version(), process.chunks_of, process.close)
 
 
-def _index_folder(root: Path, location: Location) -> Path:
+def _index_folder(root: Path, location: IndexLocation) -> Path:
     """Return the directory in which the index of `root` is stored.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import IO, Self
 
 from ripwrap.binary.platforms import Platform
-from ripwrap.binary.resolver import Progress, fetch_for
+from ripwrap.binary.resolver import DownloadProgress, fetch_for
 from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.remote.finding import CACHE, RemoteRg
 from ripwrap.remote.watchdog import ENDED, SAY_STARTED
@@ -74,7 +74,7 @@ answer download
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ProgramFile:
     """Program file on this machine that is sent to a host.
 
     Attributes:
@@ -89,7 +89,7 @@ class Source:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the `Source` of a program file, with its size and hash.
+        """Return the `ProgramFile` of a program file, with its size and hash.
 
         Raises:
             BinaryError: The file cannot be read.
@@ -116,8 +116,8 @@ def source_of(
     sha256: str | None,
     allow_unpinned: bool,
     timeout: float,
-    progress: Progress | None,
-) -> Source:
+    progress: DownloadProgress | None,
+) -> ProgramFile:
     """Return the program to send. See `Host.install()` for the arguments and errors."""
     path = fetch_for(
         platform,
@@ -128,7 +128,7 @@ def source_of(
         timeout=timeout,
         progress=progress,
     )
-    return Source.read(path)
+    return ProgramFile.read(path)
 
 
 def parse_installed(fields: Sequence[str]) -> RemoteRg:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
 from ripwrap._operations.grep import grep_request
 from ripwrap._operations.rank import FileTerms, rank_request
 from ripwrap._overlay import refuse_overlay
-from ripwrap._ranking.query import Query
+from ripwrap._ranking.query import ParsedQuery
 from ripwrap._ripgrep.command import files_command, search_command
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
-from ripwrap.repositories.collectors import MatchesCollector, Progress, ShardPlanner, TermsCollector
+from ripwrap.repositories.collectors import EndedRoots, MatchesCollector, ShardPlanner, TermsCollector
 from ripwrap.repositories.discovery import absolute_path, find_roots, git_repositories, read_roots
 from ripwrap.repositories.models import Root, RootCount, RootError, RootFile, RootMatch, Worker
 from ripwrap.repositories.requests import (
@@ -22,13 +22,13 @@ from ripwrap.repositories.requests import (
     FilesRequest,
     MatchesRequest,
     ReadRequest,
-    Request,
+    RootRequest,
     SearchRequest,
     SizesRequest,
     Task,
     TermsRequest,
 )
-from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnProgress, Order, Plan
+from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnRootsEnded, RootOrder, Schedule
 from ripwrap.results import GrepResult
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class BaseRepositories:
             TypeError: A root, number or executor is of a wrong type.
         """
         self._roots = tuple(find_roots(roots, _globs(only), _globs(exclude)))
-        self._plan = Plan(
+        self._plan = Schedule(
             executor=executor,
             concurrency=_number(concurrency, "concurrency", 1),
             retries=_number(retries, "retries", 0) or 0,
@@ -165,7 +165,7 @@ class BaseRepositories:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self._roots)} roots)"
 
-    def _tasks(self, request: Request[T], timeout: float | None = None) -> list[Task[T]]:
+    def _tasks(self, request: RootRequest[T], timeout: float | None = None) -> list[Task[T]]:
         """Return a task for each root."""
         refuse_overlay("Repositories")
         rg = self._plan.rg
@@ -177,9 +177,9 @@ class BaseRepositories:
         pattern: str | Sequence[str],
         per_root: int | None,
         limit: int | None,
-        order: Order,
+        order: RootOrder,
         timeout: float | None,
-        on_progress: OnProgress | None,
+        on_progress: OnRootsEnded | None,
         options: SearchOptions,
     ) -> "Question[Match, RootMatch]":
         patterns = _check_search(pattern, options)
@@ -190,9 +190,9 @@ class BaseRepositories:
         self,
         per_root: int | None,
         limit: int | None,
-        order: Order,
+        order: RootOrder,
         timeout: float | None,
-        on_progress: OnProgress | None,
+        on_progress: OnRootsEnded | None,
         options: FileOptions,
     ) -> "Question[str, RootFile]":
         files_command(os.curdir, (), options, ARGUMENTS[1:])
@@ -202,9 +202,9 @@ class BaseRepositories:
     def _count_question(
         self,
         pattern: str | Sequence[str],
-        order: Order,
+        order: RootOrder,
         timeout: float | None,
-        on_progress: OnProgress | None,
+        on_progress: OnRootsEnded | None,
         options: SearchOptions,
     ) -> "Question[tuple[int, int], RootCount]":
         tasks = self._tasks(CountRequest(_check_search(pattern, options), _plain(options)), timeout)
@@ -258,12 +258,12 @@ class Question(Generic[T, Out]):
     tasks: list[Task[T]]
     convert: Callable[[str, T, Worker | None], Out]
     left: int | None
-    order: Order
-    on_progress: OnProgress | None
+    order: RootOrder
+    on_progress: OnRootsEnded | None
 
-    def progress(self) -> Progress:
+    def progress(self) -> EndedRoots:
         """Return a counter of the roots that have ended."""
-        return Progress((task.root.name for task in self.tasks), self.on_progress)
+        return EndedRoots((task.root.name for task in self.tasks), self.on_progress)
 
     def result(self, arrival: Arrival[T]) -> Out | RootError | None:
         """Convert a message about a task to the result or failure for the caller; return `None` for an end message."""
@@ -310,7 +310,7 @@ class TermsQuestion:
 
     tasks: list[Task[FileTerms]]
     terms: TermsCollector
-    query: Query
+    query: ParsedQuery
     limit: int | None
     options: FileOptions
 
@@ -379,7 +379,7 @@ def _or_all(limit: int | None) -> int:
     return 2**31 if limit is None else limit
 
 
-def _check_order(order: Order) -> Order:
+def _check_order(order: RootOrder) -> RootOrder:
     if order not in ("arrival", "root"):
         raise ValueError(f"order must be 'arrival' or 'root', got {order!r}")
     return order
