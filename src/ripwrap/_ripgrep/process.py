@@ -36,6 +36,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from ripwrap._concurrency import poll_intervals
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost, host_start_error
@@ -48,7 +49,6 @@ from ripwrap._subprocess import (
     kill,
     open_temporary_file,
     peek,
-    poll_intervals,
     read_beginning,
     reap,
     spawn,
