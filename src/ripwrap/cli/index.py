@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast
 import anyio
 from cyclopts import App, Parameter
 
+from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import shown
 from ripwrap.cli.bars import IndexBar
@@ -37,7 +38,6 @@ from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
-    from ripwrap import sync
     from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
 
 T = TypeVar("T")
@@ -79,18 +79,16 @@ class IndexOptions:
         Raises:
             ValueError: `root` does not exist, or is not a directory.
         """
-        from ripwrap.index import Index
+        from ripwrap.index import Index  # late: `--help` does not need it
 
         return self._make(Index, root, options)
 
-    def blocking(self, root: str, options: FileOptions) -> "sync.Index":
+    def blocking(self, root: str, options: FileOptions) -> sync.Index:
         """Return the blocking index of the directory `root`, with the file options of the command.
 
         Raises:
             ValueError: `root` does not exist, or is not a directory.
         """
-        from ripwrap import sync
-
         return self._make(sync.Index, root, options)
 
     def _make(self, kind: Callable[..., T], root: str, options: FileOptions) -> T:
@@ -144,7 +142,7 @@ def build(
         failed = bool(done.failed)
         yield done
 
-    code = print_all(built(), print_json if json else print_refreshed, object, lenient=True)
+    code = print_all(built(), print_json if json else print_refreshed, lenient=True)
     return FAILED if failed else code
 
 
@@ -219,7 +217,7 @@ def search(
     def results() -> Iterator[RankedChunk]:
         yield from anyio.run(ask)
 
-    return print_all(results(), print_json if json else print_chunk, RankedChunk, lenient=True)
+    return print_all(results(), print_json if json else print_chunk, lenient=True)
 
 
 @Parameter(name="*")
