@@ -218,7 +218,7 @@ class ProcessLock:
             if_writable: True to let `acquire()` return True without a lock when the lock's file cannot be written. Then
                 the files that the lock protects cannot be written either.
         """
-        from filelock import FileLock  # not at the top, because `import ripwrap` does not need it
+        from filelock import FileLock  # late: few calls take a lock
 
         self._lock = FileLock(path, thread_local=False)
         self._if_writable = if_writable
@@ -229,7 +229,7 @@ class ProcessLock:
         Raises:
             OSError: The file of the lock cannot be written, and `if_writable` is False.
         """
-        from filelock import Timeout
+        from filelock import Timeout  # late, too
 
         try:
             self._lock.acquire(timeout=timeout)

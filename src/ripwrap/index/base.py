@@ -202,7 +202,7 @@ class BaseIndex:
         """Function that returns True for a path that is never listed; the path of a directory ends in a separator."""
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
-            from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
+            from ripwrap.index.embeddings.registry import embedder as make_embedder  # late: an HTTP client
 
             # A partial of a function, because a bound method would keep this object alive in a reference cycle.
             view = partial(_view_now, self._root, self._options)
@@ -245,7 +245,7 @@ class BaseIndex:
             return None
         journal = self._journal
         if journal is None:
-            from ripwrap.index.inotify import InotifyJournal  # imports ctypes
+            from ripwrap.index.inotify import InotifyJournal  # late: it imports ctypes
 
             flag = "--ignore-file="
             ignore_files = [

@@ -30,6 +30,7 @@ from ripwrap.index.storage.database import (
     encode_text,
     write_transaction,
 )
+from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
 from ripwrap.index.storage.tables import (
     Row,
@@ -110,8 +111,6 @@ def refresh(
         The result, without its duration, and the generation of the view. `None` if another process has refreshed the
         view since the files were listed; nothing was written in that case.
     """
-    import sqlite3
-
     # Files are compared before the write lock is taken, so that a refresh without differences waits for no other
     # process. If the generation of the view has changed, another process has refreshed it, and the list of paths may be
     # stale. The caller then lists the files again; on its last attempt, it insists. All rows are written in one

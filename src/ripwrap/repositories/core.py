@@ -246,7 +246,7 @@ class Repositories(BaseRepositories):
 
         Raises the same errors as `Index()`.
         """
-        from ripwrap.index.core import Index  # imported late, because other operations do not need it
+        from ripwrap.index.core import Index  # late: other operations do not need it
 
         return {root.name: Index(root.path, rg=self._plan.rg, **settings) for root in self._roots}
 

@@ -175,7 +175,7 @@ class _Requester:
         return min(self.limits.pause * 2.0 ** (attempt - 1) * jitter, self.limits.max_pause)
 
     def _check_vectors(self, answer: Any, count: int) -> "Matrix":
-        from ripwrap.index.embeddings import vectors
+        from ripwrap.index.embeddings import vectors  # late: numpy
 
         name, provider = self.embedder.name, provider_of(self.embedder)
         try:

@@ -100,7 +100,7 @@ class VectorCache:
         self._state = self._rows = self._graph = None
 
     def _follow(self, database: "Connection", number: int, dimension: int) -> None:
-        from ripwrap.index.embeddings.vectors import Rows
+        from ripwrap.index.embeddings.vectors import Rows  # late: numpy
 
         if self._rows is None or self._rows.dimension != dimension:
             self._clear()
@@ -147,7 +147,7 @@ class VectorCache:
 
     def _graph_of(self, rows: "Rows", number: int) -> "_Graph | None":
         """Return the graph for approximate search; `None` if there are few vectors, or usearch is not installed."""
-        from ripwrap.index.embeddings import vectors
+        from ripwrap.index.embeddings import vectors  # late: numpy
 
         if len(rows) <= vectors.MAX_EXACT_VECTORS:
             return None

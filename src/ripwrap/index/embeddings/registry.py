@@ -154,7 +154,7 @@ def _check_known(provider: str, name: str) -> None:
 
 
 def _is_known_to_pydantic_ai(provider: str) -> bool:
-    from pydantic_ai.providers import infer_provider_class
+    from pydantic_ai.providers import infer_provider_class  # late: an optional package
 
     try:
         infer_provider_class(provider)

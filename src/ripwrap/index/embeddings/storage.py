@@ -134,7 +134,7 @@ def store_batch(
     Raises:
         LengthError: The index has vectors of another length for this model, and `replace` is false.
     """
-    from ripwrap.index.embeddings.vectors import pack
+    from ripwrap.index.embeddings.vectors import pack  # late: numpy
 
     length = batch.vectors.shape[1]
     with write_transaction(database):
