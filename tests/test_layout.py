@@ -22,20 +22,22 @@ TWINS = {
 """Names that stand for one thing, and why it is defined twice."""
 
 PUBLIC = {
-    "Context": "ripwrap.Context is public",
-    "Limits": "ripwrap.index.Limits is public",
-    "Location": "ripwrap.Location is public",
-    "Progress": "ripwrap.index.Progress is public",
-    "Source": "ripwrap.binary.Source is public",
+    "Context": "ripwrap.Context",
+    "Limits": "ripwrap.index.Limits",
+    "Location": "ripwrap.Location",
+    "Progress": "ripwrap.Progress and ripwrap.index.Progress",
+    "Rule": "ripwrap.Rule",
+    "Source": "ripwrap.binary.Source",
 }
-"""Names of public types that a private type has, too. The private one will be renamed."""
+"""Names of public types that a private type has, too, and which are public. The private one is to be renamed."""
 
 PRIVATE = {
     "Change",
     "Deadline",
     "Folder",
     "Mode",
-    "Rule",
+    "Output",
+    "Query",
     "Settings",
     "Strings",
     "_Found",
@@ -43,7 +45,7 @@ PRIVATE = {
     "_LeftOutError",
     "_Parser",
 }
-"""Names of private types that will be renamed."""
+"""Names of private types that are to be renamed."""
 
 MAKERS = {"NamedTuple", "NewType", "TypedDict"}
 

@@ -29,7 +29,7 @@ from ripwrap import (
 )
 from ripwrap.binary import RgBinary
 from ripwrap.repositories.lease import Lease
-from ripwrap.repositories.requests import ResultPage, ResultPart, SearchRequest, Task
+from ripwrap.repositories.requests import ResultPage, ResultPart, RootTask, SearchRequest
 from ripwrap.repositories.scheduler import BUFFER, Schedule, arrivals_blocking
 from support.paths import native
 
@@ -347,7 +347,7 @@ class Endless:
 @pytest.mark.parametrize("order", ["arrival", "root"])
 def test_root_pauses_until_its_results_are_taken(order: Any) -> None:
     endless, later = Endless(), Endless()
-    tasks = [Task(Root(name=name, path="/"), request) for name, request in (("a", endless), ("b", later))]
+    tasks = [RootTask(Root(name=name, path="/"), request) for name, request in (("a", endless), ("b", later))]
     with closing(arrivals_blocking(tasks, Schedule(concurrency=1), order)) as found:
         for taken, arrival in enumerate(itertools.islice(found, 3000), 1):
             assert arrival.item == taken
@@ -424,7 +424,7 @@ def test_worker_sends_a_root_in_pages(roots: Path, rg: RgBinary) -> None:
 
 def test_requests_and_pages_can_be_pickled() -> None:
     root = Root(name="a", path="/a")
-    task = Task(root, SearchRequest(("x",), None, {"glob": ["*.py"]}), "rg", 2.0, Lease("/tmp/l", "host"))
+    task = RootTask(root, SearchRequest(("x",), None, {"glob": ["*.py"]}), "rg", 2.0, Lease("/tmp/l", "host"))
     page: ResultPage[int] = ResultPage((1, 2), RootError(root="a", kind="lost", error="E", message="m"), 7)
     assert pickle.loads(pickle.dumps(task)) == task
     assert pickle.loads(pickle.dumps(page)) == page

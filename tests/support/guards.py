@@ -688,15 +688,15 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "rg reads no configuration",
         "_ripgrep/command.py",
-        'whole = ("--no-config", "--line-buffered",',
-        'whole = ("--line-buffered",',
+        'return ("--no-config", "--line-buffered",',
+        'return ("--line-buffered",',
         "_ripgrep/test_command.py::test_default_options_become_these_arguments",
     ),
     Guard(
         "paths are no options of rg",
         "_ripgrep/command.py",
-        "*arguments, _END_OF_OPTIONS, *_paths(paths))",
-        "*arguments, *_paths(paths))",
+        "*flags, _END_OF_OPTIONS, *query.paths)",
+        "*flags, *query.paths)",
         "_ripgrep/test_command.py::test_no_string_ever_becomes_a_flag",
     ),
     Guard(
@@ -793,9 +793,9 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "denied directories are not entered for archives",
-        "_operations/inside.py",
-        "    if denied:\n",
-        "    if False:\n",
+        "_places/inside.py",
+        "files.with_(iglob=[*self.limits.denied]) if self.limits.denied else files",
+        "files",
         "workspace/test_grep_items.py::TestInside::test_denied_directories_are_not_entered",
     ),
     Guard(
@@ -808,8 +808,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "secrets in members of archives are masked",
         "workspace/grep_items.py",
-        "        if not query.settings.redact:\n            return source",
-        "        if True:\n            return source",
+        "return _NotesKeys(source, self.keys) if self.settings.redact else source",
+        "return source",
         "workspace/test_grep_items.py::TestInside::test_key_in_the_first_of_two_members_with_a_name_is_masked",
     ),
     Guard(

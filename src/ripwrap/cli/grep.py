@@ -8,7 +8,7 @@ from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.flags import When
 from ripwrap.cli.lines import warn_of_binary
 from ripwrap.cli.output import match_printer, print_all, print_json
-from ripwrap.cli.search_options import NearOptions, Question
+from ripwrap.cli.search_options import NearOptions, TerminalSearch
 from ripwrap.models import Begin, Context, Match
 from ripwrap.options import SearchOptions
 from ripwrap.results import GrepResult
@@ -47,23 +47,23 @@ def print_grep(
     return FAILED if failed else code
 
 
-def search_near(question: Question, where: NearOptions) -> int:
+def search_near(search: TerminalSearch, where: NearOptions) -> int:
     """Print the matches that are near a match of each pattern of `--near`, and return the exit code."""
-    run = question.run
-    options: SearchOptions = {"context": 0, **question.options}
+    run = search.run
+    options: SearchOptions = {"context": 0, **search.options}
 
     def ask() -> GrepResult:
         return sync.grep(
-            question.pattern,
+            search.pattern,
             near=where.near,
             within=NEAR_LINES if where.within is None else where.within,
             cwd=run.cwd,
-            paths=question.paths,
-            limit=question.limit,
+            paths=search.paths,
+            limit=search.limit,
             timeout=None,
             rg=run.rg,
-            on=question.host,
+            on=search.host,
             **options,
         )
 
-    return print_grep(ask, question.color, question.max_columns, as_json=run.json)
+    return print_grep(ask, search.color, search.max_columns, as_json=run.json)

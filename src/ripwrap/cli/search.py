@@ -25,7 +25,7 @@ from ripwrap.cli.flags import (
     parse_host,
 )
 from ripwrap.cli.help import epilogue
-from ripwrap.cli.search_options import NO_GIT, NO_NEAR, NO_ROOTS, GitOptions, ManyRoots, NearOptions, Question
+from ripwrap.cli.search_options import NO_GIT, NO_NEAR, NO_ROOTS, GitOptions, ManyRoots, NearOptions, TerminalSearch
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
@@ -101,22 +101,22 @@ def run_search(
         "--near": bool(where.near),
     }
     given = [flag for flag, is_given in modes.items() if is_given]
-    question = Question(pattern, paths, run, color, max_columns, limit, host, options)
+    asked = TerminalSearch(pattern, paths, run, color, max_columns, limit, host, options)
     # The other ways to search are imported when they are used, so that `--help` imports no models.
     if git.check(paths, given):
         from ripwrap.cli.sources import search_source
 
-        return search_source(question, git)
+        return search_source(asked, git)
     if where.check([flag for flag in given if flag not in ("--on", "--near")]):
         from ripwrap.cli.grep import search_near
 
-        return search_near(question, where)
+        return search_near(asked, where)
     _check_inside(given)
     other = files_with_matches or files_without_match or count_matches
     if many.check(paths, other_mode=other or coverage or on is not None):
         from ripwrap.cli.many import search_repositories
 
-        return search_repositories(question, many, count=count)
+        return search_repositories(asked, many, count=count)
 
     from ripwrap.cli import output  # late, too
 

@@ -160,7 +160,7 @@ NO_NEAR, NO_ROOTS, NO_GIT = NearOptions(), ManyRoots(), GitOptions()
 
 
 @dataclass(frozen=True)
-class Question:
+class TerminalSearch:
     """Search of the command line.
 
     Attributes:

@@ -6,28 +6,29 @@ from typing import Any
 
 from ripwrap import sync
 from ripwrap._operations.revisions import messages_revision_request
-from ripwrap._operations.streams import messages_in_request, run_items_blocking
+from ripwrap._operations.streaming import run_stream_blocking
+from ripwrap._operations.streams import messages_in_request
 from ripwrap._text import plural
 from ripwrap.cli.output import Plain, match_printer, print_all, print_json
-from ripwrap.cli.search_options import GitOptions, Question
+from ripwrap.cli.search_options import GitOptions, TerminalSearch
 from ripwrap.models import HistoryMatch
 
 MAX_STDIN_BYTES = 1 << 30
 """Maximum number of bytes of standard input, which is read into memory."""
 
 
-def search_source(question: Question, git: GitOptions) -> int:
+def search_source(search: TerminalSearch, git: GitOptions) -> int:
     """Search standard input, a revision or a history, print the matches, and return the exit code."""
-    pattern, paths, run = question.pattern, question.paths, question.run
+    pattern, paths, run = search.pattern, search.paths, search.run
 
     def found() -> Iterator[object]:
         if git.rev is not None:
             request = messages_revision_request(
-                pattern, run.cwd, paths, git.rev, git.repository, question.limit, question.options
+                pattern, run.cwd, paths, git.rev, git.repository, search.limit, search.options
             )
         else:
-            request = messages_in_request(pattern, [("<stdin>", _read_stdin())], question.limit, question.options)
-        yield from run_items_blocking(request, run.rg, None)
+            request = messages_in_request(pattern, [("<stdin>", _read_stdin())], search.limit, search.options)
+        yield from run_stream_blocking(request, run.rg, None)
 
     def in_history() -> Iterator[HistoryMatch]:
         matches = sync.search_history(
@@ -37,9 +38,9 @@ def search_source(question: Question, git: GitOptions) -> int:
             rev="HEAD" if git.rev is None else git.rev,
             since=git.since,
             repositories=git.repository,
-            limit=question.limit,
+            limit=search.limit,
             rg=run.rg,
-            **question.options,
+            **search.options,
         )
         for match in matches:
             named = f"{match.first.id[:12]}:{match.path}"
@@ -49,9 +50,9 @@ def search_source(question: Question, git: GitOptions) -> int:
     if run.json:
         show = print_json
     elif git.history:
-        show = Plain(colored=question.color == "always", max_columns=question.max_columns)
+        show = Plain(colored=search.color == "always", max_columns=search.max_columns)
     else:
-        show = match_printer(question.color, question.max_columns)
+        show = match_printer(search.color, search.max_columns)
     return print_all(in_history() if git.history else found(), show)
 
 

@@ -23,9 +23,9 @@ from ripwrap.repositories.requests import (
     MatchesRequest,
     ReadRequest,
     RootRequest,
+    RootTask,
     SearchRequest,
     SizesRequest,
-    Task,
     TermsRequest,
 )
 from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnRootsEnded, RootOrder, Schedule
@@ -165,12 +165,12 @@ class BaseRepositories:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self._roots)} roots)"
 
-    def _tasks(self, request: RootRequest[T], timeout: float | None = None) -> list[Task[T]]:
+    def _tasks(self, request: RootRequest[T], timeout: float | None = None) -> list[RootTask[T]]:
         """Return a task for each root."""
         refuse_overlay("Repositories")
         rg = self._plan.rg
         name = rg.path if isinstance(rg, RgBinary) else None if rg is None else os.fspath(rg)
-        return [Task(root, request, name, check_timeout(timeout)) for root in self._roots]
+        return [RootTask(root, request, name, check_timeout(timeout)) for root in self._roots]
 
     def _search_question(
         self,
@@ -229,7 +229,7 @@ class BaseRepositories:
         collector = MatchesCollector(self._roots, query, each, most)
         return PageQuestion(self._tasks(request), request, collector, _number(shards, "shards", 1) or 1)
 
-    def _sizes_tasks(self, options: SearchOptions, timeout: float | None) -> list[Task[tuple[str, int]]]:
+    def _sizes_tasks(self, options: SearchOptions, timeout: float | None) -> list[RootTask[tuple[str, int]]]:
         names = FileOptions.__annotations__
         chosen = cast("FileOptions", {name: value for name, value in options.items() if name in names})
         return self._tasks(SizesRequest(_plain(chosen)), timeout)
@@ -255,7 +255,7 @@ class Question(Generic[T, Out]):
         on_progress: Function that the caller passed; it is called when a root has ended.
     """
 
-    tasks: list[Task[T]]
+    tasks: list[RootTask[T]]
     convert: Callable[[str, T, Worker | None], Out]
     left: int | None
     order: RootOrder
@@ -286,7 +286,7 @@ class PageQuestion:
         shards: Maximum number of shards of each root.
     """
 
-    tasks: list[Task[GrepResult]]
+    tasks: list[RootTask[GrepResult]]
     request: MatchesRequest
     collector: MatchesCollector
     shards: int
@@ -308,13 +308,13 @@ class TermsQuestion:
         options: Options that choose the files.
     """
 
-    tasks: list[Task[FileTerms]]
+    tasks: list[RootTask[FileTerms]]
     terms: TermsCollector
     query: ParsedQuery
     limit: int | None
     options: FileOptions
 
-    def read_tasks(self, chosen: Sequence[str]) -> list[Task[tuple[str, bytes]]]:
+    def read_tasks(self, chosen: Sequence[str]) -> list[RootTask[tuple[str, bytes]]]:
         """Return a task for each root that has chosen files; the task reads these files.
 
         Args:
@@ -326,7 +326,7 @@ class TermsQuestion:
             files.setdefault(root.name, []).append(path)
         options: FileOptions = {**VISIBLE_FILES, **self.options}
         return [
-            Task(task.root, ReadRequest(tuple(files[task.root.name]), options), task.rg)
+            RootTask(task.root, ReadRequest(tuple(files[task.root.name]), options), task.rg)
             for task in self.tasks
             if task.root.name in files
         ]

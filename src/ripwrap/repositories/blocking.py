@@ -20,7 +20,7 @@ from ripwrap.repositories.models import (
     RootFile,
     RootMatch,
 )
-from ripwrap.repositories.requests import Task
+from ripwrap.repositories.requests import RootTask
 from ripwrap.repositories.scheduler import OnRootsEnded, RootOrder, arrivals_blocking
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ class Repositories(BaseRepositories):
                 if question.left == 0:
                     return
 
-    def _split(self, question: PageQuestion, tasks: Sequence[Task[tuple[str, int]]]) -> None:
+    def _split(self, question: PageQuestion, tasks: Sequence[RootTask[tuple[str, int]]]) -> None:
         """List the files of each root, and replace the task of the root by the tasks of its shards."""
         planners = question.planners()
         with closing(arrivals_blocking(tasks, self._plan, "arrival")) as listed:

@@ -19,7 +19,7 @@ from ripwrap.repositories.models import (
     RootFile,
     RootMatch,
 )
-from ripwrap.repositories.requests import Task
+from ripwrap.repositories.requests import RootTask
 from ripwrap.repositories.scheduler import OnRootsEnded, RootOrder, arrivals
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ class Repositories(BaseRepositories):
                 if question.left == 0:
                     return
 
-    async def _split(self, question: PageQuestion, tasks: Sequence[Task[tuple[str, int]]]) -> None:
+    async def _split(self, question: PageQuestion, tasks: Sequence[RootTask[tuple[str, int]]]) -> None:
         """List the files of each root, and replace the task of the root by the tasks of its shards."""
         planners = question.planners()
         async with aclosing(arrivals(tasks, self._plan, "arrival")) as listed:

@@ -294,7 +294,7 @@ def _size(cwd: str, path: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Task(Generic[T]):
+class RootTask(Generic[T]):
     """Request about a root, in the form in which it is sent to a worker.
 
     Attributes:
@@ -335,7 +335,7 @@ class ResultPage(Generic[T_co]):
     worker: Worker | None = None
 
 
-def run_task(task: Task[Any]) -> ResultPage[Any]:
+def run_task(task: RootTask[Any]) -> ResultPage[Any]:
     """Run a task in a worker, and return a page of its results.
 
     If the call that sent the task ends first, the task and its rg are ended, too, unless this worker cannot notice the
@@ -347,7 +347,7 @@ def run_task(task: Task[Any]) -> ResultPage[Any]:
     return anyio.run(_run_task, task, dask_cancellation())
 
 
-async def _run_task(task: Task[T], is_cancelled: Callable[[], bool] | None) -> ResultPage[T]:
+async def _run_task(task: RootTask[T], is_cancelled: Callable[[], bool] | None) -> ResultPage[T]:
     page: ResultPage[T] = ResultPage(error=root_error(task.root.name, TimeoutError("the call has ended")))
     wrong: Exception | None = None
     async with anyio.create_task_group() as group:
@@ -370,7 +370,7 @@ async def _run_task(task: Task[T], is_cancelled: Callable[[], bool] | None) -> R
     return page
 
 
-async def _answer(task: Task[T]) -> ResultPage[T]:
+async def _answer(task: RootTask[T]) -> ResultPage[T]:
     worker: Worker | None = None
     name = task.root.name
     try:

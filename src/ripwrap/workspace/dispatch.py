@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Never, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import Field
 
@@ -38,9 +38,7 @@ from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings
 
 if TYPE_CHECKING:
-    from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand
     from ripwrap.index.embeddings.protocol import Embedder
-    from ripwrap.sources.base import AnyItems
     from ripwrap.workspace.index_tools import Indexes
 
 W = TypeVar("W")
@@ -107,12 +105,6 @@ class MissingRgRunner:
         """Run rg; see `Runner`."""
         return await self._remembering(lambda: self._runner.collect(step))
 
-    async def collect_items(
-        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
-    ) -> bool:
-        """Search items (texts that are not files on disk) with rg; see `Runner`."""
-        return await self._remembering(lambda: self._runner.collect_items(wanted, items, answer, seconds))
-
     async def _remembering(self, search: Callable[[], Awaitable[T]]) -> T:
         remembered = self._error  # a copy, because another thread may reset it
         if remembered is not None and time.monotonic() < self._retry_at:
@@ -168,12 +160,6 @@ class CallRunner:
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
         return await self._runner.collect(replace(step, timeout=self._sooner(step.timeout)))
-
-    async def collect_items(
-        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
-    ) -> bool:
-        """Search items with rg; see `Runner`."""
-        return await self._runner.collect_items(wanted, items, answer, self._sooner(seconds))
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
         """Call a function that blocks; see `Runner`."""

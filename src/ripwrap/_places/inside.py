@@ -1,0 +1,143 @@
+"""Place that consists of files on the disk, and of what is inside of archives, notebooks and documents among them.
+
+First, rg searches the files. Then the members of archives and the texts of notebooks and documents are searched as
+items.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ripwrap._concurrency import countdown
+from ripwrap._overlay import refuse_overlay
+from ripwrap._places.items import Batches, ItemPlace
+from ripwrap._ripgrep.change import Change
+from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._ripgrep.spool import MAX_RUNNING, OverdueError
+from ripwrap.binary.cache import folder, why_untrusted
+from ripwrap.models import PathError
+from ripwrap.sources.archives import ArchiveSource, check_inside, format_of, is_document
+from ripwrap.sources.base import Source
+from ripwrap.sources.reading import DocumentReader
+from ripwrap.sources.texts import TextCache
+
+_OF_MEMBERS = ("glob", "iglob", "glob_case_insensitive", "type", "type_not", "type_add", "type_clear", "max_filesize")
+"""Options that choose the members of archives, and documents; they do not choose the archives themselves."""
+
+_OF_FILES = ("sort", "sortr", "threads", "ignore_file", "max_depth")
+"""Options that choose or sort files on the disk; the search inside of files leaves them out."""
+
+_NO_LIMIT = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """Restrictions of a caller, such as a workspace, for a search inside of files.
+
+    Attributes:
+        denied: Values of `iglob` that exclude archives and directories, too: rg does not enter these directories.
+        opens: Function that returns True for a file that may be opened; `None` allows all.
+        allows: Function that returns True for the name of an item that may be searched; `None` allows all.
+        wrap: Function that takes the source of the items and returns another source to search instead.
+    """
+
+    denied: Sequence[str] = ()
+    opens: Callable[[str], bool] | None = None
+    allows: Callable[[str], bool] | None = None
+    wrap: Callable[[Source], Source] = lambda source: source
+
+
+@dataclass(frozen=True, slots=True)
+class InsidePlace:
+    """Place that consists of files, and of the items inside of these files.
+
+    Attributes:
+        formats: Formats to search inside of, such as `zip`, as `check_inside()` returns them.
+        limits: Restrictions of the caller.
+    """
+
+    formats: tuple[str, ...]
+    limits: ArchiveLimits = ArchiveLimits()
+
+    async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
+        """Return the run that searches the files, followed by runs for the items inside of them."""
+        # rg also searches the bytes of documents. These results are dropped, because the texts are searched as items.
+        documents = any(is_document(f"x.{name}", self.formats) or name == "ipynb-outputs" for name in self.formats)
+        change = Change(query.output, lambda path: is_document(path, self.formats)) if documents else None
+        inside = _Inside(self, query, run, seconds)
+        errors, close = inside.errors, inside.close
+        return Plan((Part(query, change),), more=inside.more, ahead=MAX_RUNNING, errors=errors, close=close)
+
+    def listing(self, query: Query) -> Query:
+        """Return the query that lists the files that may be archives or documents."""
+        files = query.only_files().without(*_OF_MEMBERS)
+        return files.with_(iglob=[*self.limits.denied]) if self.limits.denied else files
+
+    def source(self, query: Query, listed: Iterable[str], until: float | None) -> ArchiveSource:
+        """Return the source of the items inside of the listed files, in path order.
+
+        Args:
+            query: Query of the search.
+            listed: Paths of the files that the query of `listing()` found.
+            until: Time, as `time.monotonic()` gives it, after which no more documents are read; `None` is no limit.
+        """
+        paths = sorted((path for path in listed if format_of(path, self.formats)), key=lambda path: path.split(os.sep))
+        reader, named = DocumentReader(document_cache(), until=until), frozenset(map(os.path.normpath, query.paths))
+        return ArchiveSource(query.cwd, paths, self.formats, follow=query.follows, named=named, reader=reader)
+
+
+class _Inside:
+    """Runs for the items inside of files; the files are listed when the first of these runs is asked for."""
+
+    def __init__(self, place: InsidePlace, query: Query, run: Runner, seconds: float | None) -> None:
+        self._place, self._query, self._run = place, query, run
+        self._seconds = seconds
+        self._left = countdown(seconds)
+        self._batches: Batches | None = None
+
+    async def more(self) -> Sequence[Part] | None:
+        if self._batches is None:
+            self._batches = await self._begin()
+        return await self._batches.more()
+
+    def errors(self) -> Sequence[PathError]:
+        return () if self._batches is None else self._batches.errors()
+
+    def close(self) -> None:
+        if self._batches is not None:
+            self._batches.close()
+
+    async def _begin(self) -> Batches:
+        place, run, left = self._place, self._run, self._left
+        collector = partial(ListingCollector[str], PathDecoder(), _NO_LIMIT, allowed=place.limits.opens)
+        listed = await run.collect(Step(place.listing(self._query), collector, left(), metered=False))
+        if listed.timed_out:
+            raise OverdueError(f"rg was stopped after timeout={self._seconds} seconds; allow more time")
+        query = self._query.without(*_OF_FILES)
+        selects = await ItemPlace(tuple, allows=place.limits.allows).selects(query, run, left())
+        seconds = left()
+        until = None if seconds is None else time.monotonic() + seconds
+        source = place.limits.wrap(place.source(self._query, listed.every(), until))
+        return Batches(query, run, source, selects, seconds)
+
+
+def in_files(query: Query, inside: str | Iterable[str], limits: ArchiveLimits = ArchiveLimits()) -> Query:
+    """Return the query that searches files, and inside of archives, notebooks and documents.
+
+    Raises:
+        ValueError: A format is unknown or needs a package, or an overlay is active.
+    """
+    refuse_overlay("A search inside of files")
+    return replace(query, place=InsidePlace(check_inside(inside), limits))
+
+
+def document_cache() -> TextCache | None:
+    """Return the cache of the texts of documents; `None` if other users may write to it."""
+    path = folder()
+    return None if why_untrusted(path) else TextCache(path / "documents")

@@ -1,0 +1,252 @@
+"""Place that consists of items: pairs of a name and a content, such as members of an archive or files of a revision.
+
+The items are written to temporary files, in batches. While rg searches a batch, the next batch is written. The paths of
+the temporary files in rg's output are replaced by the names of the items. Results are in the order of the items: rg's
+output is read batch by batch, and rg searches the files of a batch in the order of their names (`--sort=path`).
+"""
+
+import base64
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+from ripwrap._concurrency import countdown
+from ripwrap._ripgrep.change import Change, plain_bytes
+from ripwrap._ripgrep.decoder import DOT_SLASH, FileTypes, decode_types
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.output import WholeOutput
+from ripwrap._ripgrep.place import Part, Place, Plan, chain, divide
+from ripwrap._ripgrep.query import Output, Query
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool
+from ripwrap._text import raw_bytes
+from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.models import PathError
+from ripwrap.options import FileOptions
+from ripwrap.sources.base import AnyItems, NamedItem, Source
+
+ARGUMENTS = ("pattern", "items", "limit", "rg")
+
+NOWHERE = os.path.abspath(os.sep)
+"""Working directory of queries for items that belong to no directory. These queries search no file in it."""
+
+_CHECKED_BY_RG = ("glob", "iglob", "type", "type_not", "type_add", "type_clear")
+_BY_NAME = frozenset(FileOptions.__annotations__) - {"max_filesize"}
+"""Options that choose items by their names. ripwrap applies them, because rg does not see these names."""
+
+_REFUSED = {
+    "ignore_file": "items have no ignore files",
+    "sort": "matches come in the order of the items",
+    "sortr": "matches come in the order of the items",
+    "threads": "items are searched by several rg processes with one thread each",
+}
+"""Options that a search of items does not support, with the reasons."""
+
+_MATCH = b'{"type":"match","data":{'
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPlace:
+    """Place that consists of items.
+
+    Attributes:
+        open: Function that returns the items of one search.
+        roots: Directories that no option excludes. Options can exclude the items in them.
+        allows: Function that takes the name of an item, and returns False if the item is not to be searched; `None`
+            allows all.
+        inner: Place of the search in each batch of items, such as files in several encodings; `None` for a plain one.
+    """
+
+    open: Callable[[], AnyItems]
+    roots: Sequence[str] = ()
+    allows: Callable[[str], bool] | None = None
+    inner: Place | None = None
+
+    async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
+        """Return a plan with a run for each batch of items."""
+        left = countdown(seconds)
+        selects = await self.selects(query, run, left())
+        batches = Batches(replace(query, place=self.inner), run, self.open(), selects, left())
+        return Plan((), more=batches.more, ahead=MAX_RUNNING, errors=batches.errors, close=batches.close)
+
+    async def selects(self, query: Query, run: Runner, seconds: float | None) -> Callable[[str], bool]:
+        """Return the function that takes the name of an item and returns True if the item is to be searched.
+
+        Raises:
+            GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
+            TimeoutError: The time limit of `seconds` was reached.
+        """
+        types: FileTypes = {}
+        if not query.options.keys().isdisjoint(_CHECKED_BY_RG):
+            # This query searches nothing, but rg checks its globs and file types.
+            nothing = replace(query.only_files(), cwd=NOWHERE, paths=(os.curdir,), overlay=None)
+            nothing = nothing.without("sort", "sortr").with_(max_depth=0, no_ignore=True)
+            await _output(run, nothing, seconds, Exit.check_listing)
+            types = decode_types(await _output(run, nothing.types(), seconds, Exit.check_listing))
+        from ripwrap._ignore.selection import NameSelection  # imported late, because it imports pathspec
+
+        by_name = {name: value for name, value in query.options.items() if name in _BY_NAME}
+        selected, allows = NameSelection(by_name, types, self.roots).selects, self.allows
+        return selected if allows is None else lambda name: allows(name) and selected(name)
+
+
+async def _output(run: Runner, query: Query, seconds: float | None, check: Callable[[Exit], object]) -> bytes:
+    output = await run.collect(Step(query, lambda: WholeOutput(check), seconds, metered=False))
+    if output.timed_out:
+        raise OverdueError(f"rg was stopped after timeout={seconds} seconds; allow more time")
+    return b"".join(output.chunks)
+
+
+class Batches:
+    """Runs of rg for items, each for one batch."""
+
+    def __init__(
+        self, query: Query, run: Runner, items: AnyItems, selects: Callable[[str], bool], seconds: float | None
+    ) -> None:
+        """Begin the iteration of the items.
+
+        Args:
+            query: Query, whose options about names have no effect here; its directory is set for each batch.
+            run: Runner, which reads the items.
+            items: Items to search.
+            selects: Function that takes the name of an item and returns True if the item is to be searched.
+            seconds: Time limit for taking items; `None` is no limit.
+        """
+        # rg searches the files of a batch in the order of their names, which is the order of the items.
+        plain = query.without(*_BY_NAME).with_(no_ignore=True, follow=False, sort="path")
+        self._query, self._run = replace(plain, paths=(os.curdir,), overlay=None), run
+        self._source = items if isinstance(items, Source) else None
+        self._spool = Spool()
+        self._feed = Feed(items, self._spool, selects, seconds=seconds)
+        self._searched = False
+        self._waits = False
+
+    async def more(self) -> Sequence[Part] | None:
+        """Write the next batch, and return its runs; see `Plan.more`.
+
+        Without any item, rg still runs once, on an empty batch, because rg must check the pattern.
+
+        Raises:
+            Exception: The iterable of items raised this error, or an item is not a pair of a name and a content.
+        """
+        waits, self._waits = self._waits, False
+        if waits:
+            return ()
+        feed = self._feed
+        while not feed.ended:
+            batch = self._spool.begin()
+            if feed.is_async:
+                await feed.fill_async(batch)
+            else:
+                await self._run.call(partial(feed.fill, batch))
+            if batch.names or (feed.ended and not self._searched):
+                self._searched, self._waits = True, feed.slow
+                return await self._parts(batch)
+            self._spool.discard(batch)
+            if feed.slow:
+                return ()
+        if feed.error is not None:
+            raise feed.error
+        return None
+
+    def errors(self) -> Sequence[PathError]:
+        """Return the errors of the source: items that could not be read."""
+        return () if self._source is None else self._source.errors
+
+    def close(self) -> None:
+        """End the iteration, and delete the temporary files."""
+        self._feed.close()
+        self._spool.__exit__()
+
+    async def _parts(self, batch: Batch) -> Sequence[Part]:
+        query = replace(self._query, cwd=batch.path)
+        parts = (await divide(Part(query, in_order=True), self._run, None)).parts
+        left = len(parts)
+
+        def ended() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                self._spool.discard(batch)
+
+        return [replace(part, change=chain(part.change, Renamed(query.output, batch, ended))) for part in parts]
+
+
+class Renamed(Change):
+    """Change that replaces the paths of temporary files by the names of the items in these files."""
+
+    def __init__(self, output: Output, batch: Batch, ended: Callable[[], object]) -> None:
+        self._batch = batch
+        self._on_end = ended
+        self._old = self._name = self._old_match = self._match = b""
+        super().__init__(output, lambda path: False)  # noqa: ARG005 - drops nothing
+
+    def exit(self, end: Exit) -> Exit:
+        """Convert the exit of a run: its paths are no paths of the caller, and each must be readable."""
+        self._on_end()
+        end = super().exit(end)
+        if errors := [error for error in end.path_errors() if error.path is not None]:
+            text = (
+                f"rg could not read the temporary file of an item ({errors[0].message}); do not delete "
+                f"{os.path.dirname(self._batch.path)} before the search has ended"
+            )
+            stderr = end.stderr.decode("utf-8", "replace")
+            error = SearchError(text, argv=end.argv, returncode=end.returncode, stderr=stderr)
+            end = replace(end, failed=error)
+        return replace(end, command=replace(end.command, paths=()))
+
+    def _begin(self, record: bytes) -> bytes:
+        start = record.index(b'"path":')
+        self._old = record[start : record.index(b"}", start) + 1]
+        name = self._batch.name_of(json.loads(self._old.partition(b":")[2])["text"].removeprefix(DOT_SLASH))
+        self._name = b'"path":' + _json_path(name)
+        self._old_match = _MATCH + self._old
+        self._match = _MATCH + self._name
+        if isinstance(name, NamedItem):
+            self._match += b"," + json.dumps(name.fields(_json_text))[1:-1].encode()
+        return record.replace(self._old, self._name, 1)
+
+    def _records_of_file(self, records: bytes) -> bytes:
+        # A quote inside of a JSON string has a backslash before it, so only paths are replaced.
+        return records.replace(self._old_match, self._match).replace(self._old, self._name)
+
+    def _ended(self, record: bytes) -> bytes:
+        return record.replace(self._old, self._name, 1)
+
+    def _record(self, record: re.Match[bytes]) -> bytes:
+        name = self._batch.name_of(os.fsdecode(plain_bytes(record[1])))
+        if "\0" in name:
+            raise ValueError(f"the name of an item has a NUL, so it cannot be listed: {name!r}; search() shows it")
+        return raw_bytes(DOT_SLASH + name) + b"\0" + record[2]
+
+
+def _json_path(name: str) -> bytes:
+    """Return the path of an item as rg writes a path in JSON."""
+    value = _json_text(DOT_SLASH + name)
+    return json.dumps({"text": value} if isinstance(value, str) else value, separators=(",", ":")).encode()
+
+
+def _json_text(text: str) -> str | dict[str, str]:
+    """Return a text for JSON; its bytes in Base64 if they are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return {"bytes": base64.b64encode(raw_bytes(text)).decode()}
+    return text
+
+
+def in_items(query: Query, place: ItemPlace) -> Query:
+    """Return the query of a search of items.
+
+    Raises:
+        ValueError: A search of items does not support an option of the query.
+    """
+    options = cast("Mapping[str, object]", query.options)
+    for name, reason in _REFUSED.items():
+        if options.get(name) not in (None, False, "none", (), []):
+            raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to items: {reason}; leave it out"))
+    return replace(query, overlay=None, place=place)  # items are not files on disk
