@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import wraps
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast
 
@@ -35,7 +35,7 @@ from ripwrap.cli.grep import print_grep
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import print_all, print_chunk, print_fields, print_json, print_refreshed, printed_warnings
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
-from ripwrap.results import RankedChunk
+from ripwrap.results import GrepResult, RankedChunk
 
 if TYPE_CHECKING:
     from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
@@ -138,7 +138,7 @@ def build(
     def built() -> "Iterator[RefreshResult]":
         nonlocal failed
         with IndexBar() as progress:
-            done = anyio.run(partial(found.refresh, progress, rebuild=rebuild or anew))
+            done = anyio.run(lambda: found.refresh(progress, rebuild=rebuild or anew))
         failed = bool(done.failed)
         yield done
 
@@ -212,10 +212,10 @@ def search(
     query
         Words, or a name, e.g. CookieJar
     """
-    ask = partial(settings.existing(root, options).search, query, limit=limit, refresh=refresh)
+    found = settings.existing(root, options)
 
     def results() -> Iterator[RankedChunk]:
-        yield from anyio.run(ask)
+        yield from anyio.run(lambda: found.search(query, limit=limit, refresh=refresh))
 
     return print_all(results(), print_json if json else print_chunk, lenient=True)
 
@@ -258,9 +258,12 @@ def grep(
     chosen = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
     others = {"context": 0, **{name: value for name, value in options.items() if name not in chosen}}
     found = settings.existing(root, cast("FileOptions", chosen))
-    ask = partial(found.grep, pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
+
+    async def ask() -> GrepResult:
+        return await found.grep(pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
+
     # A refresh logs the errors itself.
-    return print_grep(partial(anyio.run, ask), color, max_columns, as_json=json, errors=not refresh)
+    return print_grep(lambda: anyio.run(ask), color, max_columns, as_json=json, errors=not refresh)
 
 
 @index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")

@@ -329,7 +329,8 @@ class BaseIndex:
             if on_progress is not None:
                 on_progress(last)
 
-        if self._hybrid is None:
+        hybrid = self._hybrid
+        if hybrid is None:
             return await self._refresh_files(run, report)
 
         def report_embedded(embedded: int, total: int) -> None:
@@ -337,7 +338,7 @@ class BaseIndex:
 
         done = await self._refresh_files(run, report)
         begun = time.monotonic()
-        outcome = await run.wait(partial(self._hybrid.embed, report_embedded, patient=True))
+        outcome = await run.wait(lambda: hybrid.embed(report_embedded, patient=True))
         seconds = done.seconds + time.monotonic() - begun
         return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
@@ -502,7 +503,7 @@ class BaseIndex:
         """
         last = None if retry else self._last_refresh
         if last is not None and (max_age is not None or last.position is not None):
-            fresh = await run.call(partial(self._is_fresh, last, max_age))
+            fresh = await run.call(lambda: self._is_fresh(last, max_age))
         else:
             fresh = False
         if not fresh:
@@ -572,7 +573,7 @@ class BaseIndex:
         for attempt in range(_REFRESH_ATTEMPTS):
             if refresh:
                 await self._refresh_if_stale(run, max_age, retry=attempt > 0)
-            found = await run.call(partial(self._find_candidates, required, listed=refresh and max_age is None))
+            found = await run.call(lambda: self._find_candidates(required, listed=refresh and max_age is None))
             if found is not None:
                 own = own_files(self._store.folder, self._root)
                 follow = bool(self._file_options.get("follow"))

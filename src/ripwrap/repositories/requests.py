@@ -9,7 +9,6 @@ import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import anyio
@@ -141,7 +140,7 @@ class FilesRequest(_Whole[str]):
     async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[str]:  # noqa: ARG002 - all of them
         """List the files."""
         most = 2**62 if self.limit is None else self.limit
-        listing = await _list(files_command(cwd, (), self.options), partial(_paths, most), rg)
+        listing = await _list(files_command(cwd, (), self.options), lambda: _paths(most), rg)
         return ResultPart(listing.items(), listing.errors)
 
 
@@ -159,7 +158,7 @@ class SizesRequest(_Whole["tuple[str, int]"]):
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[tuple[str, int]]:  # noqa: ARG002 - all of them
         """List the files with their sizes."""
-        listing = await _list(files_command(cwd, (), self.options), partial(_paths, 2**62), rg)
+        listing = await _list(files_command(cwd, (), self.options), lambda: _paths(2**62), rg)
         sizes = await AsyncRunner(rg).call(lambda: [(path, _size(cwd, path)) for path in listing.items()])
         return ResultPart(sizes, listing.errors)
 
