@@ -23,8 +23,13 @@ TWINS = {
 
 PUBLIC = {
     "Context": "ripwrap.Context",
+    "Directory": "ripwrap.places.Directory",
+    "Host": "ripwrap.places.Host and ripwrap.remote.Host",
+    "Inside": "ripwrap.places.Inside",
+    "Items": "ripwrap.places.Items",
     "Limits": "ripwrap.index.Limits",
     "Location": "ripwrap.Location",
+    "Overlay": "ripwrap.places.Overlay",
     "Progress": "ripwrap.Progress and ripwrap.index.Progress",
     "Rule": "ripwrap.Rule",
     "Source": "ripwrap.binary.Source",
@@ -35,9 +40,7 @@ PRIVATE = {
     "Change",
     "Deadline",
     "Folder",
-    "Mode",
     "Output",
-    "Query",
     "Settings",
     "Strings",
     "_Found",

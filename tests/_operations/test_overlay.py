@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import ripwrap
 from _operations.test_against_rg import drawn, globs, patterns, types
 from ripwrap import PatternError, SearchError, sync
-from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.place import plan
 from ripwrap._ripgrep.runner import BlockingRunner, C, Step, run_blocking
 from ripwrap.binary import RgBinary
@@ -284,6 +284,26 @@ class TestOverlay:
 
 
 @pytest.mark.posix
+@pytest.mark.parametrize(("text", "found"), [("needle\n", ["a.py"]), ("needle\n" * 9, [])])
+def test_size_limit_applies_to_the_text_and_not_to_the_file_on_disk(here: Path, text: str, found: list[str]) -> None:
+    assert (here / "a.py").stat().st_size > 10
+    with ripwrap.overlay({"a.py": text}):
+        assert [match.path for match in sync.search("needle", glob="a.py", max_filesize=10)] == found
+        assert [*sync.files(glob="a.py", max_filesize=10)] == found
+
+
+@pytest.mark.posix
+def test_ignore_file_of_the_temporary_directory_hides_no_text(
+    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path_factory.mktemp("temporary")
+    (temporary / ".ignore").write_text("*\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    with ripwrap.overlay({"a.py": "changed needle\n"}, cwd=here):
+        assert [match.text for match in sync.search("needle", glob="a.py")] == ["changed needle"]
+
+
+@pytest.mark.posix
 def test_runs_of_rg_for_an_overlay_share_one_time_limit(here: Path) -> None:
     limits: list[float] = []
 
@@ -293,7 +313,7 @@ def test_runs_of_rg_for_an_overlay_share_one_time_limit(here: Path) -> None:
             return await super().collect(step)
 
     with ripwrap.overlay({"a.py": "needle\n"}):
-        command = search_command("needle", ".", (), {"type": "py"})
+        command = search_query("needle", ".", (), {"type": "py"})
     run_blocking(plan(command, Recording(None), 9.0))
     assert len(limits) > 1
     assert 9 >= limits[0] > limits[-1] > 0
@@ -326,10 +346,8 @@ class TestRefusals:
             lambda: sync.rank("needle"),
             sync.coverage,
             lambda: sync.why("a.py"),
-            lambda: list(sync.search("needle", inside="zip")),
             lambda: sync.grep("needle", coverage=True),
             lambda: sync.replace("needle", "pin"),
-            lambda: list(sync.scan({"rule": "needle"})),
             lambda: list(sync.search_code("needle", lang="python")),
             lambda: sync.Repositories(".").grep("needle"),
             lambda: list(sync.Repositories(".").files()),

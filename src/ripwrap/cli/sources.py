@@ -2,16 +2,17 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from ripwrap import sync
-from ripwrap._operations.revisions import messages_revision_request
+from ripwrap._operations.search import messages_request
 from ripwrap._operations.streaming import run_stream_blocking
 from ripwrap._operations.streams import messages_in_request
 from ripwrap._text import plural
 from ripwrap.cli.output import Plain, match_printer, print_all, print_json
 from ripwrap.cli.search_options import GitOptions, TerminalSearch
 from ripwrap.models import HistoryMatch
+from ripwrap.places.where import PlacedSearchOptions
 
 MAX_STDIN_BYTES = 1 << 30
 """Maximum number of bytes of standard input, which is read into memory."""
@@ -23,9 +24,8 @@ def search_source(search: TerminalSearch, git: GitOptions) -> int:
 
     def found() -> Iterator[object]:
         if git.rev is not None:
-            request = messages_revision_request(
-                pattern, run.cwd, paths, git.rev, git.repository, search.limit, search.options
-            )
+            placed = cast("PlacedSearchOptions", {**search.options, "rev": git.rev, "repositories": git.repository})
+            request = messages_request(pattern, run.cwd, paths, search.limit, placed)
         else:
             request = messages_in_request(pattern, [("<stdin>", _read_stdin())], search.limit, search.options)
         yield from run_stream_blocking(request, run.rg, None)
