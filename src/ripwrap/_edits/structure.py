@@ -8,7 +8,6 @@ processes. The matches are the same as if ast-grep had searched all files.
 
 import math
 import os
-import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -222,7 +221,7 @@ class CodeRequest:
             options = cast("SearchOptions", {**self.options, "fixed_strings": True, "text": True})
             query = search_query(literals[0], self.listing.cwd, self.paths, options, "files-with-matches")
             decoder = partial(listing_decoder, counts=query.counts)
-        return Step(query, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+        return Step(query, lambda: ListingCollector[str](decoder()), None)
 
 
 def code_request(

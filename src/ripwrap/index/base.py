@@ -85,7 +85,6 @@ index of version 1 is rebuilt.
 
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # further attempts are needed if another process refreshes at the same time
-_UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
 """Seconds after a refresh in which a search does not refresh if the journal (the record of changes) has no change.
 
@@ -351,7 +350,7 @@ class BaseIndex:
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
             view, generation, position = await run.call(self._state_before)
-            listing = await run.collect(Step(self._listing, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
+            listing = await run.collect(Step(self._listing, lambda: ListingCollector(PathDecoder()), None))
             if listing.end is not None:
                 listing.end.warn()
             self._unlisted = listing.errors

@@ -9,6 +9,7 @@ from ripwrap._operations.grep import grep_request
 from ripwrap._operations.rank import FileTerms, rank_request
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.command import files_query, search_query
+from ripwrap._ripgrep.listing_collector import NO_LIMIT
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match
@@ -376,7 +377,7 @@ def _globs(given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _or_all(limit: int | None) -> int:
-    return 2**31 if limit is None else limit
+    return NO_LIMIT if limit is None else limit
 
 
 def _check_order(order: RootOrder) -> RootOrder:

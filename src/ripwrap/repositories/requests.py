@@ -18,7 +18,7 @@ from ripwrap._operations.rank import FileTerms, RankRequest, find_terms, rank_re
 from ripwrap._operations.search import search_messages
 from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
-from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, Step
 from ripwrap.binary.probe import format_version
@@ -140,8 +140,8 @@ class FilesRequest(_Whole[str]):
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[str]:  # noqa: ARG002 - all of them
         """List the files."""
-        most = 2**62 if self.limit is None else self.limit
-        listing = await _list(files_query(cwd, (), self.options), lambda: _paths(most), rg)
+        most = NO_LIMIT if self.limit is None else self.limit
+        listing = await _list(files_query(cwd, (), self.options), lambda: ListingCollector(PathDecoder(), most), rg)
         return ResultPart(listing.items(), listing.errors)
 
 
@@ -159,7 +159,7 @@ class SizesRequest(_Whole["tuple[str, int]"]):
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[tuple[str, int]]:  # noqa: ARG002 - all of them
         """List the files with their sizes."""
-        listing = await _list(files_query(cwd, (), self.options), lambda: _paths(2**62), rg)
+        listing = await _list(files_query(cwd, (), self.options), lambda: ListingCollector(PathDecoder()), rg)
         sizes = await AsyncRunner(rg).call(lambda: [(path, _size(cwd, path)) for path in listing.items()])
         return ResultPart(sizes, listing.errors)
 
@@ -179,7 +179,7 @@ class CountRequest(_Whole["tuple[int, int]"]):
     async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[tuple[int, int]]:  # noqa: ARG002 - one
         """Count the lines."""
         query = search_query(self.patterns, cwd, (), self.options, "count")
-        listing = await _list(query, _counts, rg)
+        listing = await _list(query, lambda: ListingCollector(CountDecoder(), 0), rg)
         return ResultPart([(listing.counted, listing.total)], listing.errors)
 
 
@@ -272,14 +272,6 @@ class ReadRequest(_Whole["tuple[str, bytes]"]):
         """Read the files."""
         query = files_query(cwd, (), self.options)
         return ResultPart(await AsyncRunner(rg).call(lambda: list(read_raw_files(query, self.files))))
-
-
-def _paths(most: int) -> ListingCollector[str]:
-    return ListingCollector(PathDecoder(), most)
-
-
-def _counts() -> ListingCollector[FileCount]:
-    return ListingCollector(CountDecoder(), 0)
 
 
 async def _list(query: Query, collector: Callable[[], ListingCollector[Item]], rg: Rg) -> ListingCollector[Item]:
