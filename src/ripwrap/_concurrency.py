@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -16,7 +16,6 @@ import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
-from ripwrap._subprocess import poll_intervals
 from ripwrap._windows import IS_WINDOWS
 
 T = TypeVar("T")
@@ -64,6 +63,15 @@ class Cancellation(threading.Event):
             yield
         finally:
             self.has_child = False
+
+
+def poll_intervals(seconds: float, longest: float = 0.02) -> Iterator[float]:
+    """Yield pauses in seconds: first 0.1 ms, then twice the previous pause, up to `longest`; stop after `seconds`."""
+    deadline = time.monotonic() + seconds
+    pause = 0.0001
+    while time.monotonic() < deadline:
+        yield pause
+        pause = min(2 * pause, longest)
 
 
 def countdown(seconds: float | None) -> Callable[[], float | None]:
@@ -210,7 +218,7 @@ class ProcessLock:
             if_writable: True to let `acquire()` return True without a lock when the lock's file cannot be written. Then
                 the files that the lock protects cannot be written either.
         """
-        from filelock import FileLock  # not at the top, because `import ripwrap` does not need it
+        from filelock import FileLock  # late: few calls take a lock
 
         self._lock = FileLock(path, thread_local=False)
         self._if_writable = if_writable
@@ -221,7 +229,7 @@ class ProcessLock:
         Raises:
             OSError: The file of the lock cannot be written, and `if_writable` is False.
         """
-        from filelock import Timeout
+        from filelock import Timeout  # late, too
 
         try:
             self._lock.acquire(timeout=timeout)

@@ -238,12 +238,9 @@ class EditPlan(Model, frozen=True):
         return html.html(self.message, ((file.path, file.lines()) for file in self.files))
 
     def __rich__(self) -> "RenderableType":
-        from rich.console import Group
-        from rich.text import Text as RichText
+        from ripwrap._display.console import colored_diffs  # late: rich takes 40 ms
 
-        from ripwrap._display.console import colored_diff
-
-        return Group(*(colored_diff(file.diff()) for file in self.files), RichText(self.message, "dim"))
+        return colored_diffs((file.diff() for file in self.files), self.message)
 
 
 def _selected(file: FileEdits, select: Callable[[FileEdits, Edit], bool]) -> FileEdits | None:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 
 from ripwrap.binary.probe import RgBinary
-from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg, find, install_blocking
+from ripwrap.binary.resolver import INSTALL_SECONDS, DownloadProgress, Rg, find, install_blocking
 from ripwrap.options import check_timeout
 
 
@@ -37,7 +37,7 @@ def install(
     sha256: str | None = None,
     allow_unpinned: bool = False,
     timeout: float = INSTALL_SECONDS,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
 ) -> RgBinary:
     """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
