@@ -307,6 +307,27 @@ GUARDS: tuple[Guard, ...] = (
         "sources/test_bombs.py::TestDirectories::test_members_that_share_their_bytes_are_a_bomb",
     ),
     Guard(
+        "the text of a sheet is limited before it is made",
+        "sources/sheets.py",
+        "    if last + sum(widths.values()) > most:",
+        "    if False:",
+        "sources/test_sheets.py::test_sheet_with_too_much_space_is_one_error",
+    ),
+    Guard(
+        "a document type in a sheet is refused",
+        "sources/sheets.py",
+        "        self._parser.StartDoctypeDeclHandler = self._refuse\n",
+        "",
+        "sources/test_sheets.py::test_document_type_of_a_sheet_is_refused",
+    ),
+    Guard(
+        "Deflate64 is unpacked in small pieces",
+        "_deflate64.py",
+        "_PACKED_BYTES = 512",
+        "_PACKED_BYTES = 1 << 20",
+        "sources/test_archives.py::TestDeflate64::test_bomb_is_left_at_the_bound",
+    ),
+    Guard(
         "the memory of helper processes is limited",
         "_subprocess/worker.py",
         "                resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))",
@@ -666,9 +687,23 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "the number of files of a revision is limited",
         "sources/git.py",
-        "        if self._count > MAX_ENTRIES or self._size > MAX_NAMES_BYTES:",
+        "        if self._count + more > MAX_ENTRIES or self._size > MAX_NAMES_BYTES:",
         "        if False:",
         "sources/test_hostile_repositories.py::TestBombs::test_too_many_files_are_an_error",
+    ),
+    Guard(
+        "the changes of a history that are held are limited",
+        "sources/git.py",
+        "                self._budget.check(known.waiting)\n",
+        "",
+        "sources/test_history.py::test_versions_that_wait_have_a_limit",
+    ),
+    Guard(
+        "the parents of a commit are limited",
+        "sources/git.py",
+        '                if not line.endswith(b"\\n"):',
+        "                if False:",
+        "sources/test_history.py::test_commit_with_very_many_parents_is_an_error",
     ),
     Guard(
         "packs that an index of packs names are not read",

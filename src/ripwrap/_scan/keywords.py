@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ripwrap._operations.search import MatchAnswer
-from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan_lines import LineCollector
 from ripwrap._scan.scan_plan import ScanRequest, for_scan

@@ -9,7 +9,7 @@ from ripwrap._operations.search import MatchAnswer, capturing_search
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.literals import fold
-from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._scan.scan_plan import CompiledRule, ScanRequest, for_scan
 from ripwrap._text import raw_bytes
 from ripwrap.errors import PatternError

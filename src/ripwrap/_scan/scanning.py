@@ -11,7 +11,7 @@ from typing import Any, cast
 from ripwrap._operations.files import files_request
 from ripwrap._operations.search import MatchAnswer, capturing_search
 from ripwrap._operations.streaming import StreamRequest
-from ripwrap._ripgrep.runner import Runner
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._scan.keywords import KeywordSearch
 from ripwrap._scan.scan_lines import LineSearch, texts, timeout_error, widened, write_patterns
 from ripwrap._scan.scan_plan import ScanRequest, compile_rules, for_scan, plan_passes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.rank import rank_request, run_rank
-from ripwrap._ripgrep.runner import Runner
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._text import as_utf8, in_seconds, plural
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ripwrap._concurrency import in_thread
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._ripgrep.literals import Required
-from ripwrap._ripgrep.runner import DeadlineRunner, Runner
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural
 from ripwrap.errors import Hint, HintedText, spell
 from ripwrap.index.base import BaseIndex, check_weight, weight_without_embedder_error

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._ripgrep.runner import Runner
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, byte_order_mark, in_seconds, is_binary, plural, shown
 from ripwrap.workspace.anchors import HASHED_CHARS, line_hash

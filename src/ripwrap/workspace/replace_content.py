@@ -9,7 +9,8 @@ from typing import cast
 
 from ripwrap._edits.journal import apply_edits
 from ripwrap._edits.replace import replace_request, run_replace
-from ripwrap._ripgrep.runner import DeadlineRunner, Runner
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.options import SearchOptions

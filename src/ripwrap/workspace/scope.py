@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
-from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._text import plural, shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
