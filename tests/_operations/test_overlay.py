@@ -18,8 +18,9 @@ import ripwrap
 from _operations.test_against_rg import drawn, globs, patterns, types
 from ripwrap import PatternError, SearchError, sync
 from ripwrap._ripgrep.command import search_query
-from ripwrap._ripgrep.place import plan
-from ripwrap._ripgrep.runner import BlockingRunner, C, Step, run_blocking
+from ripwrap._ripgrep.planning import plan
+from ripwrap._ripgrep.protocols import Step
+from ripwrap._ripgrep.runner import BlockingRunner, C, run_blocking
 from ripwrap.binary import RgBinary
 from support.effort import times
 

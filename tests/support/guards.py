@@ -574,8 +574,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "secrets of the rules are masked",
         "workspace/redact.py",
-        "                yield Mask(*match.span(min(1, pattern.groups)), rule.name)",
-        "                yield from ()",
+        "                    if mask := finder.mask(match):\n                        yield mask",
+        "                    finder.mask(match)",
         "workspace/test_redact.py::test_secret_of_a_provider_is_masked",
     ),
     Guard(
@@ -584,6 +584,20 @@ GUARDS: tuple[Guard, ...] = (
         "        check()\n        yield start, start + 2 * MAX_SECRET_CHARS",
         "        yield start, start + 2 * MAX_SECRET_CHARS",
         "workspace/test_redact.py::test_deadline_is_kept_in_one_long_line",
+    ),
+    Guard(
+        "a rule that may take too long is refused",
+        "workspace/redact.py",
+        "        if cost > MAX_WAYS:",
+        "        if False:",
+        "workspace/test_redact.py::test_rule_that_may_take_too_long_is_refused",
+    ),
+    Guard(
+        "a rule with many ways is tried at one place after another",
+        "workspace/redact.py",
+        "        while start <= end:\n            check()\n",
+        "        while start <= end:\n",
+        "workspace/test_redact.py::test_rule_with_many_ways_can_be_ended_at_each_place",
     ),
     Guard(
         "masking looks for no marker again in a copy of the line",
@@ -595,21 +609,21 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "secrets in the outer part of a name are masked",
         "workspace/expansion.py",
-        "name = redact_name(section.name, definition, redacted.masks)",
+        "name = redact_name(self.redactor, section.name, section.line, definition, redacted.masks)",
         "name = section.name",
         "test_shown.py::test_secret_in_the_outer_part_of_a_name_is_masked",
     ),
     Guard(
         "secrets in symbols of codebase_search are masked",
         "workspace/codebase_search.py",
-        '"symbol": None if chunk.symbol is None else redact_name(chunk.symbol),',
+        '"symbol": None if chunk.symbol is None else redact_name(redact, chunk.symbol),',
         '"symbol": chunk.symbol,',
         "test_shown.py::test_secret_in_the_outer_part_of_a_name_is_masked",
     ),
     Guard(
         "secrets are masked before they are sent to an embedder",
         "workspace/index_tools.py",
-        "masked = await in_thread(lambda: [redact(text).text for text in texts])",
+        "masked = await in_thread(lambda: [self._redact(text).text for text in texts])",
         "masked = [*texts]",
         "index/test_agents.py::test_denied_files_and_masked_secrets_are_not_sent",
     ),

@@ -11,7 +11,7 @@ The first call of a tool imports the module of the tool, so that programs and MC
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, Unpack
 
@@ -20,6 +20,7 @@ import anyio.to_thread
 from typing_extensions import deprecated
 
 from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap._scan.rules import Rule
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import Directories, ShowDenied, StrPath, check_timeout
 from ripwrap.sources.repository import real_directories
@@ -54,6 +55,7 @@ from ripwrap.workspace.dispatch import (
     describe_tools,
     tool_names,
 )
+from ripwrap.workspace.redact import redaction_of
 from ripwrap.workspace.results import (
     MAX_CHARS,
     CodebaseSearchResult,
@@ -136,7 +138,7 @@ class Workspace:
         hybrid_weight: float | None = None,
         deny: str | Sequence[str] = (),
         show_denied: ShowDenied = "hide",
-        redact: bool = False,
+        redact: bool | Mapping[str, str] | Iterable[Rule] = False,
         write: bool = False,
         repositories: Directories = (),
     ) -> None:
@@ -170,7 +172,10 @@ class Workspace:
                 `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has globs for the usual files with secrets.
             show_denied: Treatment of denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a
                 note, or `"name"` them. Their contents and sizes are never shown.
-            redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`.
+            redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`. True
+                masks what the built-in rules (`ripwrap.SECRET_RULES`) find. Rules, as for `scan()`, mask what these
+                rules find, and private keys; their `path` and `keywords` do not matter, and a rule that may span lines
+                is tried on each line.
             write: Offer the tool `replace_content`, which changes files in the roots. Denied files are never changed.
                 `ripwrap.undo()` restores the files, with the journals in the user's state directory.
             repositories: Further directories from which git may read with `rev`, such as `["../main/.git"]` for a
@@ -182,7 +187,8 @@ class Workspace:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
             ValueError: There is no root, a root or a directory of `repositories` is an empty string, a number is too
                 small or out of range, a glob in `deny` is invalid, `show_denied` is unknown, `embedder` is `"auto"` or
-                given without `index`, or `hybrid_weight` is given without `embedder`.
+                given without `index`, `hybrid_weight` is given without `embedder`, or a rule in `redact` cannot mask
+                secrets, because its pattern may take too long, or is not one of Python.
             TypeError: A glob in `deny` is not a string, or another argument has a wrong type.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
@@ -195,7 +201,7 @@ class Workspace:
             max_chars,
             max_line,
             show_denied=show_denied,
-            redact=redact,
+            redact=redaction_of(redact),
             anchors=anchors,
             write=write,
             repositories=real_directories(repositories),

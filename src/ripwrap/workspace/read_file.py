@@ -10,13 +10,13 @@ from functools import partial
 from typing import NamedTuple
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._ripgrep.runner import Runner
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, byte_order_mark, in_seconds, is_binary, plural, shown
 from ripwrap.workspace.anchors import HASHED_CHARS, line_hash
 from ripwrap.workspace.arguments import LineRange, ReadFileArguments
 from ripwrap.workspace.budget import shortened, snippet
-from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines, redact
+from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines
 from ripwrap.workspace.results import LineBlock, ReadFileResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
@@ -141,7 +141,7 @@ def open_text(
         ValueError: The file is binary.
     """
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
-        redactor = partial(redact, keys=key_lines(file)) if settings.redact else None
+        redactor = partial(settings.redact, keys=key_lines(file)) if settings.redact else None
         file.seek(0)
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
         if is_binary(start):

@@ -9,7 +9,8 @@ from typing import cast
 
 from ripwrap._edits.journal import apply_edits
 from ripwrap._edits.replace import replace_request, run_replace
-from ripwrap._ripgrep.runner import DeadlineRunner, Runner
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.options import SearchOptions
@@ -78,7 +79,7 @@ async def run_replace_content(
             return (allowed is None or allowed(path)) and holds(os.path.join(location.cwd, path))
 
         deadline = Deadline(scope.timeout, "the secrets in the lines were not masked", "replace in fewer files")
-        masks = EditMasks(deadline.check) if settings.redact else None
+        masks = EditMasks(settings.redact, deadline.check) if settings.redact else None
         plan = await run_replace(
             limited,
             request,

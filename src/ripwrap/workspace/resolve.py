@@ -4,7 +4,7 @@ import io
 from functools import partial
 from typing import NamedTuple
 
-from ripwrap._ripgrep.runner import Runner
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._text import as_utf8, plural
 from ripwrap.workspace.anchors import HASHED_CHARS, Anchor, line_hash, parse_place
 from ripwrap.workspace.arguments import ResolveArguments
