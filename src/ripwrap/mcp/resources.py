@@ -16,7 +16,7 @@ from ripwrap.mcp.clients import Context, Params, file_path
 from ripwrap.mcp.prompts import PATH, PROMPTS
 from ripwrap.workspace import Workspace
 from ripwrap.workspace.dispatch import TOOL_ERRORS
-from ripwrap.workspace.results import ListResult
+from ripwrap.workspace.listing_tools import ListResult
 
 TEMPLATE = "file:///{+path}{?start_line,end_line,ranges}"
 """Template for the URIs of files (RFC 6570); the query of a URI may have `start_line`, `end_line` and `ranges`."""

@@ -18,21 +18,22 @@ from ripwrap._text import as_utf8, nothing_found, plural
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions
-from ripwrap.workspace.arguments import EntryType, FindFilesArguments
-from ripwrap.workspace.budget import denied_note, listed, scope_notes, shortened
-from ripwrap.workspace.results import Engine, FindFilesResult, shown_start
+from ripwrap.workspace.budget import shortened
+from ripwrap.workspace.find_files_tool import EntryType, FindFilesArguments, FindFilesResult
+from ripwrap.workspace.notes import denied_note, listed, scope_notes
+from ripwrap.workspace.results import Engine, shown_start
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import (
     NO_LIMIT,
     Progress,
     Scope,
-    Settings,
     denied_glob_notes,
     entry_globs,
     file_filter,
     open_scope,
     visible_paths,
 )
+from ripwrap.workspace.tool import ToolCall
 from ripwrap.workspace.tree_collector import find_denied
 from ripwrap.workspace.unsearched import unsearched_notes
 
@@ -68,17 +69,16 @@ class _Found:
     engine: Engine
 
 
-async def run_find_files(
-    run: Runner, settings: Settings, arguments: FindFilesArguments, progress: Progress | None = None
-) -> FindFilesResult:
+async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindFilesResult:
     """Below a path, find the files or directories that a glob matches."""
+    run, settings = call.run, call.settings
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location, entry_type = scope.location, arguments.entry_type
         newest, offset = arguments.sort == "newest", arguments.offset
         end = offset + min(arguments.limit, settings.max_chars // MIN_FILE_CHARS)
-        found = await _find(run, scope, arguments, NO_LIMIT if newest else end, progress)
+        found = await _find(run, scope, arguments, NO_LIMIT if newest else end, call.progress)
         denied: list[str] = []
         if scope.denied is not None and settings.show_denied != "hide":
             denied, late = await run.call(partial(_find_denied, scope, arguments))

@@ -29,19 +29,13 @@ from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, Rip
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
-from ripwrap.workspace.arguments import GrepContentArguments, spell_as_argument
-from ripwrap.workspace.budget import (
-    MAX_REACHABLE,
-    Page,
-    content_matches,
-    fit_to_budget,
-    listed,
-    notes_of,
-    shortened,
-)
+from ripwrap.workspace.arguments import spell_as_argument
+from ripwrap.workspace.budget import MAX_REACHABLE, Page, fit_to_budget, shortened
 from ripwrap.workspace.collector import RoundRobinMatchCollector
+from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
+from ripwrap.workspace.notes import listed, notes_of
 from ripwrap.workspace.read_file import Deadline
-from ripwrap.workspace.results import FileHits, GrepContentResult, shown_start
+from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
     NO_LIMIT,
@@ -58,6 +52,8 @@ from ripwrap.workspace.scope import (
     rules_file,
     visible_paths,
 )
+from ripwrap.workspace.shown_lines import content_matches
+from ripwrap.workspace.tool import ToolCall
 from ripwrap.workspace.unsearched import unsearched_notes
 
 if TYPE_CHECKING:
@@ -172,13 +168,7 @@ class Query:
         )
 
 
-async def run_grep_content(
-    run: Runner,
-    settings: Settings,
-    arguments: GrepContentArguments,
-    progress: Progress | None = None,
-    indexes: "Indexes | None" = None,
-) -> GrepContentResult:
+async def run_grep_content(call: ToolCall, arguments: GrepContentArguments) -> GrepContentResult:
     """Search, with PCRE2 if the pattern needs it. If nothing is found, try to find out why.
 
     With indexes, rg searches only the files that may have a match. Searches with `rev` or `inside`, and the searches
@@ -187,6 +177,7 @@ async def run_grep_content(
     Raises:
         ValueError: The pattern is empty.
     """
+    run, settings, indexes = call.run, call.settings, call.indexes()
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
     on_disk = not (arguments.rev or arguments.inside)
@@ -199,7 +190,7 @@ async def run_grep_content(
     ) as scope:
         files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
-        query = Query(settings, arguments, scope, files, allowed, incomplete, progress)
+        query = Query(settings, arguments, scope, files, allowed, incomplete, call.progress)
         if indexes is not None and on_disk:
             query = await _with_candidates(run, indexes, query)
         on_files = _matches if arguments.output_mode == "content" else _files

@@ -30,8 +30,7 @@ from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import spell_as_argument
-from ripwrap.workspace.redact import redact
-from ripwrap.workspace.results import (
+from ripwrap.workspace.index_results import (
     IndexCodebaseResult,
     IndexedRoot,
     IndexHealthResult,
@@ -39,6 +38,7 @@ from ripwrap.workspace.results import (
     RootHealth,
     RootStatus,
 )
+from ripwrap.workspace.redact import redact
 from ripwrap.workspace.scope import Progress, Scope, Settings, scope_of_root
 
 if TYPE_CHECKING:

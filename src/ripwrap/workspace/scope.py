@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Seque
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -17,7 +17,7 @@ from ripwrap._text import plural, shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
-from ripwrap.workspace.arguments import GrepContentArguments, ReplaceContentArguments, comma_separated
+from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.deny import DeniedPaths
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redactor, file_redactor
@@ -110,7 +110,20 @@ class FileFilter:
     names: tuple[str, ...] = ()
 
 
-def pattern_options(arguments: GrepContentArguments | ReplaceContentArguments) -> dict[str, object]:
+class PatternArguments(Protocol):
+    """Arguments of a tool that say how a pattern is matched."""
+
+    @property
+    def pattern(self) -> str: ...  # noqa: D102
+    @property
+    def case_insensitive(self) -> bool: ...  # noqa: D102
+    @property
+    def fixed_strings(self) -> bool: ...  # noqa: D102
+    @property
+    def multiline(self) -> bool: ...  # noqa: D102
+
+
+def pattern_options(arguments: PatternArguments) -> dict[str, object]:
     """Return the options of rg that say how the pattern of a call is matched."""
     pattern = arguments.pattern
     options: dict[str, object] = {
