@@ -1,6 +1,7 @@
 """`on_progress` of search, grep, files and rank, on asyncio, trio and blocking."""
 
 import threading
+import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -98,14 +99,19 @@ async def test_error_of_the_function_ends_the_search(tmp_path: Path) -> None:
 
 
 def test_on_progress_that_does_not_apply_is_refused(needles: Path) -> None:
-    with pytest.raises(ValueError, match="on_progress cannot be combined with inside=; leave one of them out"):
-        sync.search("x", cwd=needles, inside="zip", on_progress=print)
     with pytest.raises(ValueError, match="on_progress cannot be combined with rev=; leave one of them out"):
         sync.files(cwd=needles, rev="main", on_progress=print)
-    with pytest.raises(ValueError, match="on_progress cannot be combined with rev=; leave one of them out"):
-        sync.grep("x", cwd=needles, rev="main", on_progress=print)
-    with pytest.raises(ValueError, match="on_progress cannot be combined with inside=; leave one of them out"):
-        sync.grep("x", cwd=needles, inside="zip", on_progress=print)
+
+
+def test_matches_inside_of_files_count_as_progress(plant: Plant) -> None:
+    folder = plant({"a.py": "needle\n"})
+    with zipfile.ZipFile(folder / "b.zip", "w") as archive:
+        archive.writestr("c.py", "needle\nneedle\n")
+    for call in (sync.search, sync.grep):
+        seen: list[Progress] = []
+        result = call("needle", cwd=folder, inside="zip", on_progress=seen.append)
+        list(result)
+        assert (seen[-1].files, seen[-1].matches) == (2, 3), call
 
 
 @pytest.mark.slow

@@ -113,7 +113,7 @@ def test_collector_memory_is_bounded_by_the_page_size() -> None:
 def test_collector_keeps_the_first_file_names_by_path_up_to_a_limit() -> None:
     many = [(f"{number:05}", 1) for number in reversed(range(3 * MAX_NAMED_FILES))]
     named = collected(many, PageRequest(0, 5, 10**9, 0, 0, None)).named()
-    assert [path for path, _ in named] == [b"%05d" % number for number in range(MAX_NAMED_FILES)]
+    assert [one.path for one in named] == [b"%05d" % number for number in range(MAX_NAMED_FILES)]
 
 
 def test_filtered_files_are_not_counted_or_named() -> None:
@@ -121,5 +121,5 @@ def test_filtered_files_are_not_counted_or_named() -> None:
     for record in records([("a", 2), ("b", 3), ("c", 1)]):
         collector.feed(record)
     assert (collector.matches, collector.files) == (3, 2)
-    assert collector.named() == [(b"a", 2), (b"c", 1)]
+    assert collector.named() == [(b"a", 2, 1), (b"c", 1, 3)]
     assert [block.path for block in collector.blocks()] == [b"a", b"c"]

@@ -793,8 +793,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "denied directories are not entered for archives",
-        "_operations/inside.py",
-        "    if denied:\n",
+        "_places/inside.py",
+        "    if limits.denied:\n",
         "    if False:\n",
         "workspace/test_grep_items.py::TestInside::test_denied_directories_are_not_entered",
     ),
@@ -808,8 +808,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "secrets in members of archives are masked",
         "workspace/grep_items.py",
-        "        if not query.settings.redact:\n            return source",
-        "        if True:\n            return source",
+        "return _NotesKeys(source, self.keys) if self.settings.redact else source",
+        "return source",
         "workspace/test_grep_items.py::TestInside::test_key_in_the_first_of_two_members_with_a_name_is_masked",
     ),
     Guard(

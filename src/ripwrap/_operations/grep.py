@@ -118,7 +118,7 @@ async def grep(
         within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
-            function ends the call. `on_progress` cannot be combined with `rev` or `inside`.
+            function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
@@ -136,18 +136,14 @@ async def grep(
     condition = near_condition(near, within, options)
     kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
-    for name, value in (("rev", rev), ("inside", inside)):
-        if value:
-            refuse_beside(name, "on_progress", on_progress)
     if rev is not None:
         refuse_beside("rev", "inside", inside)
-        from ripwrap._operations.revisions import run_grep_revision  # it imports this module
+        from ripwrap._operations.revisions import grep_revision_request  # it imports this module
 
-        return await run_grep_revision(request, rev, repositories, rg)
+        request = grep_revision_request(request, rev, repositories)
     if inside:
-        from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
-
-        return await run_grep_inside(AsyncRunner(rg), grep_inside_request(request, inside))
+        request.refuse_extras("inside")
+        request = replace(request, command=request.command_for(request.query, request.options, inside=inside))
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = AsyncRunner(rg, meter=meter)
@@ -175,6 +171,7 @@ class GrepRequest:
         candidates: Files of an index that may have a match; `None` if all files are searched.
         coverage: Argument of `grep()`.
         near: Patterns that must match near a match; `None` if there are none.
+        rootless: True if no directory is searched.
     """
 
     command: Command
@@ -188,11 +185,12 @@ class GrepRequest:
     candidates: Candidates | None = None
     coverage: bool = False
     near: Near | None = None
+    rootless: bool = False
 
     @property
     def root(self) -> str:
-        """Directory that is searched, as an absolute path without `..`."""
-        return os.path.normpath(self.command.cwd)
+        """Directory that is searched, as an absolute path without `..`; empty if no directory is searched."""
+        return "" if self.rootless else os.path.normpath(self.command.cwd)
 
     def within(self, candidates: Candidates) -> "GrepRequest":
         """Return the request that searches only the candidates of an index."""
@@ -220,11 +218,15 @@ class GrepRequest:
         return Step(self.command_for(self.query, options), partial(MatchCollector, page), timeout)
 
     def command_for(
-        self, query: str | tuple[str, ...], options: SearchOptions, paths: Sequence[str] | None = None
+        self,
+        query: str | tuple[str, ...],
+        options: SearchOptions,
+        paths: Sequence[str] | None = None,
+        inside: str | Iterable[str] = (),
     ) -> Command:
         """Return the command that searches `paths` for `query`; without `paths`, it searches the request's paths."""
         known = self.paths if paths is None else paths
-        command = place_command(query, os.curdir, known, options, sorts=False, on=self.command.on)
+        command = place_command(query, os.curdir, known, options, sorts=False, on=self.command.on, inside=inside)
         return replace(command, cwd=self.command.cwd)
 
 
@@ -364,8 +366,6 @@ def result_of(
     found: MatchCollector,
     files: tuple[FileMatches, ...],
     errors: tuple[PathError, ...],
-    *,
-    root: str | None = None,
 ) -> GrepResult:
     """Return the result of a search.
 
@@ -374,7 +374,6 @@ def result_of(
         found: Collector of the search, with the counts.
         files: Files on the page, with their matches.
         errors: Paths that could not be read.
-        root: Directory that was searched; `None` is the directory of the request.
     """
     page = request.page
     shown = sum(len(file.matches) for file in files)
@@ -390,7 +389,7 @@ def result_of(
     if failed:
         message += f" {plural(len(failed), 'path')} could not be read, the first: {failed[0]}."
     return GrepResult(
-        root=request.root if root is None else root,
+        root=request.root,
         query=request.query,
         files=files,
         total_matches=found.matches,

@@ -1,17 +1,22 @@
 """Search all versions of the files in the history of a git repository."""
 
 import os
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
-from typing import Any, Unpack, cast
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import ClassVar, Unpack, cast
 
-from ripwrap._operations.streams import ItemRequest, NamingAnswer, item_command, run_items
-from ripwrap._ripgrep.decoder import Record
+from pydantic import BaseModel
+
+from ripwrap._operations.search import SearchAnswer
+from ripwrap._operations.streaming import StreamRequest, run_stream
+from ripwrap._places.items import item_command
+from ripwrap._ripgrep.command import several_paths
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import HistoryMatch
 from ripwrap.options import Directories, SearchOptions, StrPath, check_limit
 from ripwrap.sources.dates import check_date
-from ripwrap.sources.git import BlobName, HistorySource, check_revision, size_limit
+from ripwrap.sources.git import HistorySource, check_revision, size_limit
 
 ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "repositories", "limit", "rg")
 
@@ -60,7 +65,7 @@ def search_history(
         SearchError: git cannot be started, or git or rg fails; or there are more than a million commits and versions
             of files.
     """
-    return run_items(history_request(pattern, cwd, paths, rev, since, repositories, limit, options), rg)
+    return run_stream(history_request(pattern, cwd, paths, rev, since, repositories, limit, options), rg)
 
 
 def history_request(
@@ -72,40 +77,27 @@ def history_request(
     repositories: Directories | None,
     limit: int | None,
     options: SearchOptions,
-) -> ItemRequest[HistoryMatch]:
+) -> StreamRequest[HistoryMatch]:
     """Check the arguments, and return the request of `search_history()`."""
-    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    where, size = os.path.abspath(cwd), size_limit(options)
-    source = HistorySource(
-        where, check_revision(rev), check_date(since), several, repositories=repositories, max_filesize=size
-    )
-    command = item_command(pattern, options, ARGUMENTS, source.roots)
-    checked = check_limit(limit)
-    return ItemRequest(command, lambda: _HistoryAnswer(checked, source), source)
+    where, size, several = os.path.abspath(cwd), size_limit(options), several_paths(paths)
+    checked = check_revision(rev), check_date(since), several
+    opens = partial(HistorySource, where, *checked, repositories=repositories, max_filesize=size)
+    command = item_command(pattern, opens, options, ARGUMENTS, opens().roots, cwd=where)
+    return StreamRequest(command, partial(_HistoryAnswer, check_limit(limit)))
 
 
-class _HistoryAnswer(NamingAnswer):
-    """Decoder of rg's output that yields the matches, each with the commits and paths of its version of the file."""
+class _HistoryAnswer(SearchAnswer):
+    """Answer that yields the matches, each with the commits and paths of its version of the file."""
 
     kinds = ("match",)
-
-    def __init__(self, limit: int | None, source: HistorySource) -> None:
-        super().__init__(limit)
-        self._source = source
+    models: ClassVar[Mapping[str, type[BaseModel]]] = {"match": HistoryMatch}
 
     def feed(self, chunk: bytes) -> Iterator[HistoryMatch]:
-        return map(_with_history, self._feed(chunk))
+        return cast("Iterator[HistoryMatch]", self._feed(chunk))
 
     def end_run(self, end: Exit) -> Iterator[HistoryMatch]:
-        return map(_with_history, self._end_run(end))
+        return cast("Iterator[HistoryMatch]", self._end_run(end))
 
     def finish(self, end: Exit) -> Iterator[HistoryMatch]:
-        end.warn((*self._source.errors, *self._too_long()))
+        end.warn(self._too_long())
         return iter(())
-
-
-def _with_history(match: Record) -> HistoryMatch:
-    name = cast("BlobName", match.path)
-    blob = name.blob
-    known: dict[str, Any] = {**dict(match), "path": str(name), "blob": blob.oid, "paths": tuple(blob.paths)}
-    return HistoryMatch(**known, first=blob.first, last=blob.last)

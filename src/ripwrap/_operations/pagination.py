@@ -105,14 +105,14 @@ async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCol
     blocks = found.blocks()
     counts = [block.matches for block in blocks]
     skipped, ends = shares(counts, page.offset), shares(counts, page.end)
-    pages: dict[bytes, FileMatches] = {}
+    pages: dict[int, FileMatches] = {}
     for block, first, last in zip(blocks, skipped, ends, strict=True):
         if last > first:
-            pages[block.path] = await _file(run, decoder, page, block, first, last - first)
+            pages[block.number] = await _file(run, decoder, page, block, first, last - first)
             await run.checkpoint()
     return tuple(
-        pages.get(path) or FileMatches(path=os.fsdecode(path), matches=(), total_matches=count)
-        for path, count in found.named()
+        pages.get(number) or FileMatches(path=os.fsdecode(path), matches=(), total_matches=count)
+        for path, count, number in found.named()
     )
 
 

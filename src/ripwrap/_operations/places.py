@@ -16,6 +16,7 @@ def place_command(
     mode: Mode = "json",
     *,
     sorts: bool = True,
+    inside: str | Iterable[str] = (),
     **known: Any,
 ) -> Command:
     """Return the command of a search, with the place in which it searches; see `search_command()`.
@@ -27,6 +28,7 @@ def place_command(
         options: Options of the search. `encoding` may be `detect`.
         mode: See `search_command()`.
         sorts: True if the results keep the order of rg's output, so that the runs of rg cannot be sorted together.
+        inside: Formats of archives, notebooks and documents to search inside, too.
         known: Further arguments of `search_command()`.
 
     Raises:
@@ -35,6 +37,13 @@ def place_command(
 
     Raises what `search_command()` raises, too.
     """
+    if inside:
+        from ripwrap._places.inside import inside_command  # late: few searches need it
+
+        refuse_with_detect(options, "inside")
+        if known.get("on") is not None:
+            raise combination_error("on", Hint("inside"))
+        return inside_command(pattern, cwd, paths, options, inside, mode)
     if options.get("encoding") != "detect":
         return search_command(pattern, cwd, paths, options, mode, **known)
     from ripwrap._places.detection import detecting  # late: few searches need it

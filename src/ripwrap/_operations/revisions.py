@@ -1,53 +1,29 @@
 """Search and list the files of a git revision, without a checkout."""
 
 import os
+import time
 from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
+from ripwrap._concurrency import countdown
 from ripwrap._operations.grep import GrepRequest, refuse_beside
-from ripwrap._operations.streams import (
-    ARGUMENTS,
-    GrepInRequest,
-    ItemRequest,
-    item_command,
-    messages_in_request,
-    run_grep_in,
-    run_grep_in_blocking,
-)
-from ripwrap._ripgrep.batches import ItemCommand, list_items, list_items_blocking
-from ripwrap._ripgrep.command import files_command
+from ripwrap._operations.search import MessageAnswer
+from ripwrap._operations.streaming import StreamRequest
+from ripwrap._places.items import ARGUMENTS, ItemSelection, item_command, item_selection
+from ripwrap._ripgrep.command import Command, files_command, several_paths
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Runner, run_blocking
+from ripwrap._ripgrep.spool import OverdueError
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Message
 from ripwrap.options import Directories, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
-from ripwrap.results import GrepResult
 from ripwrap.sources.git import RevisionSource, check_revision, size_limit
 
 
-@dataclass(frozen=True, slots=True)
-class RevisionListing:
-    """Checked arguments of `files(rev=…)`, which lists the files of a git revision."""
-
-    command: ItemCommand
-    source: RevisionSource
-    limit: int | None
-
-
-async def run_grep_revision(request: GrepRequest, rev: str, repositories: Directories | None, rg: Rg) -> GrepResult:
-    """Search the files of a git revision, and return the page of matches."""
-    return await run_grep_in(*grep_revision_request(request, rev, repositories), rg)
-
-
-def run_grep_revision_blocking(request: GrepRequest, rev: str, repositories: Directories | None, rg: Rg) -> GrepResult:
-    """Search the files of a git revision, and return the page of matches, blocking."""
-    return run_grep_in_blocking(*grep_revision_request(request, rev, repositories), rg)
-
-
-def grep_revision_request(
-    request: GrepRequest, rev: str, repositories: Directories | None = None
-) -> tuple[GrepInRequest, RevisionSource]:
-    """Check the arguments; return the request of `grep(rev=…)`, and the source of the files of the revision.
+def grep_revision_request(request: GrepRequest, rev: str, repositories: Directories | None = None) -> GrepRequest:
+    """Check the arguments; return the request of `grep(rev=…)`.
 
     Raises:
         ValueError: `rev` is empty or begins with a dash, a path is outside of `cwd`, or an option does not apply to a
@@ -55,9 +31,8 @@ def grep_revision_request(
         TypeError: `rev` is not a str.
     """
     request.refuse_extras("rev")
-    source = revision_source(request.root, rev, request.paths, repositories, request.options)
-    command = item_command(request.query, request.options, ARGUMENTS, source.roots)
-    return GrepInRequest(request, command, request.root), source
+    command = revision_command(request.query, request.root, request.paths, rev, repositories, request.options)
+    return replace(request, command=command)
 
 
 def messages_revision_request(
@@ -68,27 +43,23 @@ def messages_revision_request(
     repositories: Directories | None,
     limit: int | None,
     options: SearchOptions,
-) -> ItemRequest[Message]:
+) -> StreamRequest[Message]:
     """Check the arguments, and return the request of a search of a revision that yields all messages of rg."""
-    source = revision_source(cwd, rev, paths, repositories, options)
-    return messages_in_request(pattern, source, limit, options, source.roots)
+    command = revision_command(pattern, cwd, paths, rev, repositories, options)
+    return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
 
 
-def listing_request(
+def revision_command(
+    pattern: str | Sequence[str],
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
     rev: str,
     repositories: Directories | None,
-    limit: int | None,
-    options: FileOptions,
-    on: RgHost | None,
-) -> RevisionListing:
-    """Check the arguments, and return the request of `files(rev=…)`; raise what `grep_revision_request()` raises."""
-    refuse_beside("rev", "on", on)
-    source = revision_source(cwd, rev, paths, repositories, {})
-    files_command(cwd, (), options)  # raises an error for an option that `files()` does not have
-    command = item_command("", cast("SearchOptions", options), ARGUMENTS, source.roots)
-    return RevisionListing(command, source, check_limit(limit))
+    options: SearchOptions,
+) -> Command:
+    """Return the command that searches the files of a git revision."""
+    opens = partial(revision_source, cwd, rev, several_paths(paths), repositories, options)
+    return item_command(pattern, opens, options, ARGUMENTS, opens().roots, cwd=os.path.abspath(cwd))
 
 
 def revision_source(
@@ -104,11 +75,66 @@ def revision_source(
     return RevisionSource(cwd, check_revision(rev), several, repositories=repositories, max_filesize=limit)
 
 
-def run_revision_listing(request: RevisionListing, rg: Rg) -> AsyncGenerator[str]:
+@dataclass(frozen=True, slots=True)
+class RevisionListing:
+    """Checked arguments of `files(rev=…)`, which lists the files of a git revision."""
+
+    selection: ItemSelection
+    source: RevisionSource
+    limit: int | None
+
+
+def listing_request(
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    rev: str,
+    repositories: Directories | None,
+    limit: int | None,
+    options: FileOptions,
+    on: RgHost | None,
+) -> RevisionListing:
+    """Check the arguments, and return the request of `files(rev=…)`; raise what `grep_revision_request()` raises."""
+    refuse_beside("rev", "on", on)
+    source = revision_source(cwd, rev, paths, repositories, {})
+    files_command(cwd, (), options)  # raises an error for an option that `files()` does not have
+    selection = item_selection("", cast("SearchOptions", options), ARGUMENTS, source.roots)
+    return RevisionListing(selection, source, check_limit(limit))
+
+
+async def run_revision_listing(request: RevisionListing, rg: Rg) -> AsyncGenerator[str]:
     """Yield the paths of the files of a git revision."""
-    return list_items(request.command, request.source, request.limit, rg)
+    for name in await _names(AsyncRunner(rg), request):
+        yield name
 
 
 def run_revision_listing_blocking(request: RevisionListing, rg: Rg, timeout: float | None) -> Generator[str]:
     """Yield the paths of the files of a git revision, blocking."""
-    return list_items_blocking(request.command, request.source, request.limit, rg, check_timeout(timeout))
+    return _listed_blocking(request, rg, check_timeout(timeout))
+
+
+def _listed_blocking(request: RevisionListing, rg: Rg, timeout: float | None) -> Generator[str]:
+    try:
+        yield from run_blocking(_names(BlockingRunner(rg, timeout=timeout), request, timeout))
+    except OverdueError as error:
+        raise TimeoutError(
+            f"git did not list all files within timeout={timeout} seconds and was stopped; allow more time"
+        ) from error
+
+
+async def _names(run: Runner, request: RevisionListing, seconds: float | None = None) -> Sequence[str]:
+    """Return the names of the items that a search would read."""
+    if request.limit == 0:
+        return ()
+    left, source = countdown(seconds), request.source
+    source.selects = await request.selection.selects(run, seconds)
+    source.deadline = None if seconds is None else time.monotonic() + (left() or 0)
+
+    def names() -> list[str]:
+        try:
+            return list(source.names())
+        except TimeoutError as error:
+            raise OverdueError(*error.args) from error
+        finally:
+            source.close()
+
+    return (await run.call(names))[: request.limit]

@@ -1,14 +1,16 @@
 """Search and stream the matches, or all messages of rg."""
 
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
-from ripwrap._operations.places import place_command, refuse_with_detect
+from pydantic import BaseModel
+
+from ripwrap._operations.places import place_command
 from ripwrap._operations.streaming import StreamRequest, metered, run_stream
 from ripwrap._ripgrep.command import Command
-from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
+from ripwrap._ripgrep.decoder import MODELS, MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
@@ -82,7 +84,6 @@ def search(
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in this task or thread. An exception in the function ends the
             search.
-            `on_progress` cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
             and `rg` are paths on the host. `cwd` is relative to the directory that the host was created with.
@@ -107,14 +108,8 @@ def search(
     if captures:
         with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
         return run_stream(metered(with_groups_of, on_progress, limit), rg)
-    if inside:
-        if on_progress is not None:
-            raise combination_error("on_progress", Hint("inside"))
-        refuse_with_detect(options, "inside")
-        from ripwrap._operations.inside import inside_request, run_inside  # circular import
-
-        return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
-    return run_stream(metered(search_request(pattern, cwd, paths, limit, options, on), on_progress, limit), rg)
+    request = search_request(pattern, cwd, paths, limit, options, on, inside)
+    return run_stream(metered(request, on_progress, limit), rg)
 
 
 def search_messages(
@@ -137,12 +132,7 @@ def search_messages(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
     errors of the summary include the parts of files that could not be read.
     """
-    if inside:
-        refuse_with_detect(options, "inside")
-        from ripwrap._operations.inside import messages_inside_request, run_inside  # circular import
-
-        return run_inside(messages_inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
-    return run_stream(messages_request(pattern, cwd, paths, limit, options, on), rg)
+    return run_stream(messages_request(pattern, cwd, paths, limit, options, on, inside), rg)
 
 
 def search_request(
@@ -152,9 +142,10 @@ def search_request(
     limit: int | None,
     options: SearchOptions,
     on: RgHost | None = None,
+    inside: str | Iterable[str] = (),
 ) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search()`."""
-    command = place_command(pattern, cwd, paths, options, on=on)
+    command = place_command(pattern, cwd, paths, options, on=on, inside=inside)
     return StreamRequest(command, partial(MatchAnswer, check_limit(limit)))
 
 
@@ -225,9 +216,10 @@ def messages_request(
     limit: int | None,
     options: SearchOptions,
     on: RgHost | None = None,
+    inside: str | Iterable[str] = (),
 ) -> StreamRequest[Message]:
     """Check the arguments, and return the request of `search_messages()`."""
-    command = place_command(pattern, cwd, paths, options, on=on)
+    command = place_command(pattern, cwd, paths, options, on=on, inside=inside)
     return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
 
 
@@ -237,10 +229,13 @@ class SearchAnswer:
     kinds: ClassVar[Collection[str]]
     """Kinds of messages that are yielded."""
 
+    models: ClassVar[Mapping[str, type[BaseModel]]] = MODELS
+    """Model of each kind of message."""
+
     def __init__(self, limit: int | None) -> None:
         self._left = limit
         self.full = limit == 0
-        self._decoder = MessageDecoder(self.kinds)
+        self._decoder = MessageDecoder(self.kinds, models=self.models)
         self._summary: Summary | None = None  # sum of the summaries of the runs that have ended
 
     @property

@@ -1,49 +1,24 @@
 """Search items: pairs of a name and a content, such as members of an archive, objects in a store or texts in memory."""
 
-import os
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, Never, TypeVar, Unpack, cast
+from collections.abc import AsyncGenerator, Generator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar, Unpack
 
-from pydantic import BaseModel
-
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, result_of
-from ripwrap._operations.pagination import files_in_path_order
-from ripwrap._operations.search import MatchAnswer, MessageAnswer, SearchAnswer
-from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
-from ripwrap._ripgrep.command import search_command
-from ripwrap._ripgrep.decoder import FileTypes, Record, too_long_errors
-from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest
-from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Runner, run_blocking
-from ripwrap._ripgrep.spool import Batch, check_items
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, run_grep
+from ripwrap._operations.search import MatchAnswer, MessageAnswer
+from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
+from ripwrap._places.items import ARGUMENTS, NOWHERE, item_command
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
+from ripwrap._ripgrep.spool import check_items
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText
-from ripwrap.models import Match, Message, PathError
-from ripwrap.options import FileOptions, SearchOptions, check_limit, check_timeout
-from ripwrap.results import FileMatches, GrepResult
-from ripwrap.sources.base import AnyItems, Items, LocatedName, Source
+from ripwrap.models import Match, Message
+from ripwrap.options import SearchOptions, check_limit
+from ripwrap.results import GrepResult
+from ripwrap.sources.base import AnyItems
 
 T = TypeVar("T")
-MC = TypeVar("MC", bound=MatchCollector)
-M = TypeVar("M", bound=BaseModel)
-
-ARGUMENTS = ("pattern", "items", "limit", "rg")
-
-_NOWHERE = os.path.abspath(os.sep)
-"""Working directory of commands for items. These commands search no file in this directory."""
-
-_CHECKED_BY_RG = ("glob", "iglob", "type", "type_not", "type_add", "type_clear")
-_BY_NAME = frozenset(FileOptions.__annotations__) - {"max_filesize"}
-"""Options that choose items by their names. ripwrap applies them, because rg does not see these names."""
-
-_REFUSED = {
-    "ignore_file": "items have no ignore files",
-    "sort": "matches come in the order of the items",
-    "sortr": "matches come in the order of the items",
-    "threads": "items are searched by several rg processes with one thread each",
-}
-"""Options that a search of items does not support, with the reasons."""
 
 
 def search_in(
@@ -109,7 +84,7 @@ def search_in(
     If `items` raises an error, the matches of the items before the error are yielded first. The call itself raises
     errors about arguments. The first iteration raises the other errors.
     """
-    return run_items(search_in_request(pattern, items, limit, options), rg)
+    return run_search_in(search_in_request(pattern, items, limit, options), items, rg)
 
 
 async def grep_in(
@@ -165,60 +140,18 @@ async def grep_in(
     return await run_grep_in(request, items, rg)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemRequest(Generic[T]):
-    """Checked arguments of an operation that searches items and yields matches or messages.
-
-    Attributes:
-        command: Command for rg, with the filter that chooses items.
-        answer: Function that makes a new decoder of rg's output; a decoder is used for one call.
-        items: Items to search.
-    """
-
-    command: ItemCommand
-    answer: Callable[[], ItemAnswer[T]]
-    items: AnyItems
-
-
-@dataclass(frozen=True, slots=True)
-class GrepInRequest:
-    """Checked arguments of `grep_in()`, or of `grep(rev=…)`, which searches the files of a revision as items.
-
-    Attributes:
-        grep: The arguments, as a request of `grep()`.
-        command: Command that searches the items.
-        root: Directory that the names of the items are relative to; empty if there is none.
-    """
-
-    grep: GrepRequest
-    command: ItemCommand
-    root: str = ""
-
-
 def search_in_request(
     pattern: str | Sequence[str], items: AnyItems, limit: int | None, options: SearchOptions
-) -> ItemRequest[Match]:
+) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search_in()`."""
-    check_items(items)
-    command = item_command(pattern, options)
-    checked = check_limit(limit)
-    if isinstance(items, Source):
-        return ItemRequest(command, lambda: SourceMatchAnswer(checked, items), items)
-    return ItemRequest(command, lambda: ItemMatchAnswer(checked), items)
+    return StreamRequest(_command(pattern, items, options), partial(MatchAnswer, check_limit(limit)))
 
 
 def messages_in_request(
-    pattern: str | Sequence[str],
-    items: AnyItems,
-    limit: int | None,
-    options: SearchOptions,
-    roots: Sequence[str] = (),
-) -> ItemRequest[Message]:
+    pattern: str | Sequence[str], items: AnyItems, limit: int | None, options: SearchOptions
+) -> StreamRequest[Message]:
     """Check the arguments, and return the request of a search of items that yields all messages of rg."""
-    check_items(items)
-    command = item_command(pattern, options, roots=roots)
-    checked = check_limit(limit)
-    return ItemRequest(command, lambda: _ItemMessageAnswer(checked), items)
+    return StreamRequest(_command(pattern, items, options), partial(MessageAnswer, check_limit(limit)))
 
 
 def grep_in_request(
@@ -229,253 +162,42 @@ def grep_in_request(
     offset: int,
     timeout: float | None,
     options: SearchOptions,
-) -> GrepInRequest:
+) -> GrepRequest:
     """Check the arguments, and return the request of `grep_in()`."""
     check_items(items)
     request = grep_request(
-        pattern, _NOWHERE, (), limit, max_files, offset, timeout, options, explain=False, arguments=ARGUMENTS
+        pattern, NOWHERE, (), limit, max_files, offset, timeout, options, explain=False, arguments=ARGUMENTS
     )
-    return GrepInRequest(request, item_command(request.query, request.options))
+    command = item_command(request.query, lambda: items, request.options)
+    return replace(request, command=command, rootless=True)
 
 
-def item_command(
-    pattern: str | Sequence[str],
-    options: SearchOptions,
-    arguments: Collection[str] = ARGUMENTS,
-    roots: Sequence[str] = (),
-) -> ItemCommand:
-    """Return the command of a search of items.
-
-    `arguments` are the names of the caller's arguments that are not options. An error about an unknown option may
-    suggest one of these names. `roots` are directories that no option excludes. Options can exclude the items in them.
-
-    Raises what `search_command()` raises, and `ValueError` for an option that a search of items does not support.
-    """
-    whole = search_command(pattern, _NOWHERE, (), {**options, "max_depth": 0, "no_ignore": True}, arguments=arguments)
-    given = cast("Mapping[str, Any]", options)
-    for name, reason in _REFUSED.items():
-        if given.get(name) not in (None, False, "none", (), []):
-            raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to items: {reason}; leave it out"))
-    lines = {name: value for name, value in given.items() if name not in _BY_NAME}
-    settings = {"no_ignore": True, "follow": False, "sort": "path"}
-    command = search_command(whole.patterns, _NOWHERE, (), cast("SearchOptions", {**lines, **settings}))
-    command, whole = replace(command, overlay=None), replace(whole, overlay=None)  # items are not files on disk
-    check = whole if any(name in given for name in _CHECKED_BY_RG) else None
-    by_name = {name: value for name, value in given.items() if name in _BY_NAME}
-
-    def selects(types: FileTypes) -> Callable[[str], bool]:
-        from ripwrap._ignore.selection import NameSelection  # imported late, because it imports pathspec
-
-        return NameSelection(by_name, types, roots).selects
-
-    return ItemCommand(command, check, selects)
+def run_search_in(request: StreamRequest[T], items: AnyItems, rg: Rg) -> AsyncGenerator[T]:  # noqa: ARG001 - see below
+    """Search items and yield the matches or messages; raise what `run_stream()` raises."""
+    return run_stream(request, rg)
 
 
-def run_items(request: ItemRequest[T], rg: Rg) -> AsyncGenerator[T]:
-    """Search items and yield the matches or messages; raise what `stream_items()` raises."""
-    return stream_items(request.command, request.items, request.answer(), rg)
-
-
-def run_items_blocking(request: ItemRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Search items and yield the matches or messages, blocking; raise what `stream_items_blocking()` raises.
+def run_search_in_blocking(request: StreamRequest[T], items: AnyItems, rg: Rg, timeout: float | None) -> Generator[T]:
+    """Search items and yield the matches or messages, blocking; raise what `run_stream_blocking()` raises.
 
     Raises:
-        ValueError, TypeError: `timeout` is negative, or not a number of seconds; or `items` is an async iterable. The
-            call raises these errors, not the first iteration.
+        TypeError: `items` is an async iterable. The call raises this error, not the first iteration.
     """
-    check_items(request.items, blocking=True)
-    items = cast("Items", request.items)
-    return stream_items_blocking(request.command, items, request.answer(), rg, check_timeout(timeout))
+    check_items(items, blocking=True)
+    return run_stream_blocking(request, rg, timeout)
 
 
-async def run_grep_in(request: GrepInRequest, items: AnyItems, rg: Rg) -> GrepResult:
+async def run_grep_in(request: GrepRequest, items: AnyItems, rg: Rg) -> GrepResult:  # noqa: ARG001 - see below
     """Search items to the end, or until the time limit, and return the page."""
-    return await _collect(AsyncRunner(rg), request, items)
+    return await run_grep(AsyncRunner(rg), request)
 
 
-def run_grep_in_blocking(request: GrepInRequest, items: Items, rg: Rg) -> GrepResult:
+def run_grep_in_blocking(request: GrepRequest, items: AnyItems, rg: Rg) -> GrepResult:
     """Search items and return the page, blocking; raise `TypeError` if `items` is an async iterable."""
     check_items(items, blocking=True)
-    return run_blocking(_collect(BlockingRunner(rg), request, items))
+    return run_blocking(run_grep(BlockingRunner(rg), request))
 
 
-async def _collect(run: Runner, request: GrepInRequest, items: AnyItems) -> GrepResult:
-    answer = PageAnswer(request.grep.page)
-    found = answer.collector
-    found.timed_out = await run.collect_items(request.command, items, answer, request.grep.timeout)
-    files = await files_in_path_order(run, request.grep.page, found.blocks())
-    errors = tuple(items.errors) if isinstance(items, Source) else ()
-    return result_of(request.grep, found, tuple(map(answer.names.rename_file, files)), errors, root=request.root)
-
-
-class ItemNames:
-    """Map from the paths of temporary files to the names of the items in these files."""
-
-    def __init__(self) -> None:
-        self._batch = Batch("", 0)
-        self._kept: dict[str, str] = {}
-
-    def begin_batch(self, batch: Batch) -> None:
-        """Add the names of the next batch (the items of one run of rg), and drop the names of the previous batch.
-
-        Names that `keep()` has kept stay.
-        """
-        self._batch = batch
-
-    def keep(self, paths: Iterable[str]) -> None:
-        """Keep the names for these paths after the next `begin_batch()`; drop all other names that were kept before."""
-        self._kept = {path: self[path] for path in paths}
-
-    def __getitem__(self, path: str) -> str:
-        return self._kept[path] if path in self._kept else self._batch.name_of(path)
-
-    def rename(self, message: M) -> M:
-        """Return a copy of a message, with the name of its item as the path.
-
-        If the item is a part of a document, a match also gets the location of the part, such as a page.
-        """
-        name = self[getattr(message, "path", "")]
-        if not isinstance(name, LocatedName):
-            return message.model_copy(update={"path": name})
-        located = {"location": name.location} if isinstance(message, Match) else {}
-        return message.model_copy(update={"path": str(name), **located})
-
-    def rename_file(self, file: FileMatches) -> FileMatches:
-        """Return the matches of a file, with the name of its item as the path of the file and of each line."""
-        matches = tuple(
-            self.rename(match).model_copy(
-                update={"before": tuple(map(self.rename, match.before)), "after": tuple(map(self.rename, match.after))}
-            )
-            for match in file.matches
-        )
-        return file.model_copy(update={"path": str(self[file.path]), "matches": matches})
-
-
-class NamingAnswer(SearchAnswer):
-    """Base class of the decoders of rg's output for a search of items.
-
-    They replace the path in each message (a temporary file) by the name of the item.
-    """
-
-    def __init__(self, limit: int | None) -> None:
-        super().__init__(limit)
-        self._names = ItemNames()
-
-    def begin_batch(self, batch: Batch) -> None:
-        self._names.begin_batch(batch)
-
-    def _feed(self, chunk: bytes) -> Iterator[Record]:
-        return map(self._names.rename, super()._feed(chunk))
-
-    def _end_run(self, end: Exit) -> Iterator[Record]:
-        yield from map(self._names.rename, super()._end_run(end))
-        self._names.keep(self._decoder.dropped)
-
-    def _too_long(self) -> tuple[PathError, ...]:
-        return too_long_errors({self._names[path]: number for path, number in self._decoder.dropped.items()})
-
-
-class ItemMatchAnswer(NamingAnswer, MatchAnswer):
-    """Decoder of rg's output that yields the matches of a search of items."""
-
-
-class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
-    """Decoder of rg's output that yields all messages of a search of items."""
-
-
-class _SourceAnswer(NamingAnswer):
-    """Base class of the decoders for searches of a `Source`. They also report the items that it could not read."""
-
-    def __init__(self, limit: int | None, source: Source) -> None:
-        super().__init__(limit)
-        self._source = source
-
-    def _too_long(self) -> tuple[PathError, ...]:
-        return (*self._source.errors, *super()._too_long())
-
-
-class SourceMatchAnswer(_SourceAnswer, MatchAnswer):
-    """Decoder of rg's output that yields the matches in a `Source`, and logs the items that could not be read."""
-
-
-class SourceMessageAnswer(_SourceAnswer, MessageAnswer):
-    """Decoder of rg's output that yields all messages of a search of a `Source`.
-
-    The last message, the summary, has an error for each item that could not be read.
-    """
-
-
-class ItemMatchCollector(MatchCollector):
-    """Collector of the matches of one page in a search of items."""
-
-    def __init__(self, page: PageRequest, names: ItemNames) -> None:
-        super().__init__(page)
-        self._names = names
-
-    @property
-    def dropped(self) -> Mapping[str, int]:
-        return {self._names[path]: number for path, number in super().dropped.items()}
-
-    def keep_names(self) -> None:
-        """Keep the names of the items on the page."""
-        self._names.keep((*(os.fsdecode(block.path) for block in self.blocks()), *super().dropped))
-
-
-class CollectingAnswer(Generic[MC]):
-    """Base class of decoders for searches of items. They pass rg's output to a collector of matches, and yield nothing.
-
-    Attributes:
-        names: Names of the items.
-        collector: Collector of the matches.
-        full: Always False, because rg is never stopped early: all matches are counted.
-        pending: Always 0, because records are not decoded while rg runs.
-    """
-
-    full = False
-    pending = 0
-
-    def __init__(self, collector: MC, names: ItemNames) -> None:
-        self.names: ItemNames = names
-        self.collector: MC = collector
-        self.collector.timed_out = False
-
-    @property
-    def ended(self) -> bool:
-        return self.collector.ended
-
-    def begin_batch(self, batch: Batch) -> None:
-        self.names.begin_batch(batch)
-
-    def feed(self, chunk: bytes) -> Iterator[Never]:
-        self.collector.feed(chunk)
-        return iter(())
-
-    def end_run(self, end: Exit) -> Iterator[Never]:
-        self.collector.end_run(end)
-        self.keep_names()
-        return iter(())
-
-    def keep_names(self) -> None:
-        """Keep the names of the items whose matches the collector keeps."""
-        raise NotImplementedError
-
-    def finish(self, end: Exit) -> Iterator[Never]:
-        self.collector.end = end
-        return iter(())
-
-
-class PageAnswer(CollectingAnswer[ItemMatchCollector]):
-    """Decoder for searches of items. It collects the matches of one page, and yields nothing.
-
-    Attributes:
-        page: Request of the page: its offset and limits.
-    """
-
-    def __init__(self, page: PageRequest) -> None:
-        names = ItemNames()
-        super().__init__(ItemMatchCollector(page, names), names)
-        self.page: PageRequest = page
-
-    def keep_names(self) -> None:
-        """Keep the names of the items on the page."""
-        self.collector.keep_names()
+def _command(pattern: str | Sequence[str], items: AnyItems, options: SearchOptions) -> Command:
+    check_items(items)
+    return item_command(pattern, lambda: items, options)

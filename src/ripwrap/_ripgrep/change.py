@@ -89,6 +89,10 @@ class Change:
         """Return the record for the beginning of a file that is kept."""
         return record
 
+    def _record(self, record: re.Match[bytes]) -> bytes:
+        """Return the record of a path or count that is kept: a path, a NUL, and the count if there is one."""
+        return record[0]
+
     def _records_of_file(self, records: bytes) -> bytes:
         """Return the records of a file that is kept; the first or the last record may be incomplete.
 
@@ -125,7 +129,7 @@ class Change:
             path = decode_path(plain_bytes(record[1]))
             if not self._drops(path):
                 yield from self._before(os.fsencode(path))
-                yield record[0]
+                yield self._record(record)
         self._rest = self._rest[done:]
 
     def _json(self, chunk: bytes) -> Iterator[bytes]:

@@ -153,6 +153,10 @@ class Command:
         """Return this command with the paths of the other command added at the end."""
         return replace(self, arguments=(*self.arguments, *other.paths))
 
+    def without_paths(self) -> "Command":
+        """Return the command without paths, to be joined with other commands; it is not to be run."""
+        return replace(self, arguments=(*self.flags, _END_OF_OPTIONS))
+
     def single_threaded(self) -> "Command":
         """Return the command with `--threads=1` added, which overrides an earlier `--threads`."""
         return replace(self, arguments=(*self.flags, "--threads=1", _END_OF_OPTIONS, *self.paths))

@@ -30,8 +30,8 @@ from ripwrap.models import Begin, Context, End, FileCount, Match, PathError, Sub
 Record: TypeAlias = Begin | Match | Context | End
 FileTypes: TypeAlias = dict[str, tuple[str, ...]]
 
-_MODELS: dict[str, type[BaseModel]] = {"match": Match, "context": Context, "begin": Begin, "end": End}
-_KIND_BY_PREFIX = {b'{"type":"%b"' % kind.encode(): kind for kind in _MODELS}
+MODELS: dict[str, type[BaseModel]] = {"match": Match, "context": Context, "begin": Begin, "end": End}
+_KIND_BY_PREFIX = {b'{"type":"%b"' % kind.encode(): kind for kind in MODELS}
 DOT_SLASH = "." + os.sep
 LARGE_RECORD = 1024 * 1024
 """Size in bytes above which the submatches of a record are decoded in parts.
@@ -71,9 +71,9 @@ class MessageDecoder:
 
     def __init__(
         self,
-        kinds: Collection[str] = tuple(_MODELS),
+        kinds: Collection[str] = tuple(MODELS),
         *,
-        models: Mapping[str, type[BaseModel]] = _MODELS,
+        models: Mapping[str, type[BaseModel]] = MODELS,
         max_record: int = MAX_RECORD,
         max_submatches: int | None = None,
     ) -> None:

@@ -36,6 +36,7 @@ class Exit:
         runs: Number of runs of rg whose exits `followed_by()` has joined into this exit.
         failed: Error if rg ran on a host, and could not be started there or did not end by itself; otherwise `None`.
             With an error, `returncode` is the exit code of a local program, such as ssh.
+        also: Errors for what was not read, besides the paths that rg names, such as members of an archive.
     """
 
     command: Command
@@ -46,6 +47,7 @@ class Exit:
     wrote: bool = False
     runs: int = 1
     failed: Exception | None = None
+    also: tuple[PathError, ...] = ()
 
     @property
     def partial(self) -> bool:
@@ -108,12 +110,13 @@ class Exit:
         If at least one path exists, the answer is returned, with an error for each missing path (rg-facts 28). With
         `--max-count=0`, rg reads no path and reports no missing path (rg-facts 25).
         """
-        if not (self.partial or self.command.silent) or not all(map(self._is_missing, self.command.paths)):
+        paths = self.command.paths
+        if not paths or not (self.partial or self.command.silent) or not all(map(self._is_missing, paths)):
             return
-        first, *others = self.command.paths
+        first, *others = paths
         text = "no such file or directory"
         if others:
-            names = ", ".join(map(shown, self.command.paths[:MAX_NAMED_PATHS]))
+            names = ", ".join(map(shown, paths[:MAX_NAMED_PATHS]))
             more = f" and {len(others) + 1 - MAX_NAMED_PATHS} more" if len(others) >= MAX_NAMED_PATHS else ""
             text = f"none of the {len(others) + 1} paths exists ({names}{more})"
         raise FileNotFoundError(errno.ENOENT, HintedText(text, _CORRECT, "; the first is" if others else ""), first)
@@ -151,8 +154,11 @@ class Exit:
         )
 
     def path_errors(self) -> tuple[PathError, ...]:
-        """Return the errors in rg's stderr, for example for unreadable paths, in the order in which rg wrote them."""
-        return self._path_errors
+        """Return the errors in rg's stderr, for example for unreadable paths, in the order in which rg wrote them.
+
+        The errors in `also` come after them.
+        """
+        return (*self._path_errors, *self.also)
 
     @functools.cached_property
     def _path_errors(self) -> tuple[PathError, ...]:

@@ -85,6 +85,12 @@ class ListingCollector(BaseListingCollector[Item]):
         self._allowed = allowed
         self._progress = progress
         self._items: list[Item] = []
+        self._ordered = False
+
+    def begin_ordered(self) -> None:
+        """Keep the order of all further items, which come after the items so far."""
+        self._trim()
+        self._ordered = True
 
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output."""
@@ -110,7 +116,8 @@ class ListingCollector(BaseListingCollector[Item]):
         return self._items
 
     def _trim(self) -> None:
-        self._items.sort(key=lambda item: path_order(os.fsencode(_path(item))))
+        if not self._ordered:
+            self._items.sort(key=lambda item: path_order(os.fsencode(_path(item))))
         del self._items[self._max_items :]
 
 

@@ -29,6 +29,7 @@ from ripwrap._ripgrep.change import COUNT, PATH, Change, Mode, mode_of, plain_by
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import PathDecoder, decode_types
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.runner import Step
@@ -76,27 +77,7 @@ class _TimeoutError(Exception):
         self.end = end
 
 
-class _Output:
-    """Collector of the whole output of rg."""
-
-    ended = False
-
-    def __init__(self, check: Callable[[Exit], None]) -> None:
-        self.chunks: list[bytes] = []
-        self.timed_out = False
-        self._check = check
-
-    def feed(self, chunk: bytes) -> None:
-        self.chunks.append(chunk)
-
-    def end_run(self, end: Exit) -> None:
-        self._check(end)
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
-        self.end, self.timed_out = end, timed_out
-
-
-class _Listing(_Output):
+class _Listing(WholeOutput):
     """Collector of the listed paths that lead to a file of the overlay, each with its text."""
 
     def __init__(self, paths: "_Paths") -> None:
@@ -222,7 +203,7 @@ async def _plan(command: Command, runner: Any, seconds: float | None) -> Plan:
     options = _options(command)
     types: Mapping[str, Sequence[str]] = {}
     if options.get("type") or options.get("type_not"):
-        known = await run(command.types(), lambda: _Output(Exit.check_listing))
+        known = await run(command.types(), lambda: WholeOutput(Exit.check_listing))
         types = decode_types(b"".join(known.chunks))
     found += await runner.call(lambda: list(_new_files(command, overlay, options, types, paths.folders())))
     named = {_plain(path) for path in command.paths}
@@ -245,7 +226,7 @@ async def _plan(command: Command, runner: Any, seconds: float | None) -> Plan:
                 *(_numbers(batch.path) if is_named else (os.curdir,)),
             )
             output = await run(
-                replace(command, arguments=arguments, cwd=batch.path, overlay=None), lambda: _Output(check)
+                replace(command, arguments=arguments, cwd=batch.path, overlay=None), lambda: WholeOutput(check)
             )
             blocks += _blocks(mode, b"".join(output.chunks), batch.name_of, stats)
     return Plan((Part(replace(disk, overlay=None), Overlaid(command, paths, mode, blocks, stats)),))

@@ -60,12 +60,14 @@ class Block:
         records: The `match` and `context` records up to the last match that can be on the page, and the context after
             it. Each record comes with True if it counts as a match.
         end: The `end` record; empty if rg was stopped before it.
+        number: Number of the file, in the order in which rg wrote the files; two items may have the same name.
     """
 
     path: bytes
     matches: int = 0
     records: list[tuple[bool, bytes]] = field(default_factory=list[tuple[bool, bytes]])
     end: bytes = b""
+    number: int = 0
     trailing: int = 0
     """Number of records after the last match that can be on the page."""
 
@@ -109,6 +111,13 @@ class PageCollector:
         self._held = 0
         self._block: Block | None = None
         self._in_file = 0
+        self._number = 0
+        self._ordered = False
+
+    def begin_ordered(self) -> None:
+        """Keep the order of all further files, which come after the files so far."""
+        self._keep_block()
+        self._ordered = True
 
     @property
     def dropped(self) -> Mapping[str, int]:
@@ -172,14 +181,26 @@ class PageCollector:
     def _begin(self, path: bytes) -> None:
         self._keep_block()
         self._in_file = 0
+        self._number += 1
         self._skipping_file = self._allowed is not None and not self._allowed(path)
         if not self._skipping_file and self._may_be_on_page(path):
-            self._block = Block(path)
+            self._block = Block(path, number=self._number)
 
     def _may_be_on_page(self, path: bytes) -> bool:
         if not (self._request.max_matches and self._request.max_files):
             return False
-        return not self._fills_page(len(self._kept), self._held) or path_order(path) < path_order(self._kept[-1].path)
+        return not self._fills_page(len(self._kept), self._held) or self._is_before(path, self._kept[-1])
+
+    def _is_before(self, path: bytes, block: Block) -> bool:
+        """Return True if a file that comes now is before a file that is kept."""
+        return not self._ordered and path_order(path) < path_order(block.path)
+
+    def _keep(self, block: Block) -> None:
+        """Add a file to the kept files."""
+        if self._ordered:
+            self._kept.append(block)
+        else:
+            insort(self._kept, block, key=lambda kept: path_order(kept.path))
 
     def _add_file(self, path: bytes, matches: int) -> None:
         """Count a file of which only the number of matches is known, and keep it if it can be on the page."""
@@ -187,7 +208,7 @@ class PageCollector:
         self.files += 1
         path = path.removeprefix(_DOT_SLASH)
         if self._may_be_on_page(path):
-            self._block = Block(path, matches)
+            self._block = Block(path, matches, number=self.files)
             self._keep_block()
 
     def _match(self, record: bytes) -> None:
@@ -229,7 +250,7 @@ class PageCollector:
     def _keep_block(self) -> None:
         """Add the current file to the kept files, and drop files that can no longer be on the page."""
         if self._block and self._block.matches:
-            insort(self._kept, self._block, key=lambda block: path_order(block.path))
+            self._keep(self._block)
             self._held += self._block.matches
         self._block = None
         while self._kept and self._fills_page(len(self._kept) - 1, self._held - self._kept[-1].matches):

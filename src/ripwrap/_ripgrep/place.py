@@ -1,6 +1,6 @@
 """Where a search takes place, besides the files on the disk: a place turns one command into several runs of rg."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ripwrap._ripgrep.command import Command
     from ripwrap._ripgrep.exit_status import Exit
     from ripwrap._ripgrep.runner import Runner
+    from ripwrap.models import PathError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,13 @@ class Part:
     Attributes:
         command: Command, which has no place.
         change: Change of rg's output; `None` if the output is taken as it is.
+        in_order: True if the files of this run come after those of all earlier runs, in the order of rg's output. The
+            files of other runs are in path order, over all these runs.
     """
 
     command: "Command"
     change: "Change | None" = None
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,21 @@ class Plan:
         parts: Runs, in order; empty if there is an `end`.
         end: Exit of an rg that was stopped at the time limit while the plan was made; `None` if all was planned.
         late: True if results may be missing, because the time limit was reached while the plan was made.
+        more: Function that returns the next runs, or `None` if there are no more. It is called after the output of
+            `parts` was read. An empty sequence means that the output of all runs so far is to be read first, because
+            the next runs take time. An error of the function is raised after the results of all runs before it.
+        ahead: Maximum number of runs of `more` at a time.
+        errors: Function that returns what could not be read, besides the paths that rg names; called at the end.
+        close: Function that is called when the search has ended, even after an error.
     """
 
-    parts: tuple[Part, ...]
+    parts: Sequence[Part]
     end: "Exit | None" = None
     late: bool = False
+    more: Callable[[], Awaitable[Sequence[Part] | None]] | None = None
+    ahead: int = 1
+    errors: Callable[[], "Sequence[PathError]"] = lambda: ()
+    close: Callable[[], object] = lambda: None
 
 
 class Place(Protocol):
@@ -63,16 +77,25 @@ async def plan(command: "Command", run: "Runner", seconds: float | None) -> Plan
         parts: list[Part] = []
         for part in made.parts:
             # If the time is over, the runs have the whole time limit again, so that not everything is missing.
-            inner = await plan(part.command, run, seconds if made.late else left())
+            inner = await divide(part, run, seconds if made.late else left())
             if inner.end is not None:
                 return inner
-            parts += [Part(one.command, chain(one.change, part.change)) for one in inner.parts]
-        return replace(made, parts=tuple(parts))
+            parts += inner.parts
+        return replace(made, parts=parts)
     if command.overlay is not None:
         from ripwrap._ripgrep import overlaid  # late: few searches need it
 
         return await overlaid.plan(command, run, seconds)
     return Plan((Part(command),))
+
+
+async def divide(part: Part, run: "Runner", seconds: float | None) -> Plan:
+    """Return the runs of rg that the command of a part needs, each with the change of the part after its own change."""
+    if part.command.is_plain:
+        return Plan((part,))
+    made = await plan(part.command, run, seconds)
+    parts = [Part(one.command, chain(one.change, part.change), part.in_order) for one in made.parts]
+    return replace(made, parts=parts)
 
 
 def chain(first: "Change | None", then: "Change | None") -> "Change | None":

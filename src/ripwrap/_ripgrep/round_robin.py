@@ -1,7 +1,7 @@
 """Collect matches from rg's JSON in rotation: the first match of each file, then the second of each file; no I/O."""
 
-from bisect import insort
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ripwrap._ripgrep.page_collector import Block, PageCollector, PageRequest, path_order
 
@@ -11,6 +11,20 @@ MAX_NAMED_FILES = 1000
 Further files are only counted. If `PageRequest.end` is higher, `PageRequest.end` is the maximum instead. In both cases,
 `max_files` is an upper limit.
 """
+
+
+class NamedFile(NamedTuple):
+    """File with a match.
+
+    Attributes:
+        path: Path of the file, or name of the item.
+        matches: Number of its matches.
+        number: Number of the file, in the order in which rg wrote the files; two items may have the same name.
+    """
+
+    path: bytes
+    matches: int
+    number: int
 
 
 class RoundRobinCollector(PageCollector):
@@ -24,13 +38,13 @@ class RoundRobinCollector(PageCollector):
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:
         super().__init__(request, allowed)
         self._path: bytes | None = None
-        self._named: list[tuple[bytes, int]] = []
+        self._named: list[NamedFile] = []
         self._max_page_files = min(request.max_files, request.end)  # maximum number of files with a match on the page
         self._trim_above = 2 * request.end
         self._max_named = min(request.max_files, max(MAX_NAMED_FILES, request.end))
 
-    def named(self) -> Sequence[tuple[bytes, int]]:
-        """Return the first files with a match, by path, each with its number of matches; see `MAX_NAMED_FILES`."""
+    def named(self) -> Sequence[NamedFile]:
+        """Return the first files with a match, by path; see `MAX_NAMED_FILES`."""
         self._keep_block()
         self._trim_names()
         return self._named
@@ -42,24 +56,31 @@ class RoundRobinCollector(PageCollector):
     def _may_be_on_page(self, path: bytes) -> bool:
         if not (self._max_page_files and self._request.max_matches):
             return False
-        return len(self._kept) < self._max_page_files or path_order(path) < path_order(self._kept[-1].path)
+        return len(self._kept) < self._max_page_files or self._is_before(path, self._kept[-1])
 
     def _keep_block(self) -> None:
         block, path, self._block, self._path = self._block, self._path, None, None
         if path is not None and self._in_file:
-            self._named.append((path, self._in_file))
+            self._named.append(NamedFile(path, self._in_file, self._number))
             if len(self._named) > 2 * self._max_named:
                 self._trim_names()
         if block and block.matches:
-            insort(self._kept, block, key=lambda kept: path_order(kept.path))
+            self._keep(block)
             self._held += min(block.matches, self._request.end)
             if len(self._kept) > self._max_page_files:
                 self._kept.pop()
             if self._held > self._trim_above:
                 self._trim()
 
+    def begin_ordered(self) -> None:
+        """Keep the order of all further files, which come after the files so far."""
+        self._keep_block()
+        self._trim_names()
+        super().begin_ordered()
+
     def _trim_names(self) -> None:
-        self._named.sort(key=lambda named: path_order(named[0]))
+        if not self._ordered:
+            self._named.sort(key=lambda named: path_order(named.path))
         del self._named[self._max_named :]
 
     def _trim(self) -> None:

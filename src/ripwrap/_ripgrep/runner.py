@@ -10,37 +10,36 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import aclosing, closing, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 import anyio
 import anyio.lowlevel
 
 from ripwrap._concurrency import CANCELLED, Cancellation, countdown, in_thread, in_thread_to_end
+from ripwrap._ripgrep.capabilities import (
+    find_usable_rg,
+    find_usable_rg_blocking,
+    with_suggestions,
+    with_suggestions_blocking,
+)
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
 from ripwrap._ripgrep.place import Part, Plan, plan
 from ripwrap._ripgrep.process import AsyncChild, BlockingChild, parse_stderr
-from ripwrap._ripgrep.stream import (
-    Runs,
-    find_usable_rg,
-    find_usable_rg_blocking,
-    with_suggestions,
-    with_suggestions_blocking,
-)
+from ripwrap._ripgrep.runs import Runs
+from ripwrap._ripgrep.spool import OverdueError
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import UnknownTypeError
 
 if TYPE_CHECKING:
-    from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand
     from ripwrap._ripgrep.progress import Meter
-    from ripwrap.sources.base import AnyItems, Items
 
 
 class Collector(Protocol):
@@ -67,6 +66,15 @@ class Collector(Protocol):
             end: Exit codes and stderr of all runs that were started, joined into one `Exit`.
             timed_out: True if the last run was stopped at the time limit.
         """
+        ...
+
+
+@runtime_checkable
+class OrderedCollector(Protocol):
+    """Collector that sorts files by path, and can also keep the order in which they come."""
+
+    def begin_ordered(self) -> None:
+        """Keep the order of all further files, which come after the files so far."""
         ...
 
 
@@ -99,21 +107,6 @@ class Runner(Protocol):
         """Run rg and return the collector of its output.
 
         Raises what `ripwrap._ripgrep.stream.stream()` raises.
-        """
-        ...
-
-    async def collect_items(
-        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
-    ) -> bool:
-        """Search items (pairs of a name and a content), and return True if the search was stopped at its time limit.
-
-        Args:
-            wanted: Command for the items.
-            items: Iterable of the items.
-            answer: Consumer of rg's output.
-            seconds: Time limit; `None` is no limit.
-
-        Raises what `ripwrap._ripgrep.batches.stream_items()` raises.
         """
         ...
 
@@ -199,24 +192,10 @@ class AsyncRunner(_RgRunner):
 
     async def _collect(self, step: Step[C], plan: Plan) -> C:
         binary = await find_usable_rg(step.command, self._rg)
-        async with slot():
-            collector, end, timed_out = await _run(step, binary, plan, self._meter if step.metered else None)
-            await parse_stderr(end)
-            _finish(collector, end, timed_out=timed_out or plan.late)
+        collector, end, timed_out = await _run(step, binary, plan, self._meter if step.metered else None)
+        await parse_stderr(end)
+        _finish(collector, end, timed_out=timed_out or plan.late)
         return collector
-
-    async def collect_items(
-        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
-    ) -> bool:
-        """Search items; see `Runner`."""
-        from ripwrap._ripgrep.batches import stream_items  # late: few searches need it
-
-        binary = await find_usable_rg(wanted.command, self._rg)
-        with anyio.move_on_after(seconds) as scope:
-            async with aclosing(stream_items(wanted, items, answer, binary)) as nothing:
-                async for _ in nothing:
-                    pass
-        return scope.cancelled_caught
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
         """Call a function in a worker thread; see `Runner`."""
@@ -249,28 +228,9 @@ class BlockingRunner(_RgRunner):
 
     async def _collect(self, step: Step[C], plan: Plan) -> C:
         binary = find_usable_rg_blocking(step.command, self._rg, self._install_timeout)
-        with blocking_slot():
-            collector, end, timed_out = _run_blocking(step, binary, plan, self._meter if step.metered else None)
-            _finish(collector, end, timed_out=timed_out or plan.late)
+        collector, end, timed_out = _run_blocking(step, binary, plan, self._meter if step.metered else None)
+        _finish(collector, end, timed_out=timed_out or plan.late)
         return collector
-
-    async def collect_items(
-        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
-    ) -> bool:
-        """Search items; see `Runner`."""
-        from ripwrap._ripgrep.batches import stream_items_blocking  # late: few searches need it
-
-        binary = find_usable_rg_blocking(wanted.command, self._rg, self._install_timeout)
-        begun = time.monotonic()
-        try:
-            with closing(stream_items_blocking(wanted, cast("Items", items), answer, binary, seconds)) as nothing:
-                for _ in nothing:
-                    pass
-        except TimeoutError:
-            if seconds is None or time.monotonic() - begun < seconds:  # the iterable of items raised it
-                raise
-            return True
-        return False
 
     async def call(
         self,
@@ -322,15 +282,6 @@ class DeadlineRunner:
             collector = await self._runner.collect(replace(step, timeout=timeout))
         self._left()
         return collector
-
-    async def collect_items(
-        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
-    ) -> bool:
-        """Search items; see `Runner`. Raise `TimeoutError` as `collect()` does."""
-        with self._named():
-            timed_out = await self._runner.collect_items(wanted, items, answer, self._sooner(seconds))
-        self._left()
-        return timed_out
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
         """Call a function that blocks; see `Runner`."""
@@ -439,51 +390,112 @@ async def _feed(collector: Collector, chunk: bytes) -> None:
 
 
 async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
-    deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
-    runs, collector = Runs(plan.parts), _begin(step, meter)
-    while runs.pending:
-        part = runs.next()
-        async with AsyncChild(binary, part.command, part.change) as child:
-            with anyio.CancelScope(deadline=deadline) as scope:
-                while chunk := await child.read(whole=collector.ended):
-                    await _feed(collector, chunk)
-                    if meter is not None:
-                        meter.feed(chunk, collector)
-            if scope.cancelled_caught:
-                child.kill()
-            end = await child.wait()
-        if not scope.cancelled_caught and runs.retry(end, everything=True):
-            collector = _begin(step, meter)
-            continue
-        runs.add(end)
-        if scope.cancelled_caught and (runs.pending or not end.partial):
-            return collector, runs.end, True
-        try:
-            collector.end_run(end)
-        except UnknownTypeError:
-            raise await with_suggestions(end, binary) from None
-    return collector, runs.end, False
+    runs = Runs(plan, lambda part: AsyncChild(binary, part.command, part.change))
+    async with _closing(runs), AsyncExitStack() as slots:
+        if plan.parts:  # an iterable of items may search, too, and would wait for a slot forever
+            await slots.enter_async_context(slot())
+        deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
+        collector = _begin(step, meter)
+        while await _ask(runs, slots, deadline):
+            part, started = runs.next()
+            _prepare(collector, part)
+            async with started as child:
+                with anyio.CancelScope(deadline=deadline) as scope:
+                    while chunk := await child.read(whole=collector.ended):
+                        await _feed(collector, chunk)
+                        if meter is not None:
+                            meter.feed(chunk, collector)
+                if scope.cancelled_caught:
+                    child.kill()
+                end = await child.wait()
+            if not scope.cancelled_caught and runs.retry(end, everything=True):
+                collector = _begin(step, meter)
+                continue
+            runs.add(end)
+            if scope.cancelled_caught and (runs.unfinished or not end.partial):
+                return collector, runs.end(step.command), True
+            try:
+                collector.end_run(end)
+            except UnknownTypeError:
+                raise await with_suggestions(end, binary) from None
+    return collector, runs.end(step.command), _is_late(runs.error)
 
 
 def _run_blocking(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
-    begun = time.monotonic()
-    runs, collector = Runs(plan.parts), _begin(step, meter)
-    while runs.pending:
-        part = runs.next()
-        with BlockingChild(binary, part.command, step.timeout, begun, part.change) as child:
-            while chunk := child.read(whole=collector.ended):
-                collector.feed(chunk)
-                if meter is not None:
-                    meter.feed(chunk, collector)
-            end = child.end()
-        if not child.timed_out and runs.retry(end, everything=True):
-            collector = _begin(step, meter)
-            continue
-        runs.add(end)
-        if child.timed_out and (runs.pending or not end.partial):
-            return collector, runs.end, True
-        try:
-            collector.end_run(end)
-        except UnknownTypeError:
-            raise with_suggestions_blocking(end, binary) from None
-    return collector, runs.end, False
+    runs = Runs(plan, lambda part: BlockingChild(binary, part.command, step.timeout, begun, part.change))
+    with _closing_blocking(runs), ExitStack() as slots:
+        if plan.parts:
+            slots.enter_context(blocking_slot())
+        begun = time.monotonic()
+        collector = _begin(step, meter)
+        while _ask_blocking(runs, slots):
+            part, started = runs.next()
+            _prepare(collector, part)
+            with started as child:
+                while chunk := child.read(whole=collector.ended):
+                    collector.feed(chunk)
+                    if meter is not None:
+                        meter.feed(chunk, collector)
+                end = child.end()
+            if not child.timed_out and runs.retry(end, everything=True):
+                collector = _begin(step, meter)
+                continue
+            runs.add(end)
+            if child.timed_out and (runs.unfinished or not end.partial):
+                return collector, runs.end(step.command), True
+            try:
+                collector.end_run(end)
+            except UnknownTypeError:
+                raise with_suggestions_blocking(end, binary) from None
+    return collector, runs.end(step.command), _is_late(runs.error)
+
+
+@asynccontextmanager
+async def _closing(runs: Runs[AsyncChild]) -> AsyncGenerator[None]:
+    """Close the plan of a search at its end, and end the runs whose output was not read."""
+    try:
+        yield
+    finally:
+        for child in runs.close():
+            await child.__aexit__()
+
+
+@contextmanager
+def _closing_blocking(runs: Runs[BlockingChild]) -> Generator[None]:
+    try:
+        yield
+    finally:
+        for child in runs.close():
+            child.__exit__()
+
+
+async def _ask(runs: Runs[AsyncChild], slots: AsyncExitStack, deadline: float) -> bool:
+    """Return True if there is a run to read; ask for further runs, until the deadline, without holding a slot."""
+    if runs.asks:
+        await slots.aclose()
+        with anyio.CancelScope(deadline=deadline) as scope:
+            await runs.ask()
+        if scope.cancelled_caught:
+            runs.error = OverdueError()
+            return False
+    return bool(runs.pending)
+
+
+def _ask_blocking(runs: Runs[BlockingChild], slots: ExitStack) -> bool:
+    if runs.asks:
+        slots.close()
+        run_blocking(runs.ask())
+    return bool(runs.pending)
+
+
+def _prepare(collector: Collector, part: Part) -> None:
+    """Tell a collector that the next files come in order."""
+    if part.in_order and isinstance(collector, OrderedCollector):
+        collector.begin_ordered()
+
+
+def _is_late(error: Exception | None) -> bool:
+    """Return True if the items of a search were not all read in time; raise any other error of its place."""
+    if error is not None and not isinstance(error, OverdueError):
+        raise error
+    return error is not None

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Self, cast
 
 from ripwrap._concurrency import in_thread
-from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._text import plural, raw_bytes
 from ripwrap.errors import SearchError
 from ripwrap.sources.base import AnyItems, Item, Source
@@ -51,6 +50,10 @@ _PENDING_ITEMS = 256
 """Number of items from an async iterable that are held in memory before a thread writes them to files."""
 
 
+class OverdueError(TimeoutError):
+    """Error for a time limit that was reached before all items were read."""
+
+
 @dataclass(slots=True)
 class Batch:
     """Items that one rg process searches.
@@ -80,8 +83,6 @@ class Spool:
 
     Attributes:
         path: Path of the directory.
-        searched: True if rg was run on a batch.
-        last_exit: Exit of the last rg process whose output was read to the end; `None` at the beginning.
     """
 
     def __init__(self) -> None:
@@ -94,8 +95,6 @@ class Spool:
             self.path: str = tempfile.mkdtemp(prefix="ripwrap-items-")
         except OSError as error:
             raise _disk_error(error) from error
-        self.searched: bool = False
-        self.last_exit: Exit | None = None
         self._batches = 0
         self._items = 0
         self._old: list[Batch] = []
@@ -174,7 +173,7 @@ class Feed:
         ended: True if there are no more items.
         slow: True if the last batch was ended before it was full, because items arrive slowly.
         error: Error that the iterable raised, or that an item caused; `None` without an error. Items before the error
-            are still searched.
+            are still searched. At the time limit, this is an `OverdueError`.
     """
 
     def __init__(
@@ -203,6 +202,11 @@ class Feed:
         self._async = aiter(items) if isinstance(items, AsyncIterable) else None
         self._items = iter(items) if isinstance(items, Iterable) else iter(())
 
+    @property
+    def is_async(self) -> bool:
+        """True if `fill_async()` is to be used in place of `fill()`."""
+        return self._async is not None
+
     def fill(self, batch: Batch) -> None:
         """Take items and write them into the batch.
 
@@ -221,14 +225,15 @@ class Feed:
                 self.ended = True
         except MemoryError:
             self.error, self.ended = SearchError("too little memory to read the next item; search fewer items"), True
+        except TimeoutError as error:  # a source ends with it at the time limit
+            self.error, self.ended = OverdueError(*error.args) if self._is_over() else error, True
         except Exception as error:  # noqa: BLE001 - raised after the matches of the items before it
             self.error, self.ended = error, True
 
     async def fill_async(self, batch: Batch) -> None:
-        """Fill a batch as in `fill()`. Await an async iterable; read a blocking iterable in a worker thread."""
+        """Fill a batch as in `fill()`, with the items of an async iterable."""
         if self._async is None:
-            await in_thread(lambda: self.fill(batch))
-            return
+            raise TypeError("the items are not an async iterable")
         await in_thread(self._spool.sweep)
         begun = time.monotonic()
         pending: list[Item] = []
@@ -276,10 +281,13 @@ class Feed:
         if self._source is not None or self._selects(name):
             self._spool.add(batch, name, content)
 
+    def _is_over(self) -> bool:
+        return self._seconds is not None and time.monotonic() - self._begun >= self._seconds
+
     def _is_full(self, batch: Batch, begun: float) -> bool:
         now = time.monotonic()
-        if self._seconds is not None and now - self._begun >= self._seconds:
-            self.error = TimeoutError(
+        if self._is_over():
+            self.error = OverdueError(
                 f"timeout={self._seconds} seconds passed before all items were read; allow more time"
             )
             self.ended = True

@@ -6,7 +6,8 @@ from typing import Any
 
 from ripwrap import sync
 from ripwrap._operations.revisions import messages_revision_request
-from ripwrap._operations.streams import messages_in_request, run_items_blocking
+from ripwrap._operations.streaming import run_stream_blocking
+from ripwrap._operations.streams import messages_in_request
 from ripwrap._text import plural
 from ripwrap.cli.flags import Color
 from ripwrap.cli.output import Plain, match_printer, print_all, print_json
@@ -39,7 +40,7 @@ def search_source(
             request = messages_revision_request(pattern, cwd, paths, git.rev, git.repository, limit, options)
         else:
             request = messages_in_request(pattern, [("<stdin>", _read_stdin())], limit, options)
-        yield from run_items_blocking(request, rg, None)
+        yield from run_stream_blocking(request, rg, None)
 
     def in_history() -> Iterator[HistoryMatch]:
         rev = "HEAD" if git.rev is None else git.rev

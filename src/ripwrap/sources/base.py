@@ -1,7 +1,7 @@
 """Items to search, and the base class of sources, which read items from processes, files or object stores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from typing import Literal, Self, TypeAlias
 
 from ripwrap.models import Location, PathError
@@ -25,7 +25,15 @@ Adapter: TypeAlias = Callable[[bytes], Iterable[tuple[Location, str | Exception]
 """Function that reads a document: for each part, it yields the location and the text, or the location and an error."""
 
 
-class LocatedName(str):
+class NamedItem(str):
+    """Name of an item whose matches have further fields, besides those that rg writes."""
+
+    def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:
+        """Return the further fields of each match, as JSON; `text` converts a text to JSON."""
+        raise NotImplementedError
+
+
+class LocatedName(NamedItem):
     """Name of an item that is a part of a document.
 
     Attributes:
@@ -40,6 +48,10 @@ class LocatedName(str):
         name = cls(f"{document}{SEPARATOR}{location}")
         name.location = location
         return name
+
+    def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:  # noqa: ARG002 - see `NamedItem`
+        """Return the location of the match in the document."""
+        return {"location": self.location.model_dump(mode="json")}
 
 
 class Source(ABC):

@@ -18,7 +18,7 @@ from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import Commit, PathError, PathErrorKind
 from ripwrap.options import Directories, SearchOptions, StrPath
-from ripwrap.sources.base import Item, NamedSource, Source
+from ripwrap.sources.base import Item, NamedItem, NamedSource, Source
 from ripwrap.sources.dates import date_error, read_date
 from ripwrap.sources.git_process import MAX_RECORD_BYTES, Git, Output
 from ripwrap.sources.repository import real_directories
@@ -366,7 +366,7 @@ class Blob:
     last: Commit | None = None
 
 
-class BlobName(str):
+class BlobName(NamedItem):
     """Name of an item in a history: a path of a version of a file, the newest that the search selects.
 
     Attributes:
@@ -381,6 +381,16 @@ class BlobName(str):
         name = cls(path)
         name.blob = blob
         return name
+
+    def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:
+        """Return the commits and paths of the version."""
+        first, last = self.blob.first, self.blob.last
+        return {
+            "blob": self.blob.oid,
+            "paths": [text(one) for one in self.blob.paths],
+            "first": first.model_dump(mode="json"),
+            "last": None if last is None else last.model_dump(mode="json"),
+        }
 
 
 class HistorySource(_GitSource):

@@ -2,6 +2,7 @@
 """Blocking twins of the functions of `ripwrap._operations.grep`, for `ripwrap.sync`."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
@@ -89,7 +90,7 @@ def grep(
         within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
-            function ends the call. `on_progress` cannot be combined with `rev` or `inside`.
+            function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
@@ -107,18 +108,14 @@ def grep(
     condition = near_condition(near, within, options)
     kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
-    for name, value in (("rev", rev), ("inside", inside)):
-        if value:
-            refuse_beside(name, "on_progress", on_progress)
     if rev is not None:
         refuse_beside("rev", "inside", inside)
-        from ripwrap._operations.revisions import run_grep_revision_blocking  # it imports this module
+        from ripwrap._operations.revisions import grep_revision_request  # it imports this module
 
-        return run_grep_revision_blocking(request, rev, repositories, rg)
+        request = grep_revision_request(request, rev, repositories)
     if inside:
-        from ripwrap._operations.inside import grep_inside_request, run_grep_inside  # it imports this module
-
-        return run_blocking(run_grep_inside(BlockingRunner(rg), grep_inside_request(request, inside)))
+        request.refuse_extras("inside")
+        request = replace(request, command=request.command_for(request.query, request.options, inside=inside))
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = BlockingRunner(rg, meter=meter)

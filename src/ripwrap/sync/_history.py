@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
 from ripwrap._operations.history import history_request
-from ripwrap._operations.streams import run_items_blocking
+from ripwrap._operations.streaming import run_stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import HistoryMatch
 from ripwrap.options import Directories, SearchOptions, StrPath
@@ -58,6 +58,6 @@ def search_history(
             of files.
         TimeoutError: The call took more than `timeout` seconds.
     """
-    return run_items_blocking(
+    return run_stream_blocking(
         history_request(pattern, cwd, paths, rev, since, repositories, limit, options), rg, timeout=timeout
     )

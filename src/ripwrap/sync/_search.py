@@ -4,13 +4,11 @@
 from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
-from ripwrap._operations.places import refuse_with_detect
 from ripwrap._operations.search import captures_request, messages_request, search_request
 from ripwrap._operations.streaming import metered, run_stream_blocking
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, combination_error
 from ripwrap.models import Match, Message
 from ripwrap.options import SearchOptions, StrPath
 
@@ -69,7 +67,6 @@ def search(
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in this task or thread. An exception in the function ends the
             search.
-            `on_progress` cannot be combined with `inside`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
             and `rg` are paths on the host. `cwd` is relative to the directory that the host was created with.
@@ -96,16 +93,8 @@ def search(
     if captures:
         with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
         return run_stream_blocking(metered(with_groups_of, on_progress, limit), rg, timeout=timeout)
-    if inside:
-        if on_progress is not None:
-            raise combination_error("on_progress", Hint("inside"))
-        refuse_with_detect(options, "inside")
-        from ripwrap._operations.inside import inside_request, run_inside_blocking  # circular import
-
-        return run_inside_blocking(inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout)
-    return run_stream_blocking(
-        metered(search_request(pattern, cwd, paths, limit, options, on), on_progress, limit), rg, timeout=timeout
-    )
+    request = search_request(pattern, cwd, paths, limit, options, on, inside)
+    return run_stream_blocking(metered(request, on_progress, limit), rg, timeout=timeout)
 
 
 def search_messages(
@@ -129,11 +118,4 @@ def search_messages(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
     errors of the summary include the parts of files that could not be read.
     """
-    if inside:
-        refuse_with_detect(options, "inside")
-        from ripwrap._operations.inside import messages_inside_request, run_inside_blocking  # circular import
-
-        return run_inside_blocking(
-            messages_inside_request(pattern, cwd, paths, limit, options, inside, on), rg, timeout=timeout
-        )
-    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
+    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options, on, inside), rg, timeout=timeout)

@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from typing import Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
-from ripwrap._operations.streams import grep_in_request, run_grep_in_blocking, run_items_blocking, search_in_request
+from ripwrap._operations.streams import grep_in_request, run_grep_in_blocking, run_search_in_blocking, search_in_request
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions
@@ -72,7 +72,7 @@ def search_in(
     If `items` raises an error, the matches of the items before the error are yielded first. The call itself raises
     errors about arguments. The first iteration raises the other errors.
     """
-    return run_items_blocking(search_in_request(pattern, items, limit, options), rg, timeout=timeout)
+    return run_search_in_blocking(search_in_request(pattern, items, limit, options), items, rg, timeout=timeout)
 
 
 def grep_in(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Never, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import Field
 
@@ -23,9 +23,7 @@ from ripwrap.workspace.scope import Progress, Settings
 from ripwrap.workspace.tool import AnyTool, ToolCall, ToolSpec, find_tool, tool_names
 
 if TYPE_CHECKING:
-    from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand
     from ripwrap.index.embeddings.protocol import Embedder
-    from ripwrap.sources.base import AnyItems
     from ripwrap.workspace.index_tools import Indexes
 
 R = TypeVar("R", bound=ToolResult)
@@ -66,12 +64,6 @@ class MissingRgRunner:
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
         return await self._remembering(lambda: self._runner.collect(step))
-
-    async def collect_items(
-        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
-    ) -> bool:
-        """Search items (texts that are not files on disk) with rg; see `Runner`."""
-        return await self._remembering(lambda: self._runner.collect_items(wanted, items, answer, seconds))
 
     async def _remembering(self, search: Callable[[], Awaitable[T]]) -> T:
         remembered = self._error  # a copy, because another thread may reset it
@@ -128,12 +120,6 @@ class CallRunner:
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
         return await self._runner.collect(replace(step, timeout=self._sooner(step.timeout)))
-
-    async def collect_items(
-        self, wanted: "ItemCommand", items: "AnyItems", answer: "ItemAnswer[Never]", seconds: float | None
-    ) -> bool:
-        """Search items with rg; see `Runner`."""
-        return await self._runner.collect_items(wanted, items, answer, self._sooner(seconds))
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
         """Call a function that blocks; see `Runner`."""

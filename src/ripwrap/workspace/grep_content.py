@@ -35,6 +35,7 @@ from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
 from ripwrap.workspace.notes import listed, notes_of
 from ripwrap.workspace.read_file import Deadline
+from ripwrap.workspace.redact import Redactor
 from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
@@ -58,7 +59,7 @@ from ripwrap.workspace.unsearched import unsearched_notes
 
 if TYPE_CHECKING:
     from ripwrap.workspace.expansion import SourceFile
-    from ripwrap.workspace.grep_items import MergedCollector
+    from ripwrap.workspace.grep_items import ItemSearch
     from ripwrap.workspace.index_tools import Indexes
 
 # Modules for arguments that are seldom given (`rev`, `inside`, `sections`, `expand`) are imported where they are used.
@@ -96,6 +97,7 @@ class Query:
         progress: Function that is called with the number of matches so far.
         pcre2: True if the pattern needs PCRE2.
         candidates: Files of an index that may have a match; `None` if all files are searched.
+        items: Search in a revision, or inside of files; `None` if only files on the disk are searched.
         notes: Sentences to add to the answer, for example that the index could not be used.
     """
 
@@ -108,6 +110,7 @@ class Query:
     progress: Progress | None
     pcre2: bool = False
     candidates: Candidates | None = None
+    items: "ItemSearch | None" = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -144,7 +147,25 @@ class Query:
             merged.pop("ignore_file", None)
         merged.update(options)
         location = self.scope.location
+        if self.items is not None:
+            return self.items.command(cast("SearchOptions", merged), mode)
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
+
+    def shown(self, path: str) -> str:
+        """Return the path of a file, or the name of an item, as it appears in the answer."""
+        return self.scope.location.shown(path) if self.items is None else self.items.shown(path)
+
+    def redactor(self, path: str, check: Callable[[], object]) -> Redactor | None:
+        """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown."""
+        if self.items is not None:
+            return self.items.redactor(path, check)
+        return self.settings.redactor(self.scope.location, path, check)
+
+    def names(self, path: str) -> bool:
+        """Return True if an answer may name a file or item."""
+        if self.items is not None and self.items.is_item(path):
+            return self.items.allows(path)
+        return self.scope.location.has(path) and (self.allowed is None or self.allowed(path))
 
     def first_command(self, options: SearchOptions, mode: Mode = "json") -> Command:
         """Return the command that searches with `options`, in the candidates of the index if there are any."""
@@ -180,21 +201,20 @@ async def run_grep_content(call: ToolCall, arguments: GrepContentArguments) -> G
     run, settings, indexes = call.run, call.settings, call.indexes()
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
-    on_disk = not (arguments.rev or arguments.inside)
-    if not on_disk:
-        from ripwrap.workspace.grep_items import check_arguments
-
-        check_arguments(arguments)
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
         query = Query(settings, arguments, scope, files, allowed, incomplete, call.progress)
-        if indexes is not None and on_disk:
+        if arguments.rev or arguments.inside:
+            from ripwrap.workspace.grep_items import ItemSearch, check_arguments  # few calls need it
+
+            check_arguments(arguments)
+            query = replace(query, items=ItemSearch(settings, arguments, scope))
+        elif indexes is not None:
             query = await _with_candidates(run, indexes, query)
-        on_files = _matches if arguments.output_mode == "content" else _files
-        answer = on_files if on_disk else _merged
+        answer = _matches if arguments.output_mode == "content" else _files
         try:
             return await answer(run, query)
         except PatternError as error:
@@ -246,19 +266,19 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
 
 async def _matches(run: Runner, query: Query) -> GrepContentResult:
     """Return the answer for mode `content`: the lines that match."""
-    arguments, location = query.arguments, query.scope.location
+    arguments = query.arguments
     offset = min(arguments.offset, MAX_REACHABLE)
     # Collect only as many matches as may fit into the budget.
     most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
     page_request = make_page_request(offset, most, arguments.max_files or None, query.options)
     found = await run.collect(query.first_step(page_request))
-    files = await files_round_robin(run, page_request, found)
+    files = _joined(await files_round_robin(run, page_request, found))
     page = _page(query, page_request, found, files)
-    explained = "" if found.matches or not page.exact else await _explained(run, query)
-    notes = list(_omissions(query, found))
-    if not found.matches and page.exact:
+    explained, notes = "", list(_omissions(query, found))
+    if not found.matches and page.exact and query.items is None:
+        explained = await _explained(run, query)
         notes += await unsearched_notes(run, query.settings.sandbox, query.scope, query.options, verb="searched")
-    named = [os.fsdecode(path) for path, _ in found.named()]
+    named = [os.fsdecode(one.path) for one in found.named()]
     if (
         page.exact
         and found.matches <= page.reachable
@@ -269,7 +289,7 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     much = counts_text(found, None if page.exact else query.scope.timeout)
     answer = GrepContentResult(
         **_about(query, found.end, timed_out=found.timed_out, notes=notes),
-        files=tuple(FileHits(path=location.shown(file.path), count=file.total_matches) for file in files),
+        files=tuple(FileHits(path=query.shown(file.path), count=file.total_matches) for file in files),
         message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(query, found)}{explained}",
         matches=(),
         truncated=False,
@@ -281,6 +301,21 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     return await run.call(partial(_fit_with_sections, query, page, answer))
 
 
+def _joined(files: Iterable[FileMatches]) -> tuple[FileMatches, ...]:
+    """Join files with the same path: two members of an archive may have the same name."""
+    by_path: dict[str, FileMatches] = {}
+    for file in files:
+        before = by_path.get(file.path)
+        if before is not None:
+            known = {
+                "matches": (*before.matches, *file.matches),
+                "total_matches": before.total_matches + file.total_matches,
+            }
+            file = before.model_copy(update=known)  # noqa: PLW2901 - the joined file
+        by_path[file.path] = file
+    return tuple(by_path.values())
+
+
 def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> GrepContentResult:
     """Return the answer with as many matches as fit into `max_chars`.
 
@@ -288,13 +323,14 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
     added.
     """
     location, settings = query.scope.location, query.settings
-    files = {location.shown(file.path): file for file in page.files if file.matches}
+    files = {query.shown(file.path): file for file in page.files if file.matches}
     masking = Deadline(
         query.scope.timeout, "the secrets in the lines were not masked", "ask for fewer matches or lines of context"
     )
-    redactors = {name: settings.redactor(location, file.path, masking.check) for name, file in files.items()}
+    redactors = {name: query.redactor(file.path, masking.check) for name, file in files.items()}
+    anchors = settings.anchors and query.items is None  # an anchor names a line of a file that can be read
     found = {
-        name: content_matches(file, name, settings.max_line, redactors[name], anchors=settings.anchors)
+        name: content_matches(file, name, settings.max_line, redactors[name], anchors=anchors)
         for name, file in files.items()
     }
     fitted = fit_to_budget(page, found, answer, settings.max_chars)
@@ -377,9 +413,9 @@ def _page(
 def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
     """Yield notes about lines that are too long, and about binary files."""
     if found.dropped_records:
-        location, allowed = query.scope.location, query.allowed
-        names = (path for path in found.dropped if location.has(path) and (allowed is None or allowed(path)))
-        where = "".join(f", e.g. in {shown_start(location.shown(path))}" for path in islice(names, 1))
+        where = "".join(
+            f", e.g. in {shown_start(query.shown(path))}" for path in islice(filter(query.names, found.dropped), 1)
+        )
         yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
         files = plural(found.binary, "file")
@@ -388,7 +424,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
 
 async def _files(run: Runner, query: Query) -> GrepContentResult:
     """Return the answer for the modes `files_with_matches` (paths of files) and `count` (paths with counts)."""
-    arguments, location = query.arguments, query.scope.location
+    arguments = query.arguments
     counting = arguments.output_mode == "count"
     offset = arguments.offset
     most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
@@ -401,16 +437,16 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
 
     found = await run.collect(Step(command, collector, query.scope.timeout))
     hits = tuple(
-        FileHits(path=location.shown(item))
+        FileHits(path=query.shown(item))
         if isinstance(item, str)
-        else FileHits(path=location.shown(item.path), count=item.count)
+        else FileHits(path=query.shown(item.path), count=item.count)
         for item in found.items()[offset:]
     )
     ended_after = query.ended_after(timed_out=found.timed_out)
     exact = ended_after is None
-    explained = "" if found.total or not exact else await _explained(run, query)
-    notes: list[str] = []
-    if exact and not found.total:
+    explained, notes = "", list[str]()
+    if exact and not found.total and query.items is None:
+        explained = await _explained(run, query)
         notes += await unsearched_notes(run, query.settings.sandbox, query.scope, query.options, verb="searched")
     if exact and found.total <= offset + most:
         names = [item if isinstance(item, str) else item.path for item in found.items()]
@@ -432,92 +468,6 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
         )
 
     return await run.call(partial(shortened, answer, len(hits), query.settings.max_chars))
-
-
-async def _merged(run: Runner, query: Query) -> GrepContentResult:
-    """Return the answer for a search with `rev` or `inside`, in every mode."""
-    from ripwrap.workspace.grep_items import collect_merged, named_files
-
-    arguments = query.arguments
-    if arguments.output_mode != "content":
-        return await _merged_files(run, query)
-    offset = min(arguments.offset, MAX_REACHABLE)
-    most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
-    page_request = make_page_request(offset, most, arguments.max_files or None, query.options)
-    found = await collect_merged(run, query, page_request)
-    files = named_files(await files_round_robin(run, page_request, found), found, query.scope.location)
-    page = _page(query, page_request, found, files)
-    much = counts_text(found, None if page.exact else query.scope.timeout)
-    answer = GrepContentResult(
-        **_about_merged(query, found),
-        files=tuple(FileHits(path=file.path, count=file.total_matches) for file in files),
-        message=f"{much[0].upper()}{much[1:]}." if found.matches else _nothing(query, found),
-        matches=(),
-        truncated=False,
-        next_offset=None,
-        total_matches=found.matches,
-        files_matched=found.files,
-        exact=page.exact,
-    )
-    return await run.call(partial(_fit_merged, query, page, answer, found))
-
-
-def _fit_merged(query: Query, page: Page, answer: GrepContentResult, merged: "MergedCollector") -> GrepContentResult:
-    from ripwrap.workspace.grep_items import redactor_of
-
-    location, settings = query.scope.location, query.settings
-    masking = Deadline(
-        query.scope.timeout, "the secrets in the lines were not masked", "ask for fewer matches or lines of context"
-    )
-    found = {
-        file.path: content_matches(
-            file,
-            file.path,
-            settings.max_line,
-            redactor_of(settings, location, file.path, masking.check, merged),
-        )
-        for file in page.files
-        if file.matches
-    }
-    return fit_to_budget(page, found, answer, settings.max_chars)
-
-
-async def _merged_files(run: Runner, query: Query) -> GrepContentResult:
-    """Return the answer for `rev` or `inside` in the modes `files_with_matches` and `count`."""
-    from ripwrap.workspace.grep_items import collect_merged, named_files
-
-    arguments, offset = query.arguments, query.arguments.offset
-    counting = arguments.output_mode == "count"
-    most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
-    quiet = replace(query, arguments=arguments.model_copy(update=_WITHOUT_CONTEXT))
-    found = await collect_merged(run, quiet, PageRequest(0, min(offset + most, MAX_REACHABLE), NO_LIMIT, 0, 0, None))
-    plain = (FileMatches(path=os.fsdecode(path), matches=(), total_matches=count) for path, count in found.named())
-    files = named_files(plain, found, query.scope.location)
-    hits = tuple(FileHits(path=file.path, count=file.total_matches if counting else None) for file in files)[offset:]
-    hits = hits[:most]
-
-    def answer(count: int) -> GrepContentResult:
-        end = offset + count
-        matches = found.matches if counting else 0
-        said = listed(found.files, "matching file", offset, count, exact=found.exact, matches=matches)
-        return GrepContentResult(
-            **_about_merged(query, found),
-            files=hits[:count],
-            truncated=found.files > end or not found.exact,
-            next_offset=end if found.files > end and count else None,
-            message=said if found.files else _nothing(query, found),
-            matches=(),
-            total_matches=found.matches if counting else None,
-            files_matched=found.files,
-            exact=found.exact,
-        )
-
-    return await run.call(partial(shortened, answer, len(hits), query.settings.max_chars))
-
-
-def _about_merged(query: Query, found: "MergedCollector") -> dict[str, Any]:
-    notes = [*_omissions(query, found), *notes_of(found.errors, None, query.scope.location)]
-    return _about(query, None if query.arguments.rev else found.end, timed_out=found.timed_out, notes=notes)
 
 
 async def _explained(run: Runner, query: Query) -> str:
@@ -574,6 +524,8 @@ async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> s
     # With `overrides`, the globs of the caller would include ignored files again.
     if not seen or query.arguments.include_hidden or query.files.overrides or scope.location.is_file:
         return ""
+    if query.items is not None:
+        return ""
 
     def allowed(path: str) -> bool:
         return path not in unwanted and (scope.allowed is None or scope.allowed(path))
@@ -621,6 +573,8 @@ def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[s
     errors = end.path_errors() if end else ()
     if query.candidates is not None:
         errors = query.candidates.errors_with(errors)
+    if query.items is not None:
+        errors = tuple(filter(query.items.shows, errors))
     return {
         "root": as_utf8(location.cwd),
         "path": location.name,

@@ -7,37 +7,25 @@ lack the name of the subdirectory, so the globs might not match them.
 
 import io
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, BinaryIO, cast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import BinaryIO, cast
 
-from ripwrap._operations.inside import inside_part, run_items
-from ripwrap._operations.streams import CollectingAnswer, ItemNames, item_command
-from ripwrap._ripgrep.batches import ItemCommand
-from ripwrap._ripgrep.decoder import FileTypes
-from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.page_collector import Block, PageRequest
-from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._places.inside import ArchiveLimits, inside_command
+from ripwrap._places.items import ARGUMENTS, item_command
+from ripwrap._ripgrep.command import Command, Mode
 from ripwrap._text import as_utf8
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions
-from ripwrap.results import FileMatches
-from ripwrap.sources.archives import check_inside, is_document
+from ripwrap.sources.archives import check_inside
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.workspace.arguments import comma_separated
-from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines, redact
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Scope, Settings
-
-if TYPE_CHECKING:
-    from ripwrap.workspace.grep_content import Query
-
-_ITEM = "\0"
-"""Character before the path of an item, to distinguish items from files on disk; no path of a file contains it."""
 
 
 def check_arguments(arguments: GrepContentArguments) -> None:
@@ -58,93 +46,20 @@ def check_arguments(arguments: GrepContentArguments) -> None:
         check_inside(comma_separated(arguments.inside))
 
 
-class MergedCollector(RoundRobinMatchCollector):
-    """Collector that combines the matches in files and the matches in items, as if one search had found all of them.
-
-    An item is a file in a git revision, or a part of an archive or document.
-
-    Attributes:
-        errors: Errors about unreadable parts of a revision, an archive or a document.
-        keys: Map from the name of an item, as answers show it, to the lines of private keys in the item.
-    """
-
-    def __init__(
-        self,
-        page: PageRequest,
-        files: RoundRobinMatchCollector | None,
-        items: "_Answer",
-        errors: tuple[PathError, ...],
-        keys: Mapping[str, KeyLines],
-    ) -> None:
-        super().__init__(page, None, None)
-        self.errors: tuple[PathError, ...] = errors
-        self.keys: Mapping[str, KeyLines] = keys
-        self._files = files
-        self._items = items
-        parts = [part for part in (files, items.collector) if part is not None]
-        self.matches: int = sum(part.matches for part in parts)
-        self.files: int = sum(part.files for part in parts)
-        self.binary: int = sum(part.binary for part in parts)
-        self.timed_out: bool = any(part.timed_out for part in parts)
-        if files is not None:
-            self.end: Exit = files.end
-        self._parts = parts
-
-    @property
-    def dropped(self) -> Mapping[str, int]:
-        """Map from a file or item to the number of its dropped records (lines of rg's output that are too long)."""
-        files: Mapping[str, int] = {} if self._files is None else self._files.dropped
-        return {**files, **{str(self._items.names[path]): n for path, n in self._items.collector.dropped.items()}}
-
-    @property
-    def dropped_records(self) -> int:
-        """Number of records that were dropped because they are too long."""
-        return sum(part.dropped_records for part in self._parts)
-
-    def blocks(self) -> Sequence[Block]:
-        """Return the blocks; a block has the matches and the context of one file or item, as rg wrote them.
-
-        `name_of()` converts the path of a block to a name.
-        """
-        files = () if self._files is None else self._files.blocks()
-        items = self._items.collector.blocks()
-        return (*files, *(replace(block, path=os.fsencode(_ITEM) + block.path) for block in items))
-
-    def named(self) -> Sequence[tuple[bytes, int]]:
-        """Return the files and items with a match, each with its number of matches."""
-        files = () if self._files is None else self._files.named()
-        return (*files, *((os.fsencode(_ITEM) + path, count) for path, count in self._items.collector.named()))
-
-    def name_of(self, path: str) -> str:
-        """Return the name for the path of a block: the path of a file, or the name of an item."""
-        return str(self._items.names[path[1:]]) if path.startswith(_ITEM) else path
-
-
-class _Answer(CollectingAnswer[RoundRobinMatchCollector]):
-    """Answer that takes the first match of every item, then the second match of every item, and so on."""
-
-    def keep_names(self) -> None:
-        """Keep the names of the items with a match or a dropped line, and forget all other names."""
-        blocks = (block.path for block in self.collector.blocks())
-        named = (path for path, _ in self.collector.named())
-        self.names.keep((*map(os.fsdecode, (*blocks, *named)), *self.collector.dropped))
-
-
 class _NotesKeys(Source):
     """Source that yields the items of another source, and finds the lines of private keys in these items.
 
     Answers mask these lines.
 
     Attributes:
-        keys: Map from the name of an item, as answers show it, to the lines of private keys in the item.
+        keys: Map from the name of an item to the lines of private keys in the item.
     """
 
-    def __init__(self, source: Source, location: Location) -> None:
+    def __init__(self, source: Source, keys: dict[str, KeyLines]) -> None:
         super().__init__()
         self.errors = source.errors
-        self.keys: dict[str, KeyLines] = {}
+        self.keys: dict[str, KeyLines] = keys
         self._source = source
-        self._location = location
 
     def __iter__(self) -> Iterator[Item]:
         self._source.selects, self._source.deadline = self.selects, self.deadline
@@ -155,12 +70,12 @@ class _NotesKeys(Source):
                 above = name.rpartition(SEPARATOR)[0] if isinstance(name, LocatedName) else ""
                 if not above or above != document:  # a key may span parts of a document
                     scanner, document = KeyScanner(), above
-                shown_name, found = name_in_answer(self._location, name), key_lines(file, scanner)
+                plain, found = str(name), key_lines(file, scanner)
                 file.seek(0)
-                before = self.keys.get(shown_name, found)  # two members may have the same name
+                before = self.keys.get(plain, found)  # two members may have the same name
                 # Readers of documents may join lines and spaces, so each line of a part is also checked by itself.
                 scanned = 0 if above else min(found.scanned, before.scanned)
-                self.keys[shown_name] = KeyLines(found.numbers | before.numbers, scanned)
+                self.keys[plain] = KeyLines(found.numbers | before.numbers, scanned)
             yield name, content
             del content  # the next item needs the memory
 
@@ -169,72 +84,88 @@ class _NotesKeys(Source):
         self._source.close()
 
 
-async def collect_merged(run: Runner, query: "Query", page: PageRequest) -> MergedCollector:
-    """Search a git revision if `rev` is given; otherwise search files, then the inside of archives and documents.
+@dataclass(frozen=True, slots=True)
+class ItemSearch:
+    """Search of a call with `rev` or `inside`.
 
-    The errors of `stream_items()` are raised. `ValueError` is raised for a revision that does not exist, and for `rev`
-    with several roots.
+    Attributes:
+        settings: Settings of the workspace.
+        arguments: Arguments of the tool.
+        scope: Scope of the call.
+        keys: Map from the name of an item to the lines of private keys in the item, filled while items are read.
     """
-    scope = query.scope
-    until = None if scope.timeout is None else time.monotonic() + scope.timeout
-    answer = _Answer(RoundRobinMatchCollector(page, None, None), ItemNames())
-    allowed = ItemFilter(scope, hidden=query.arguments.include_hidden).allows
-    options = cast("SearchOptions", {**scope.options, **query.options})
-    noting: list[_NotesKeys] = []
 
-    def wrap(source: Source) -> Source:
-        if not query.settings.redact:
-            return source
-        noting.append(_NotesKeys(source, scope.location))
-        return noting[0]
+    settings: Settings
+    arguments: GrepContentArguments
+    scope: Scope
+    keys: dict[str, KeyLines] = field(default_factory=dict[str, KeyLines])
 
-    def merged(files: RoundRobinMatchCollector | None, errors: Iterable[PathError]) -> MergedCollector:
-        keys = noting[0].keys if noting else {}
-        shown_errors = (error for error in errors if error.path is None or allowed(error.path))
-        return MergedCollector(page, files, answer, tuple(shown_errors), keys)
+    def command(self, options: SearchOptions, mode: Mode) -> Command:
+        """Return the command that searches the items, and with `inside` also the files, with these options of rg.
 
-    if query.arguments.rev:
-        source = _revision(query, scope.location)
-        options.pop("ignore_file", None)
-        command = _filtered(item_command(query.arguments.pattern, options, roots=source.roots), allowed)
-        answer.collector.timed_out = await run.collect_items(command, wrap(source), answer, scope.timeout)
-        return merged(None, source.errors)
-    formats = check_inside(comma_separated(query.arguments.inside))
-    visible = query.allowed
+        Raises:
+            ValueError: With `rev`, the call is for several roots, or the revision is invalid.
+        """
+        location, pattern = self.scope.location, self.arguments.pattern
+        if self.arguments.rev:
+            opens, lines = partial(self._revision, location), dict[str, object](options)
+            lines.pop("ignore_file", None)
+            return item_command(
+                pattern,
+                lambda: self._noting(opens()),
+                cast("SearchOptions", lines),
+                ARGUMENTS,
+                opens().roots,
+                cwd=location.cwd,
+                mode=mode,
+                allows=self.allows,
+            )
+        denied = () if self.scope.denied is None else self.scope.denied.iglobs()
+        limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)
+        formats = comma_separated(self.arguments.inside)
+        return inside_command(pattern, location.cwd, location.paths, options, formats, mode, limits=limits)
 
-    def is_file(path: bytes) -> bool:
-        name = os.fsdecode(path)
-        return not is_document(name, formats) and (visible is None or visible(name))
+    def allows(self, name: str) -> bool:
+        """Return True if an answer may show an item."""
+        return ItemFilter(self.scope, hidden=self.arguments.include_hidden).allows(name)
 
-    def collector() -> RoundRobinMatchCollector:
-        return RoundRobinMatchCollector(page, lambda path: is_file(os.fsencode(path)), query.progress)
+    def shown(self, path: str) -> str:
+        """Return the path of a file, or the name of an item, as it appears in the answer."""
+        return name_in_answer(self.scope.location, path)
 
-    found = await run.collect(Step(query.command(query.options), collector, scope.timeout))
-    denied = () if scope.denied is None else scope.denied.iglobs()
-    part = inside_part(query.command(query.options), scope.location.cwd, scope.location.paths, options, formats, denied)
-    part = replace(part, command=_filtered(part.command, allowed))
-    searched = await run_items(run, part, answer, until, scope.allowed, wrap)
-    return merged(found, searched.errors)
+    def is_item(self, path: str) -> bool:
+        """Return True for the name of an item, and False for the path of a file on the disk."""
+        return bool(self.arguments.rev) or SEPARATOR in path
 
+    def shows(self, error: PathError) -> bool:
+        """Return True if an answer may name the path of an error."""
+        return error.path is None or self.allows(error.path)
 
-def _revision(query: "Query", location: Location) -> RevisionSource:
-    if location.several:
-        raise ValueError(
-            "with rev, only one root can be searched; set path to the root whose git repository has this revision"
-        )
-    rev, settings = check_revision(query.arguments.rev), query.settings
-    allowed = (*settings.sandbox.roots, *settings.repositories)
-    return RevisionSource(location.cwd, rev, location.paths, commits_only=True, repositories=allowed)
+    def redactor(self, path: str, check: Callable[[], object]) -> Redactor | None:
+        """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown.
 
+        Args:
+            path: Path of the file, or name of the item.
+            check: Function that is called before each line, and may raise an error; see `redact()`.
+        """
+        if not self.settings.redact:
+            return None
+        keys = self.keys.get(path)
+        if keys is None and not self.is_item(path):
+            return self.settings.redactor(self.scope.location, path, check)
+        return lambda text, first: redact(text, first, UNKNOWN_KEYS if keys is None else keys, check)
 
-def _filtered(command: ItemCommand, allowed: Callable[[str], bool]) -> ItemCommand:
-    """Return a command that also excludes the items for whose names `allowed` returns False."""
+    def _noting(self, source: Source) -> Source:
+        return _NotesKeys(source, self.keys) if self.settings.redact else source
 
-    def selects(types: FileTypes) -> Callable[[str], bool]:
-        selected = command.selects(types)
-        return lambda name: allowed(name) and selected(name)
-
-    return replace(command, selects=selects)
+    def _revision(self, location: Location) -> RevisionSource:
+        if location.several:
+            raise ValueError(
+                "with rev, only one root can be searched; set path to the root whose git repository has this revision"
+            )
+        rev, settings = check_revision(self.arguments.rev), self.settings
+        allowed = (*settings.sandbox.roots, *settings.repositories)
+        return RevisionSource(location.cwd, rev, location.paths, commits_only=True, repositories=allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,40 +220,3 @@ def name_in_answer(location: Location, name: str) -> str:
     """Return the name with which answers show a file or item."""
     file, separator, member = name.partition(SEPARATOR)
     return location.shown(file) + as_utf8(f"{separator}{member}")
-
-
-def named_files(files: Iterable[FileMatches], found: MergedCollector, location: Location) -> tuple[FileMatches, ...]:
-    """Return the files and items, each with its name in answers as its path; join those with the same name."""
-    by_name: dict[str, FileMatches] = {}
-    for file in files:
-        name = name_in_answer(location, found.name_of(file.path))
-        before = by_name.get(name)
-        if before is None:
-            by_name[name] = file.model_copy(update={"path": name})
-        else:
-            both = {
-                "matches": (*before.matches, *file.matches),
-                "total_matches": before.total_matches + file.total_matches,
-            }
-            by_name[name] = before.model_copy(update=both)
-    return tuple(by_name.values())
-
-
-def redactor_of(
-    settings: Settings, location: Location, path: str, check: Callable[[], object], found: MergedCollector
-) -> Redactor | None:
-    """Return the function that masks secrets in the lines of a file or item; `None` if secrets are shown.
-
-    Args:
-        settings: Settings of the workspace.
-        location: Location of the search.
-        path: Name of the file or item in the answer.
-        check: Function that is called before each line, and may raise an error; see `redact()`.
-        found: Result of the search.
-    """
-    if not settings.redact:
-        return None
-    keys = found.keys.get(path)
-    if keys is None and SEPARATOR not in path:
-        return settings.redactor(location, path, check)
-    return lambda text, first: redact(text, first, UNKNOWN_KEYS if keys is None else keys, check)

@@ -1,0 +1,158 @@
+"""Successive runs of rg for one search: which one runs next, what is joined, and what runs again."""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.process import split
+from ripwrap.errors import Hint, HintedText, SearchError
+
+_LOGGER = logging.getLogger("ripwrap")
+
+Child = TypeVar("Child")
+
+
+@dataclass(slots=True)
+class _Run(Generic[Child]):
+    """Run of rg that has not ended; `child` is `None` until it is started."""
+
+    part: Part
+    child: Child | None = None
+
+
+class Runs(Generic[Child]):
+    """Successive runs of rg for one search: one run, or several if the place or the number of paths needs them.
+
+    The output of the runs is read one after the other. First come the parts of the plan, of which one runs at a time.
+    Then come the parts that `Plan.more` returns, of which several run at a time.
+
+    Attributes:
+        pending: Runs whose output is still to be read.
+        error: Error of `Plan.more`, to be raised after the results of the runs before it; `None` without an error.
+    """
+
+    def __init__(self, plan: Plan, start: Callable[[Part], Child], *, ordered: bool = False) -> None:
+        """Split each command whose paths are too long for one command line.
+
+        Args:
+            plan: Plan of the search.
+            start: Function that starts rg for a part.
+            ordered: True if the files must come in the order that `sort` asks for.
+
+        Raises:
+            SearchError: `ordered` is True, the paths need several runs, and `sort` applies to the files of all paths.
+        """
+        self.error: Exception | None = None
+        self._plan = plan
+        self._more = plan.more
+        self._start = start
+        self._parts = [
+            part if command is part.command else replace(part, command=command)
+            for part in plan.parts
+            for command in split(part.command)
+        ]
+        if ordered and len(self._parts) > 1 and self._parts[0].command.sorts_all:
+            raise _order_error(plan.parts[0].command, len(self._parts))
+        self.pending: deque[_Run[Child]] = deque(map(_Run, self._parts))
+        self._known = len(self._parts)  # number of the runs in `pending` that are parts of the plan
+        self._waits = False
+        self._end: Exit | None = None  # exits are joined, because each may have a MiB of stderr
+        self._single_threaded = False
+
+    @property
+    def asks(self) -> bool:
+        """True if further runs can be asked for now with `ask()`."""
+        return self._more is not None and not self._known and not (self._waits and self.pending)
+
+    @property
+    def unfinished(self) -> bool:
+        """True if there are runs whose output is still to be read, or may be further runs."""
+        return bool(self.pending) or self._more is not None
+
+    async def ask(self) -> bool:
+        """Start further runs, and return True if there is a run whose output is to be read.
+
+        With a `BlockingRunner`, this coroutine never suspends.
+        """
+        self._waits = False
+        while self._more is not None and len(self.pending) < self._plan.ahead and not self._waits:
+            try:
+                parts = await self._more()
+            except Exception as error:  # noqa: BLE001 - raised after the results of the runs before it
+                self.error, self._more = error, None
+                break
+            if parts is None:
+                self._more = None
+                break
+            self._waits = not parts and bool(self.pending)
+            self.pending += [_Run(part, self._start(part)) for part in parts]
+        return bool(self.pending)
+
+    def next(self) -> tuple[Part, Child]:
+        """Return the run to read now; tell its change whether it is the last run with this change."""
+        run, part = self.pending[0], self.pending[0].part
+        if part.change is not None:
+            part.change.last = all(other.part.change is not part.change for other in list(self.pending)[1:])
+        if run.child is None:
+            run.child = self._start(part)
+        return part, run.child
+
+    def add(self, end: Exit) -> None:
+        """Remove the first run from `pending`, because it has ended, and join its exit to earlier exits."""
+        self.pending.popleft()
+        self._known -= bool(self._known)
+        self._end = end if self._end is None else self._end.followed_by(end)
+
+    def end(self, command: Command) -> Exit:
+        """Return the joined exit of all runs that have ended; `command` is the command of the whole search."""
+        end = Exit(command, (), 1, b"") if self._end is None else self._end
+        errors = tuple(self._plan.errors())
+        return replace(end, also=errors) if errors else end
+
+    def retry(self, end: Exit, *, everything: bool = False) -> bool:
+        """Return True if rg must run again with one thread, because it could not start another thread (rg-facts 8).
+
+        If so, change the commands in `pending` to use one thread.
+
+        Args:
+            end: Exit of the last run.
+            everything: True to run all commands again, False to run only the pending commands.
+        """
+        if self._single_threaded or not end.out_of_threads or not self._known:
+            return False
+        _LOGGER.info("rg could not start a thread; trying again with one thread")
+        if everything:
+            self.pending, self._end = deque(map(_Run, self._parts)), None
+            self._known = len(self._parts)
+            for part in self._parts:
+                if part.change is not None:
+                    part.change.restart()
+        parts = (replace(run.part, command=run.part.command.single_threaded()) for run in self.pending)
+        self.pending = deque(map(_Run, parts))
+        self._single_threaded = True
+        return True
+
+    def close(self) -> list[Child]:
+        """Close the plan, and return the children that were started and not read to their end."""
+        self._more = None
+        self._plan.close()
+        return [run.child for run in self.pending if run.child is not None]
+
+
+def _order_error(command: Command, lines: int) -> SearchError:
+    return SearchError(
+        HintedText(
+            f"rg cannot sort the files of all {len(command.paths)} paths together, because this system needs {lines} "
+            "command lines for so many paths; pass fewer paths, leave out ",
+            Hint("sort", kind="omit"),
+            " and ",
+            Hint("sortr", kind="omit"),
+            ", or pass ",
+            Hint("sort", "path"),
+        )
+    )
