@@ -14,7 +14,7 @@ from mcp.server.session import ServerSession
 
 from ripwrap._concurrency import in_thread
 from ripwrap._text import shown
-from ripwrap.mcp.clients import Client, Context, Params, WorkspaceOptions
+from ripwrap.mcp.clients import Client, Params, ServerContext, WorkspaceOptions
 from ripwrap.mcp.prompts import get_prompt, list_prompts
 from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
 from ripwrap.options import StrPath
@@ -107,7 +107,7 @@ def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
     return {**options, "embedder": check_index_options(options.get("index", False), named, weight)}
 
 
-async def _list(context: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+async def _list(context: ServerContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     return types.ListToolsResult(tools=_tools_of(context.lifespan_context))
 
 
@@ -135,11 +135,11 @@ def _tools(*, index: bool, anchors: bool, write: bool, sends_texts: bool) -> lis
     ]
 
 
-async def _forget(context: Context, _: types.NotificationParams) -> None:
+async def _forget(context: ServerContext, _: types.NotificationParams) -> None:
     context.lifespan_context.forget()
 
 
-async def _call(context: Context, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
+async def _call(context: ServerContext, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
     tools = tools_of(Workspace)
     try:
         tool = find_tool(call.name, [tools[one.name] for one in _tools_of(context.lifespan_context)])

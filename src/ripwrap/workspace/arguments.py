@@ -91,7 +91,7 @@ def _join_globs(value: Any) -> Any:
 
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
-Strings: TypeAlias = Annotated[list[str], BeforeValidator(parse_strings)]
+StringList: TypeAlias = Annotated[list[str], BeforeValidator(parse_strings)]
 
 
 def is_given(values: Mapping[str, Any], name: str) -> bool:

@@ -36,7 +36,7 @@ else:
     Embedder = Any  # annotations can be evaluated without loading the index
 
 
-class GrepContent(ToolMethods, offers=(GREP_CONTENT,)):
+class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
     """Methods of `grep_content`."""
 
     def grep_content(
@@ -111,7 +111,7 @@ class GrepContent(ToolMethods, offers=(GREP_CONTENT,)):
         return run_blocking(self._tools.run(GREP_CONTENT, {"pattern": pattern, "path": path, **options}))
 
 
-class FindFiles(ToolMethods, offers=(FIND_FILES,)):
+class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
     """Methods of `find_files`."""
 
     def find_files(
@@ -150,7 +150,7 @@ class FindFiles(ToolMethods, offers=(FIND_FILES,)):
         return run_blocking(self._tools.run(FIND_FILES, {"pattern": pattern, "path": path, **options}))
 
 
-class Listing(ToolMethods, offers=(LS, TREE)):
+class ListingMethods(ToolMethods, offers=(LS, TREE)):
     """Methods of `ls` and `tree`."""
 
     def ls(
@@ -207,7 +207,7 @@ class Listing(ToolMethods, offers=(LS, TREE)):
         return run_blocking(self._tools.run(TREE, {"path": path, **options}))
 
 
-class CodebaseSearch(ToolMethods, offers=(CODEBASE_SEARCH,)):
+class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     """Methods of `codebase_search`."""
 
     def codebase_search(self, query: str, path: str = ".", *, limit: int = 10) -> str:
@@ -236,7 +236,7 @@ class CodebaseSearch(ToolMethods, offers=(CODEBASE_SEARCH,)):
         return run_blocking(self._tools.run(CODEBASE_SEARCH, {"query": query, "path": path, **options}))
 
 
-class ReadFile(ToolMethods, offers=(READ_FILE,)):
+class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
     """Methods of `read_file`."""
 
     def read_file(self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "") -> str:
@@ -273,7 +273,7 @@ class ReadFile(ToolMethods, offers=(READ_FILE,)):
         )
 
 
-class IndexCodebase(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEALTH_CHECK)):
+class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEALTH_CHECK)):
     """Methods of the tools that need an index."""
 
     def index_codebase(self) -> str:
@@ -317,7 +317,7 @@ class IndexCodebase(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEA
         return run_blocking(self._tools.run(INDEX_HEALTH_CHECK, {}))
 
 
-class Resolve(ToolMethods, offers=(RESOLVE,)):
+class ResolveMethods(ToolMethods, offers=(RESOLVE,)):
     """Methods of `resolve`."""
 
     def resolve(self, anchor: str) -> str:
@@ -350,7 +350,7 @@ class Resolve(ToolMethods, offers=(RESOLVE,)):
         return run_blocking(self._tools.run(RESOLVE, {"anchor": anchor}))
 
 
-class ReplaceContent(ToolMethods, offers=(REPLACE_CONTENT,)):
+class ReplaceContentMethods(ToolMethods, offers=(REPLACE_CONTENT,)):
     """Methods of `replace_content`."""
 
     def replace_content(
@@ -413,14 +413,14 @@ Tool: TypeAlias = Callable[..., str]
 
 
 class Workspace(
-    GrepContent,
-    FindFiles,
-    Listing,
-    CodebaseSearch,
-    ReadFile,
-    IndexCodebase,
-    Resolve,
-    ReplaceContent,
+    GrepContentMethods,
+    FindFilesMethods,
+    ListingMethods,
+    CodebaseSearchMethods,
+    ReadFileMethods,
+    IndexMethods,
+    ResolveMethods,
+    ReplaceContentMethods,
 ):
     """Tools with which agents search, list and read files in some directories.
 

@@ -102,7 +102,7 @@ CODEBASE_SEARCH = ToolSpec(
 )
 
 
-class CodebaseSearch(ToolMethods, offers=(CODEBASE_SEARCH,)):
+class CodebaseSearchMethods(ToolMethods, offers=(CODEBASE_SEARCH,)):
     """Methods of `codebase_search`."""
 
     async def codebase_search(self, query: str, path: str = ".", *, limit: int = 10) -> str:

@@ -22,16 +22,16 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.options import Directories, ShowDenied, StrPath, check_timeout
 from ripwrap.sources.repository import real_directories
 from ripwrap.workspace.arguments import parameter_descriptions, schema_of
-from ripwrap.workspace.codebase_search_tool import CodebaseSearch
+from ripwrap.workspace.codebase_search_tool import CodebaseSearchMethods
 from ripwrap.workspace.deny import SECRET_FILES
 from ripwrap.workspace.dispatch import MAX_LINE, MAX_READ_BYTES, TIMEOUT, TOOL_ERRORS, ToolDispatcher
-from ripwrap.workspace.find_files_tool import FindFiles
-from ripwrap.workspace.grep_content_tool import GrepContent
-from ripwrap.workspace.index_codebase_tools import IndexCodebase
-from ripwrap.workspace.listing_tools import Listing
-from ripwrap.workspace.read_file import ReadFile
-from ripwrap.workspace.replace_content_tool import ReplaceContent
-from ripwrap.workspace.resolve import Resolve
+from ripwrap.workspace.find_files_tool import FindFilesMethods
+from ripwrap.workspace.grep_content_tool import GrepContentMethods
+from ripwrap.workspace.index_codebase_tools import IndexMethods
+from ripwrap.workspace.listing_tools import ListingMethods
+from ripwrap.workspace.read_file import ReadFileMethods
+from ripwrap.workspace.replace_content_tool import ReplaceContentMethods
+from ripwrap.workspace.resolve import ResolveMethods
 from ripwrap.workspace.results import MAX_CHARS, FileInfo, ToolResult
 from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.scope import Progress, Settings
@@ -46,14 +46,14 @@ Tool: TypeAlias = Callable[..., Awaitable[str]]
 
 
 class Workspace(
-    GrepContent,
-    FindFiles,
-    Listing,
-    CodebaseSearch,
-    ReadFile,
-    IndexCodebase,
-    Resolve,
-    ReplaceContent,
+    GrepContentMethods,
+    FindFilesMethods,
+    ListingMethods,
+    CodebaseSearchMethods,
+    ReadFileMethods,
+    IndexMethods,
+    ResolveMethods,
+    ReplaceContentMethods,
 ):
     """Tools with which agents search, list and read files in some directories.
 

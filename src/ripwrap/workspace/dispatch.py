@@ -295,8 +295,8 @@ class ToolDispatcher:
 class ToolMethods:
     """Base class of the classes from which `Workspace` inherits the methods of its tools.
 
-    A subclass names its tools, as in `class Resolve(ToolMethods, offers=(RESOLVE,))`. For each, it has a method with
-    the name of the tool, which returns a text, and a method whose name ends in `_result`.
+    A subclass names its tools, as in `class ResolveMethods(ToolMethods, offers=(RESOLVE,))`. For each, it has a
+    method with the name of the tool, which returns a text, and a method whose name ends in `_result`.
     """
 
     _tools: ToolDispatcher

@@ -83,7 +83,7 @@ FIND_FILES = ToolSpec(
 )
 
 
-class FindFiles(ToolMethods, offers=(FIND_FILES,)):
+class FindFilesMethods(ToolMethods, offers=(FIND_FILES,)):
     """Methods of `find_files`."""
 
     async def find_files(

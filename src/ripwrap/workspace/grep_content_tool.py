@@ -289,7 +289,7 @@ GREP_CONTENT = ToolSpec(
 )
 
 
-class GrepContent(ToolMethods, offers=(GREP_CONTENT,)):
+class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
     """Methods of `grep_content`."""
 
     async def grep_content(

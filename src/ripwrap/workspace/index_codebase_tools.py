@@ -61,7 +61,7 @@ INDEX_HEALTH_CHECK = ToolSpec(
 )
 
 
-class IndexCodebase(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEALTH_CHECK)):
+class IndexMethods(ToolMethods, offers=(INDEX_CODEBASE, INDEX_STATUS, INDEX_HEALTH_CHECK)):
     """Methods of the tools that need an index."""
 
     async def index_codebase(self) -> str:

@@ -18,7 +18,7 @@ from ripwrap.options import FileOptions
 from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.listing_tools import Layout, ListEntry, ListResult, LsArguments, TreeArguments
 from ripwrap.workspace.notes import denied_note, scope_notes
-from ripwrap.workspace.results import Engine
+from ripwrap.workspace.results import ListingEngine
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Scope, Settings, exclude_options, open_scope
 from ripwrap.workspace.tool import ToolCall
@@ -43,7 +43,7 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
         common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
         new = partial(TreeCollector, scope, arguments.max_depth, (), call.progress, common=common)
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
-        engine: Engine = "rg"
+        engine: ListingEngine = "rg"
         try:
             command = files_command(scope.location.cwd, scope.location.paths, options)
             tree = await run.collect(Step(command, new, scope.timeout))
@@ -95,7 +95,7 @@ def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options:
 
 
 def _tree_result(
-    settings: Settings, scope: Scope, tree: TreeCollector, limit: int, *, engine: Engine, layout: Layout
+    settings: Settings, scope: Scope, tree: TreeCollector, limit: int, *, engine: ListingEngine, layout: Layout
 ) -> ListResult:
     """Return the tree with as many entries as `limit` and `max_chars` allow.
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 from ripwrap._text import shown
 from ripwrap.models import Model
-from ripwrap.workspace.arguments import Number, Strings, ToolArguments, VisibilityOptions
+from ripwrap.workspace.arguments import Number, StringList, ToolArguments, VisibilityOptions
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.tool import ToolSpec
@@ -32,7 +32,7 @@ class LsArguments(ToolArguments, frozen=True):
     """Arguments of `ls()`."""
 
     path: str = "."
-    ignore: Strings = []  # noqa: RUF012 - Pydantic copies it
+    ignore: StringList = []  # noqa: RUF012 - Pydantic copies it
     limit: Number = 1000
     max_depth: Number = 0
     include_hidden: bool = False
@@ -152,7 +152,7 @@ TREE = ToolSpec(
 )
 
 
-class Listing(ToolMethods, offers=(LS, TREE)):
+class ListingMethods(ToolMethods, offers=(LS, TREE)):
     """Methods of `ls` and `tree`."""
 
     async def ls(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._text import in_seconds, plural, shown
 from ripwrap.models import PathError
-from ripwrap.workspace.results import Engine
+from ripwrap.workspace.results import ListingEngine
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
@@ -57,7 +57,9 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, location: L
         yield f"{plural(len(own), 'path')} could not be read, the first: {_path_error_text(named)}."
 
 
-def scope_notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool, engine: Engine) -> tuple[str, ...]:
+def scope_notes(
+    scope: Scope, errors: Iterable[PathError], *, timed_out: bool, engine: ListingEngine
+) -> tuple[str, ...]:
     """Return the notes of a listing: about its time limit, unreadable paths, followed links and limited depth."""
     ended_after = scope.timeout if timed_out else None
     notes = [

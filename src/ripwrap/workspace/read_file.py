@@ -230,7 +230,7 @@ class _Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
+class _LinesRead:
     """Lines that were read from a file.
 
     Attributes:
@@ -263,7 +263,7 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
     return await run.call(partial(shortened, answer, len(found.lines), settings.max_chars))
 
 
-def _answer(location: Location, ranges: Sequence[LineRange], found: _Lines, count: int) -> ReadFileResult:
+def _answer(location: Location, ranges: Sequence[LineRange], found: _LinesRead, count: int) -> ReadFileResult:
     """Return the answer with the first `count` of the lines that were read."""
     lines = found.lines[:count]
     last, total = lines[-1].number if lines else 0, found.total
@@ -315,12 +315,12 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
             start = at
 
 
-def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _Lines:
+def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _LinesRead:
     """Read lines of a file, in bounded memory for files and lines of any size."""
     deadline = Deadline(settings.timeout, "the first line to read was not reached")
     with open_text(settings, location, "read_file") as (text, encoding, redactor):
         lines, total = _read_text(text, settings, redactor, ranges, deadline)
-    return _Lines(lines, total, encoding)
+    return _LinesRead(lines, total, encoding)
 
 
 @contextmanager
@@ -448,7 +448,7 @@ READ_FILE = ToolSpec(
 )
 
 
-class ReadFile(ToolMethods, offers=(READ_FILE,)):
+class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
     """Methods of `read_file`."""
 
     async def read_file(self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "") -> str:

@@ -74,7 +74,7 @@ REPLACE_CONTENT = ToolSpec(
 )
 
 
-class ReplaceContent(ToolMethods, offers=(REPLACE_CONTENT,)):
+class ReplaceContentMethods(ToolMethods, offers=(REPLACE_CONTENT,)):
     """Methods of `replace_content`."""
 
     async def replace_content(

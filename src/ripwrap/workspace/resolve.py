@@ -55,7 +55,7 @@ class ResolveResult(ToolResult, frozen=True):
             yield f"  {self.line}{SEPARATOR}{hashed}: {self.text}".rstrip()
 
 
-class _Found(NamedTuple):
+class _AnchorLines(NamedTuple):
     """Lines of a file that have the hash of an anchor.
 
     Attributes:
@@ -94,7 +94,7 @@ async def run_resolve(call: ToolCall, arguments: ResolveArguments) -> ResolveRes
     )
 
 
-def _message(anchor: Anchor, found: _Found) -> str:
+def _message(anchor: Anchor, found: _AnchorLines) -> str:
     if not found.lines:
         has = "is gone" if anchor.line > found.total else "changed or is gone"
         much = f"the file has {plural(found.total, 'line')}, none of them with the hash {anchor.hash}"
@@ -112,7 +112,7 @@ def _message(anchor: Anchor, found: _Found) -> str:
     )
 
 
-def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
+def _find(settings: Settings, location: Location, anchor: Anchor) -> _AnchorLines:
     """Return the line of an anchor if it is unchanged; otherwise the nearest lines with the hash of the anchor."""
     deadline = Deadline(settings.timeout, "the file was not read")
     lines: list[tuple[int, str]] = []
@@ -125,12 +125,12 @@ def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
                 piece = redactor(piece, number).text
             if line_hash(piece) == anchor.hash:
                 if number == anchor.line:
-                    return _Found([(number, piece)], 1, number)
+                    return _AnchorLines([(number, piece)], 1, number)
                 count += 1
                 lines.append((number, piece))
                 if len(lines) > 2 * _MAX_OTHERS:  # a file may have a million blank lines
                     lines = _nearest(lines, anchor)
-    return _Found(_nearest(lines, anchor), count, number)
+    return _AnchorLines(_nearest(lines, anchor), count, number)
 
 
 def _nearest(lines: list[tuple[int, str]], anchor: Anchor) -> list[tuple[int, str]]:
@@ -149,7 +149,7 @@ def _read_line(text: io.TextIOWrapper, deadline: Deadline, most: int) -> str:
 RESOLVE = ToolSpec("resolve", ResolveArguments, ResolveResult, run_resolve, title="Find a line again", needs="anchors")
 
 
-class Resolve(ToolMethods, offers=(RESOLVE,)):
+class ResolveMethods(ToolMethods, offers=(RESOLVE,)):
     """Methods of `resolve`."""
 
     async def resolve(self, anchor: str) -> str:

@@ -16,7 +16,7 @@ MAX_CHARS = 20_000
 MAX_NAME_CHARS = 300
 """Maximum number of characters of a path in a message or note."""
 
-Engine: TypeAlias = Literal["rg", "python"]
+ListingEngine: TypeAlias = Literal["rg", "python"]
 
 
 class ToolResult(Model, ABC, frozen=True):
@@ -41,7 +41,7 @@ class ToolResult(Model, ABC, frozen=True):
     next_offset: int | None = None
     message: str
     notes: tuple[str, ...] = ()
-    engine: Engine = "rg"
+    engine: ListingEngine = "rg"
 
     _entries: ClassVar[tuple[str, ...]] = ()
     """Names of the fields whose entries `structured()` leaves out if there is no room for all."""
