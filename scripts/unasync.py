@@ -89,7 +89,7 @@ class Target:
         words: Phrases of docstrings to replace, in addition to `WORDS`.
         bodies: Bodies to use instead of a translation, by function.
         imports: Modules of the names in `bodies`.
-        bases_of: Class whose base classes are translated, too, from the modules that its module imports.
+        bases_of: Class whose base classes with async methods are translated, too.
     """
 
     path: str
@@ -105,24 +105,15 @@ class Target:
     bases_of: str = ""
 
     def all_sources(self, root: Path) -> Mapping[str, Sequence[str]]:
-        """Return the names to translate, by module, with the base classes of the class `bases_of` first."""
+        """Return the names to translate, by module; first the base classes of `bases_of` that have async methods."""
         found: dict[str, Sequence[str]] = {}
         for source in (Module(name, root) for name, names in self.sources.items() if self.bases_of in names):
             for name in source.bases(self.bases_of):
                 module = str(source.import_of(name, self)).split()[1]
-                found[module] = [*found.get(module, ()), name]
+                if Module(module, root).has_async(name):
+                    found[module] = [*found.get(module, ()), name]
         return {**found, **self.sources}
 
-
-WORKSPACE_HEAD = '''"""Blocking twin of `ripwrap.Workspace`, for code that does not await: `ripwrap.sync.Workspace`."""
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ripwrap.index.embeddings.protocol import Embedder
-else:
-    Embedder = Any  # annotations can be evaluated without loading the index
-'''
 
 REPOSITORIES_HEAD = '''"""The blocking twin of `ripwrap.Repositories`, which is `ripwrap.sync.Repositories`."""
 
@@ -244,7 +235,7 @@ TARGETS = (
     ),
     Target(
         path="ripwrap/workspace/blocking.py",
-        head=WORKSPACE_HEAD,
+        head='"""Blocking twin of `ripwrap.Workspace`, for code that does not await: `ripwrap.sync.Workspace`."""\n',
         sources={"ripwrap.workspace.core": ["Tool", "Workspace"]},
         bases_of="Workspace",
         timeout=False,  # a workspace has one for all its tools
@@ -384,6 +375,10 @@ class Module:
         """Return the names of the base classes of a class."""
         node = self._defined[name]
         return [base.id for base in node.bases if isinstance(base, ast.Name)] if isinstance(node, ast.ClassDef) else []
+
+    def has_async(self, name: str) -> bool:
+        """Return True if a function or class has a coroutine function."""
+        return any(isinstance(node, ast.AsyncFunctionDef) for node in ast.walk(self._defined[name]))
 
     def import_of(self, name: str, target: Target) -> str | None:
         """Return the import statement that gives a translated name in this module."""

@@ -212,7 +212,8 @@ def test_blocking_workspace_has_the_interface_of_the_async_one() -> None:
     def interface(of: type) -> dict[str, Any]:
         members = {
             "close" if name == "aclose" else name: member
-            for name, member in vars(of).items()
+            for base in of.__mro__[:-1]
+            for name, member in vars(base).items()
             if not name.startswith("_") or name == "__init__"
         }
         return {name: parameters_of(one) if callable(one) else None for name, one in members.items()}
