@@ -39,7 +39,7 @@ from cases import (
 )
 from corpora import CACHE, linux, standard_library
 from ripwrap import sync
-from ripwrap._ripgrep.command import files_command, search_command
+from ripwrap._ripgrep.command import files_command, render, search_command
 from support.rgs import UnavailableError
 
 Figures: TypeAlias = dict[str, float]
@@ -101,7 +101,7 @@ class Bench:
         """Return the command that ripwrap runs."""
         pattern = case.given.get("pattern")
         command = search_command(pattern, ".", (), {}) if pattern else files_command(".", (), {})
-        return [self._rg, *command.arguments]
+        return [self._rg, *render(command)]
 
     def _once(self, contestant: str, case: Case, cwd: Path) -> Figures:
         python = self._pythons[contestant]

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap._places.detection import Labelled
-from ripwrap._ripgrep.change import Both, Change, Mode
+from ripwrap._ripgrep.change import Both, Change
+from ripwrap._ripgrep.query import Output
 
 RECORDED = sorted(Path(__file__).parents[1].joinpath("data").glob("*.jsonl"))
 LONG = "x" * 300 + '"path":{"text":"a.py"}\\n{"type":"end"'
@@ -121,7 +122,7 @@ def test_output_of_a_killed_rg_ends_where_rg_ended(tree: dict[str, list[str]], c
 )
 @given(st.lists(st.sampled_from(["a.py", "./b/c.py", "é"])), cuts)
 def test_dropped_files_leave_listings_and_counts(
-    mode: Mode, record: Callable[[str], str], paths: list[str], cuts: list[int]
+    mode: Output, record: Callable[[str], str], paths: list[str], cuts: list[int]
 ) -> None:
     written = "".join(map(record, paths)).encode()
     kept = changed(Change(mode, lambda path: path == "b/c.py"), written, cuts)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._ripgrep.command import files_command, normalise_path, search_command
+from ripwrap._ripgrep.command import files_command, normalise_path, render, search_command
 from ripwrap.options import FileOptions, Flag, SearchOptions, suggest
 from support.paths import native
 
@@ -20,7 +20,7 @@ DEFAULTS = ("--glob=!.git", "--glob=!.ripgrep/", "--hidden", "--follow", "--no-r
 
 def search_flags(**options: Any) -> tuple[str, ...]:
     """Return the arguments that options add between the fixed ones."""
-    arguments = search_command("x", ".", (), options).arguments  # type: ignore[arg-type]
+    arguments = render(search_command("x", ".", (), options))  # type: ignore[arg-type]
     assert arguments[:3] == ("--no-config", "--line-buffered", "--json")
     assert arguments[-3:] == ("--regexp=x", "--", ".")
     return arguments[3:-3]
@@ -28,7 +28,7 @@ def search_flags(**options: Any) -> tuple[str, ...]:
 
 def test_default_options_become_these_arguments() -> None:
     assert search_flags() == DEFAULTS
-    assert files_command(".", (), {}).arguments == (
+    assert render(files_command(".", (), {})) == (
         "--no-config",
         "--line-buffered",
         "--files",
@@ -109,17 +109,17 @@ def test_folders_of_git_and_rg_are_excluded_after_the_callers_globs() -> None:
 
 
 def test_each_pattern_becomes_one_regexp_flag() -> None:
-    assert search_command(["a", "b"], ".", (), {}).arguments[-4:] == ("--regexp=a", "--regexp=b", "--", ".")
+    assert render(search_command(["a", "b"], ".", (), {}))[-4:] == ("--regexp=a", "--regexp=b", "--", ".")
 
 
 @pytest.mark.fact(1)
 def test_paths_follow_a_double_dash() -> None:
-    arguments = search_command("x", ".", ["--pre=x", Path("src"), "-"], {}).arguments
+    arguments = render(search_command("x", ".", ["--pre=x", Path("src"), "-"], {}))
     assert arguments[arguments.index("--") :] == ("--", "--pre=x", "src", native("./-"))
-    assert search_command("x", ".", "src", {}).arguments[-1] == "src"
+    assert render(search_command("x", ".", "src", {}))[-1] == "src"
     given = [".//", "./.", ".", "././/a//b", "./-", "..", "./../x", ".hidden", "/./x"]
     wanted = (".", ".", ".", "a//b", "./-", "..", "../x", ".hidden", "/./x")
-    assert files_command(".", given, {}).arguments[-len(wanted) :] == tuple(map(native, wanted))
+    assert render(files_command(".", given, {}))[-len(wanted) :] == tuple(map(native, wanted))
 
 
 @pytest.mark.parametrize(
@@ -147,12 +147,12 @@ def test_no_string_ever_becomes_a_flag(pattern: str, paths: list[str], globs: li
         with pytest.raises(ValueError, match="NUL"):
             search_command(pattern, ".", paths, options)
         return
-    command = search_command(pattern, ".", paths, options)
-    flags = command.arguments[: command.arguments.index("--")]
+    arguments = render(search_command(pattern, ".", paths, options))
+    flags = arguments[: arguments.index("--")]
     known = {"--no-config", "--line-buffered", "--json", "--hidden", "--follow", "--no-require-git"}
     for flag in flags:
         assert flag in known or flag.startswith(("--glob=", "--type=", "--replace=", "--regexp="))
-    assert len(command.arguments) == len(flags) + 1 + max(len(paths), 1)
+    assert len(arguments) == len(flags) + 1 + max(len(paths), 1)
 
 
 @pytest.mark.parametrize(
@@ -233,15 +233,14 @@ def test_unknown_option_error_of_files_suggests_only_its_own_arguments() -> None
 def test_batches_have_every_path_once_in_order_and_fit_on_a_command_line(paths: list[str], spare: int) -> None:
     """Issue 19, line 23: the paths of one call need as few command lines as possible."""
     command = files_command(".", paths, {"hidden": False})
-    fixed = files_command(".", (), {"hidden": False}).arguments[:-1]
-    room = sum(map(len, fixed)) + spare
-    batches = list(command.batches(room, len))
+    fixed = render(files_command(".", (), {"hidden": False}))[:-1]
+    batches = list(command.batches(spare, len))
     assert [path for batch in batches for path in batch.paths] == paths
     for batch, after in itertools.pairwise(batches):
         assert len("".join((*batch.paths, after.paths[0]))) > spare  # the next path would not fit
     for batch in batches:
-        assert batch.arguments[: len(fixed)] == fixed
-        assert len(batch.paths) == 1 or sum(map(len, batch.arguments)) <= room
+        assert render(batch)[: len(fixed)] == fixed
+        assert len(batch.paths) == 1 or sum(map(len, batch.paths)) <= spare
 
 
 @pytest.mark.parametrize(
@@ -261,7 +260,7 @@ def test_command_knows_whether_rg_sorts_all_files_together(options: Any, sorts: 
 
 def test_threads_above_1024_are_refused() -> None:
     """Issue 19, line 5: rg takes all memory for 99,999,999 threads (22 GB)."""
-    assert "--threads=1024" in files_command(".", (), {"threads": 1024}).arguments
+    assert "--threads=1024" in render(files_command(".", (), {"threads": 1024}))
     for threads in (1025, 99_999_999):
         with pytest.raises(ValidationError, match=f"threads must be .*1024.*, got {threads}") as caught:
             ripwrap.search("x", threads=threads)

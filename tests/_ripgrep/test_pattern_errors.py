@@ -82,7 +82,7 @@ def test_find_error_position_never_raises_and_returns_valid_offsets(
         f"regex parse error:\n    {shown}\n    {' ' * column}^\nerror: unclosed group",
         f"PCRE2: error compiling pattern at offset {column}: what",
     ):
-        pattern, offset = find_error_position(text, patterns, (), grouped=column % 2 == 0)
+        pattern, offset = find_error_position(text, patterns, grouped=column % 2 == 0)
         assert pattern is None or pattern in patterns
         assert offset is None or (pattern is not None and 0 <= offset <= len(pattern))
 

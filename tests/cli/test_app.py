@@ -18,7 +18,7 @@ import pytest
 
 import ripwrap
 from ripwrap import Hint, Match, RankedChunk, RipwrapError, SearchError, TreeEntry, cli, sync
-from ripwrap._ripgrep.command import NEEDS_SCAN
+from ripwrap._ripgrep.query import NEEDS_SCAN
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import HintedText, spell_error
 from ripwrap.index import CheckResult, IndexStatus, PruneResult, RefreshResult

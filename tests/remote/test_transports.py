@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap import RemoteError, remote, sync
-from ripwrap._ripgrep.command import files_command, search_command
+from ripwrap._ripgrep.command import files_command, render, search_command
 from ripwrap._ripgrep.process import split
 from ripwrap.remote.transports import check_system
 from ripwrap.remote.watchdog import WATCHDOG
@@ -159,7 +159,7 @@ def test_long_path_lists_are_split_by_their_quoted_size() -> None:
     host = remote.ssh("h")
     parts = split(search_command("x", ".", paths, {}, on=host))
     assert [path for part in parts for path in part.paths] == paths
-    lines = [host.command_line(("rg", *part.arguments), part.cwd)[-1] for part in parts]
+    lines = [host.command_line(("rg", *render(part)), part.cwd)[-1] for part in parts]
     assert 1 < len(lines) < 5
     assert max(map(len, lines)) < 128 * 1024  # MAX_ARG_STRLEN of Linux
 

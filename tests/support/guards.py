@@ -688,15 +688,15 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "rg reads no configuration",
         "_ripgrep/command.py",
-        'whole = ("--no-config", "--line-buffered",',
-        'whole = ("--line-buffered",',
+        'return ("--no-config", "--line-buffered",',
+        'return ("--line-buffered",',
         "_ripgrep/test_command.py::test_default_options_become_these_arguments",
     ),
     Guard(
         "paths are no options of rg",
         "_ripgrep/command.py",
-        "*arguments, _END_OF_OPTIONS, *_paths(paths))",
-        "*arguments, *_paths(paths))",
+        "*flags, _END_OF_OPTIONS, *query.paths)",
+        "*flags, *query.paths)",
         "_ripgrep/test_command.py::test_no_string_ever_becomes_a_flag",
     ),
     Guard(
@@ -794,8 +794,8 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         "denied directories are not entered for archives",
         "_places/inside.py",
-        "    if limits.denied:\n",
-        "    if False:\n",
+        "files.with_(iglob=[*self.limits.denied]) if self.limits.denied else files",
+        "files",
         "workspace/test_grep_items.py::TestInside::test_denied_directories_are_not_entered",
     ),
     Guard(

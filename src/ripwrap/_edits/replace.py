@@ -235,14 +235,12 @@ class ReplaceRequest:
 
     Attributes:
         command: Command of the search.
-        sizing: Command of the same search, without replacements.
         template: Parsed replacement.
         options: Options of the search.
         context: Number of context lines around an edit.
     """
 
     command: Command
-    sizing: Command
     template: Template
     options: SearchOptions
     context: int
@@ -281,11 +279,10 @@ def replace_request(
     template = parse_template(replacement, escapes=escapes)
     context = max((given[name] for name in _CONTEXT if name in given), default=CONTEXT)
     known = {name: value for name, value in given.items() if name not in (*_CONTEXT, *_IGNORED)}
-    sizing = search_command(pattern, cwd, paths, cast("SearchOptions", {**known}))
     if template.constant is None:
         known["replace"] = template.text
     searched = cast("SearchOptions", known)
-    return ReplaceRequest(search_command(pattern, cwd, paths, searched), sizing, template, searched, context)
+    return ReplaceRequest(search_command(pattern, cwd, paths, searched), template, searched, context)
 
 
 async def run_replace(
@@ -317,7 +314,8 @@ async def run_replace(
     template = request.template
     if template.constant is None and template.growth > _SMALL_GROWTH:
         # rg holds all replacements of a line in memory. So first make sure that they are not too many.
-        await run.collect(Step(request.sizing, partial(EditCollector, b"", seconds, max_bytes, template), seconds))
+        sizing = request.command.without("replace")
+        await run.collect(Step(sizing, partial(EditCollector, b"", seconds, max_bytes, template), seconds))
     constant = None if template.constant is None else template.constant.encode()
     found = await run.collect(Step(request.command, partial(EditCollector, constant, seconds, max_bytes), seconds))
     if template.references:

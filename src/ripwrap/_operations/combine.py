@@ -2,17 +2,18 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Unpack, cast
+from typing import Unpack
 
 from ripwrap._places.candidates import Candidates
-from ripwrap._ripgrep.command import Mode, normalise_path, search_command
+from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.query import Mode
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
@@ -88,16 +89,12 @@ class MatchingRequest:
 
     Attributes:
         conditions: Conditions, in the order in which they are searched.
-        cwd: Directory to search.
-        paths: Files or directories to search; empty is all of `cwd`.
-        options: Options of each search, without `sort` and `sortr`.
+        command: Command of the search for all patterns, in JSON, without `sort` and `sortr`.
         timeout: Seconds for all searches together; `None` is no limit.
     """
 
     conditions: tuple[_Condition, ...]
-    cwd: str
-    paths: tuple[StrPath, ...]
-    options: SearchOptions
+    command: Command
     timeout: float | None
 
 
@@ -116,13 +113,11 @@ def matching_request(
     if not (every or some or none):
         names = (Hint("all_of"), ", ", Hint("any_of"), " or ", Hint("none_of"))
         raise ValueError(HintedText("no pattern given; pass ", *names))
-    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    kept = cast("SearchOptions", {key: value for key, value in options.items() if key not in ("sort", "sortr")})
-    command = search_command((*every, *some, *none), cwd, several, options, arguments=_ARGUMENTS)
-    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=partial(_commonness, kept))]
+    command = search_command((*every, *some, *none), cwd, paths, options, arguments=_ARGUMENTS).without("sort", "sortr")
+    conditions = [_Condition((one,), matching=True) for one in sorted(every, key=partial(_commonness, options))]
     conditions += [_Condition(some, matching=True)] if some else []
     conditions += [_Condition(none, matching=False)] if none else []
-    return MatchingRequest(tuple(conditions), command.cwd, several, kept, check_timeout(timeout))
+    return MatchingRequest(tuple(conditions), command, check_timeout(timeout))
 
 
 def _commonness(options: SearchOptions, pattern: str) -> int:
@@ -156,22 +151,19 @@ async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
 
 def _first_step(request: MatchingRequest, condition: _Condition) -> Step[ListingCollector[str]]:
     mode: Mode = "files-with-matches" if condition.matching else "files-without-match"
-    command = search_command(condition.patterns, request.cwd, request.paths, request.options, mode)
+    command = replace(request.command, patterns=condition.patterns, mode=mode)
     decoder = partial(listing_decoder, counts=command.counts, matching=condition.matching)
     return Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
 
 
 async def _matching(run: Runner, request: MatchingRequest, condition: _Condition, left: set[str]) -> set[str]:
     """Return the files of `left` in which at least one pattern of the condition matches."""
-    named = {normalise_path(os.fspath(path)) for path in request.paths}
-    paths = sorted(left)
-    binary = await run.call(lambda: {path for path in paths if path not in named and _has_nul(request.cwd, path)})
-    follow = bool(cast("Mapping[str, Any]", request.options).get("follow", True))
+    whole, paths, named = request.command, sorted(left), frozenset(request.command.paths)
+    binary = await run.call(lambda: {path for path in paths if path not in named and _has_nul(whole.cwd, path)})
     plain = tuple(path for path in paths if path not in binary)
-    candidates = Candidates(len(paths), plain, tuple(sorted(binary)), (), None, follow)
-    whole = search_command(condition.patterns, request.cwd, request.paths, request.options, "files-with-matches")
-    command = replace(whole, place=candidates.place(request.options, "files-with-matches"))
-    decoder = partial(listing_decoder, counts=whole.counts)
+    candidates = Candidates(len(paths), plain, tuple(sorted(binary)), (), None, whole.follows)
+    command = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=candidates)
+    decoder = partial(listing_decoder, counts=command.counts)
     step = Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
     return set((await run.collect(step)).every()) & left
 

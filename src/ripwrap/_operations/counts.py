@@ -9,10 +9,11 @@ from typing import Unpack
 from ripwrap._operations.files import listing_answer
 from ripwrap._operations.places import place_command
 from ripwrap._operations.streaming import StreamRequest, run_stream
-from ripwrap._ripgrep.command import Mode, types_command
+from ripwrap._ripgrep.command import types_command
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.query import Mode
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import FileCount

@@ -194,7 +194,7 @@ class GrepRequest:
 
     def within(self, candidates: Candidates) -> "GrepRequest":
         """Return the request that searches only the candidates of an index."""
-        command = replace(self.command, place=candidates.place(self.options))
+        command = replace(self.command, place=candidates)
         return replace(self, command=command, candidates=candidates)
 
     def refuse_extras(self, what: str) -> None:

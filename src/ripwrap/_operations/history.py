@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from ripwrap._operations.search import SearchAnswer
 from ripwrap._operations.streaming import StreamRequest, run_stream
-from ripwrap._places.items import item_command
-from ripwrap._ripgrep.command import several_paths
+from ripwrap._places.items import ItemPlace, in_items
+from ripwrap._ripgrep.command import search_command, several_paths
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import HistoryMatch
@@ -82,8 +82,8 @@ def history_request(
     where, size, several = os.path.abspath(cwd), size_limit(options), several_paths(paths)
     checked = check_revision(rev), check_date(since), several
     opens = partial(HistorySource, where, *checked, repositories=repositories, max_filesize=size)
-    command = item_command(pattern, opens, options, ARGUMENTS, opens().roots, cwd=where)
-    return StreamRequest(command, partial(_HistoryAnswer, check_limit(limit)))
+    query = search_command(pattern, where, (), options, arguments=ARGUMENTS)
+    return StreamRequest(in_items(query, ItemPlace(opens, opens().roots)), partial(_HistoryAnswer, check_limit(limit)))
 
 
 class _HistoryAnswer(SearchAnswer):

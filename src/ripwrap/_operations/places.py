@@ -1,9 +1,10 @@
 """Commands of operations that can search a place besides the files on a disk."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from ripwrap._ripgrep.command import Command, Mode, search_command, several_paths
+from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.query import Mode
 from ripwrap.errors import Hint, combination_error
 from ripwrap.options import SearchOptions, StrPath
 
@@ -38,12 +39,12 @@ def place_command(
     Raises what `search_command()` raises, too.
     """
     if inside:
-        from ripwrap._places.inside import inside_command  # late: few searches need it
+        from ripwrap._places.inside import in_files  # late: few searches need it
 
         refuse_with_detect(options, "inside")
         if known.get("on") is not None:
             raise combination_error("on", Hint("inside"))
-        return inside_command(pattern, cwd, paths, options, inside, mode)
+        return in_files(search_command(pattern, cwd, paths, options, mode, **known), inside)
     if options.get("encoding") != "detect":
         return search_command(pattern, cwd, paths, options, mode, **known)
     from ripwrap._places.detection import detecting  # late: few searches need it
@@ -53,12 +54,8 @@ def place_command(
             raise combination_error(name, Hint("encoding", "detect"))
     if known.get("on") is not None:
         raise combination_error("on", Hint("encoding", "detect"))
-    patterns = (pattern,) if isinstance(pattern, (str, bytes)) else tuple(pattern)
-
-    def make(plain: SearchOptions, some: Sequence[StrPath]) -> Command:
-        return search_command(patterns, cwd, some, plain, mode, **known)
-
-    return detecting(make, options, several_paths(paths))
+    plain = cast("SearchOptions", {name: value for name, value in options.items() if name != "encoding"})
+    return detecting(search_command(pattern, cwd, paths, plain, mode, **known))
 
 
 def refuse_with_detect(options: SearchOptions, name: str) -> None:

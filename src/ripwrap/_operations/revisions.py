@@ -5,15 +5,15 @@ import time
 from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
 
 from ripwrap._concurrency import countdown
 from ripwrap._operations.grep import GrepRequest, refuse_beside
 from ripwrap._operations.search import MessageAnswer
 from ripwrap._operations.streaming import StreamRequest
-from ripwrap._places.items import ARGUMENTS, ItemSelection, item_command, item_selection
-from ripwrap._ripgrep.command import Command, files_command, several_paths
+from ripwrap._places.items import ARGUMENTS, ItemPlace, in_items
+from ripwrap._ripgrep.command import Command, files_command, search_command, several_paths
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Runner, run_blocking
 from ripwrap._ripgrep.spool import OverdueError
 from ripwrap.binary.resolver import Rg
@@ -59,7 +59,8 @@ def revision_command(
 ) -> Command:
     """Return the command that searches the files of a git revision."""
     opens = partial(revision_source, cwd, rev, several_paths(paths), repositories, options)
-    return item_command(pattern, opens, options, ARGUMENTS, opens().roots, cwd=os.path.abspath(cwd))
+    query = search_command(pattern, os.path.abspath(cwd), (), options, arguments=ARGUMENTS)
+    return in_items(query, ItemPlace(opens, opens().roots))
 
 
 def revision_source(
@@ -79,7 +80,8 @@ def revision_source(
 class RevisionListing:
     """Checked arguments of `files(rev=…)`, which lists the files of a git revision."""
 
-    selection: ItemSelection
+    query: Query
+    place: ItemPlace
     source: RevisionSource
     limit: int | None
 
@@ -96,9 +98,8 @@ def listing_request(
     """Check the arguments, and return the request of `files(rev=…)`; raise what `grep_revision_request()` raises."""
     refuse_beside("rev", "on", on)
     source = revision_source(cwd, rev, paths, repositories, {})
-    files_command(cwd, (), options)  # raises an error for an option that `files()` does not have
-    selection = item_selection("", cast("SearchOptions", options), ARGUMENTS, source.roots)
-    return RevisionListing(selection, source, check_limit(limit))
+    place = ItemPlace(tuple, source.roots)
+    return RevisionListing(in_items(files_command(cwd, (), options), place), place, source, check_limit(limit))
 
 
 async def run_revision_listing(request: RevisionListing, rg: Rg) -> AsyncGenerator[str]:
@@ -126,7 +127,7 @@ async def _names(run: Runner, request: RevisionListing, seconds: float | None = 
     if request.limit == 0:
         return ()
     left, source = countdown(seconds), request.source
-    source.selects = await request.selection.selects(run, seconds)
+    source.selects = await request.place.selects(replace(request.query, place=None), run, seconds)
     source.deadline = None if seconds is None else time.monotonic() + (left() or 0)
 
     def names() -> list[str]:

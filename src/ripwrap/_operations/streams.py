@@ -8,8 +8,8 @@ from typing import TypeVar, Unpack
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, run_grep
 from ripwrap._operations.search import MatchAnswer, MessageAnswer
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
-from ripwrap._places.items import ARGUMENTS, NOWHERE, item_command
-from ripwrap._ripgrep.command import Command
+from ripwrap._places.items import ARGUMENTS, NOWHERE, ItemPlace, in_items
+from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import check_items
 from ripwrap.binary.resolver import Rg
@@ -168,8 +168,7 @@ def grep_in_request(
     request = grep_request(
         pattern, NOWHERE, (), limit, max_files, offset, timeout, options, explain=False, arguments=ARGUMENTS
     )
-    command = item_command(request.query, lambda: items, request.options)
-    return replace(request, command=command, rootless=True)
+    return replace(request, command=in_items(request.command, ItemPlace(lambda: items)), rootless=True)
 
 
 def run_search_in(request: StreamRequest[T], items: AnyItems, rg: Rg) -> AsyncGenerator[T]:  # noqa: ARG001 - see below
@@ -200,4 +199,4 @@ def run_grep_in_blocking(request: GrepRequest, items: AnyItems, rg: Rg) -> GrepR
 
 def _command(pattern: str | Sequence[str], items: AnyItems, options: SearchOptions) -> Command:
     check_items(items)
-    return item_command(pattern, lambda: items, options)
+    return in_items(search_command(pattern, NOWHERE, (), options, arguments=ARGUMENTS), ItemPlace(lambda: items))

@@ -11,15 +11,14 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from ripwrap._operations.pagination import on_page
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import Command, in_paths
 from ripwrap._ripgrep.decoder import CountDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
     from ripwrap._operations.grep import GrepRequest
@@ -174,8 +173,7 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
     Return `None` if a file with a match is binary, a file of the page has changed between the runs, or a record was
     too long. If the time limit was reached, the returned collector has only the counts so far.
     """
-    plain = cast("SearchOptions", {name: one for name, one in request.options.items() if name not in _CONTEXT})
-    command = _command(request, search_command(request.query, os.curdir, request.paths, plain, "count", stats=True))
+    command = replace(request.command.without(*_CONTEXT), mode="count", stats=True)
     counts = await clock.collect(command, lambda: _CountCollector(request.page))
     if counts.timed_out:
         return counts
@@ -187,9 +185,8 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
     most = max(skip + taken for _, skip, taken in blocks) + 1  # one more, to see if a file has more matches now
     page = replace(request.page, offset=blocks[0][1], max_files=len(blocks), max_count=most)
     # If few files are named, rg uses memory maps, and then takes other files for binary (rg-facts 20).
-    options: SearchOptions = {**request.options, "max_count": most, "mmap": False}
     paths = [os.fsdecode(block.path) for block, _, _ in blocks]
-    command = _command(request, search_command(request.query, os.curdir, paths, options))
+    command = in_paths(request.command.with_(max_count=most, mmap=False), paths)
     try:
         found = await clock.collect(command, lambda: MatchCollector(page))
     except FileNotFoundError:
@@ -217,7 +214,3 @@ def _allows_two_runs(request: "GrepRequest") -> bool:
         and len(command.paths) <= MAX_PATHS
         and all(os.path.isdir(os.path.join(command.cwd, path)) for path in command.paths)
     )
-
-
-def _command(request: "GrepRequest", command: Command) -> Command:
-    return replace(command, cwd=request.command.cwd)

@@ -5,18 +5,17 @@ The result is the same as if rg searched all files. This module does no I/O.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
 
-from ripwrap._ripgrep.change import Change, mode_of
-from ripwrap._ripgrep.change import Mode as OutputMode
-from ripwrap._ripgrep.command import Command, Mode, search_command
+from ripwrap._ripgrep.change import Change
+from ripwrap._ripgrep.command import Command, in_paths
 from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.query import Output
 from ripwrap._ripgrep.runner import Runner
 from ripwrap.models import PathError
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.options import FileOptions
 
 _FILE_NAMES = frozenset(FileOptions.__annotations__) - {"threads"}
 # A file name without characters that are special in globs, or `*` with a file extension.
@@ -27,7 +26,7 @@ _MAX_GLOBS = 200
 
 @dataclass(frozen=True)
 class Candidates:
-    """Files of an index that may have a match.
+    """Files of an index that may have a match; the place of a search in them.
 
     rg treats NUL bytes in two ways (rg-facts 20). It searches a file to the end if the command line names the file. It
     stops at the NUL byte if it finds the file in a directory. So the command line names only files without a NUL byte.
@@ -96,24 +95,25 @@ class Candidates:
         named = None if self.named is None else tuple(filter(allowed, self.named))
         return replace(self, named=named, unsure=tuple(filter(allowed, self.unsure)))
 
-    def place(self, options: SearchOptions, mode: Mode = "json") -> "IndexedFiles":
-        """Return the place that consists of the candidates, given the options and the mode of a search of all files."""
-        return IndexedFiles(self, options, mode)
+    async def plan(self, command: Command, run: Runner, seconds: float | None) -> Plan:  # noqa: ARG002 - see `Place`
+        """Return the runs that search the candidates; they share a change, which keeps each candidate once."""
+        change = None if self.keeps_all else _Candidates(command.output, self)
+        return Plan(tuple(Part(one, change) for one in self.commands(command)))
 
-    def commands(self, command: Command, options: SearchOptions, mode: Mode) -> Iterator[Command]:
-        """Yield the commands that search the candidates, given the command and options of a search of all files."""
+    def commands(self, command: Command) -> Iterator[Command]:
+        """Yield the queries that search the candidates, given the query that searches all files."""
         if self.named is None:
             yield command
             return
-        others = {name: value for name, value in options.items() if name not in _FILE_NAMES}
+        others = command.without(*_FILE_NAMES)
         # rg maps files into memory if the command line names few files, and then treats NUL bytes differently (rg-facts
         # 20). `mmap=False` turns that off. The directory itself is among the paths so that at least one path exists,
         # and rg always checks the pattern.
         paths = (*self.named, os.curdir)
-        yield _command(command, paths, {"mmap": False, **others, "max_depth": 0}, mode)
+        yield in_paths(others.with_(mmap=others.options.get("mmap", False), max_depth=0), paths)
         if self.unsure:
             folders = dict.fromkeys(os.path.dirname(path) or os.curdir for path in self.unsure)
-            yield _command(command, tuple(folders), {**others, **self._files_of_folders()}, mode)
+            yield in_paths(others.with_(**self._files_of_folders()), folders)
 
     def _files_of_folders(self) -> FileOptions:
         """Return options with which rg, in the directories of the unsure files, finds these and few other files."""
@@ -127,26 +127,6 @@ class Candidates:
         return {**options, "glob": sorted(globs)}
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFiles:
-    """Place that consists of the candidates of an index.
-
-    Attributes:
-        candidates: Files of the index that may have a match.
-        options: Options of the search.
-        mode: Mode of the search.
-    """
-
-    candidates: Candidates
-    options: SearchOptions
-    mode: Mode
-
-    async def plan(self, command: Command, run: Runner, seconds: float | None) -> Plan:  # noqa: ARG002 - see `Place`
-        """Return the runs that search the candidates; they share a change, which keeps each candidate once."""
-        change = None if self.candidates.keeps_all else _Candidates(mode_of(command), self.candidates)
-        return Plan(tuple(Part(one, change) for one in self.candidates.commands(command, self.options, self.mode)))
-
-
 class _Candidates(Change):
     """Change that keeps each candidate once.
 
@@ -154,9 +134,9 @@ class _Candidates(Change):
     the named files a second time. If rg searches all files, only the index's own files are dropped.
     """
 
-    def __init__(self, mode: OutputMode, candidates: Candidates) -> None:
+    def __init__(self, output: Output, candidates: Candidates) -> None:
         self._candidates = candidates
-        super().__init__(mode, self._drops_path)
+        super().__init__(output, self._drops_path)
 
     def restart(self) -> None:
         """Return to the state before the first run."""
@@ -170,11 +150,6 @@ class _Candidates(Change):
         expected = path in self._left
         self._left.discard(path)
         return not expected
-
-
-def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, object], mode: Mode) -> Command:
-    made = search_command(command.patterns, command.cwd, paths, cast("SearchOptions", options), mode)
-    return replace(made, overlay=command.overlay)
 
 
 def _glob(name: str) -> str:

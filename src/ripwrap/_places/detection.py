@@ -5,23 +5,22 @@ usual, without the results for the files with a guessed encoding, and once more 
 """
 
 import math
-import os
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
 from ripwrap._overlay import with_overlay
-from ripwrap._ripgrep.change import Change, Mode, mode_of
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.change import Change
+from ripwrap._ripgrep.command import Command, in_paths
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.query import Output
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap.errors import Hint, HintedText, RipwrapError
-from ripwrap.options import FileOptions, SearchOptions, StrPath
+from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.sources.encodings import guess_encodings
 
 _NOT_UTF8 = "^.*$"  # `.` matches only valid UTF-8, so a line that does not match has invalid bytes
@@ -31,27 +30,18 @@ _NO_LIMIT = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Place of a search in files of several encodings.
-
-    Attributes:
-        make: Function that takes options and paths, and returns the command of the same search with them.
-        listing: Command that lists the files that are not UTF-8.
-        options: Options of the search, without `encoding`.
-    """
-
-    make: Callable[[SearchOptions, Sequence[StrPath]], Command]
-    listing: Command
-    options: SearchOptions
+    """Place of a search in files of several encodings."""
 
     async def plan(self, command: Command, run: Runner, seconds: float | None) -> Plan:
         """Return the run that searches all files, and a run for the files of each guessed encoding."""
         files, late = await self._guess(command, run, seconds)
         guessed = frozenset(path for paths in files.values() for path in paths)
-        mode = mode_of(command)
-        parts = [Part(command, Change(mode, guessed.__contains__, len(guessed)) if guessed else None)]
-        for label, paths in files.items():
-            again = self.make(cast("SearchOptions", {**self.options, "encoding": label}), paths)
-            parts.append(Part(replace(again, cwd=command.cwd, overlay=command.overlay), Labelled(mode, label)))
+        output = command.output
+        parts = [Part(command, Change(output, guessed.__contains__, len(guessed)) if guessed else None)]
+        parts += [
+            Part(in_paths(command.with_(encoding=label), paths), Labelled(output, label))
+            for label, paths in files.items()
+        ]
         return Plan(tuple(parts), late=late)
 
     async def _guess(self, command: Command, run: Runner, seconds: float | None) -> tuple[dict[str, list[str]], bool]:
@@ -63,8 +53,7 @@ class Detection:
             begun = time.monotonic()  # rg starts now; the wait for a slot does not count
             return ListingCollector(PathDecoder(), _NO_LIMIT)
 
-        listing = replace(self.listing, cwd=command.cwd, overlay=command.overlay)
-        listed = await run.collect(Step(listing, collector, seconds, metered=False))
+        listed = await run.collect(Step(_not_utf8(command), collector, seconds, metered=False))
         deadline = math.inf if seconds is None else begun + seconds
         others = listed.every()
         if not others:
@@ -78,41 +67,34 @@ class Detection:
 class Labelled(Change):
     """Change that gives the end of each file the encoding in which it was searched."""
 
-    def __init__(self, mode: Mode, label: str) -> None:
-        super().__init__(mode, lambda path: False)  # noqa: ARG005 - drops nothing
+    def __init__(self, output: Output, label: str) -> None:
+        super().__init__(output, lambda path: False)  # noqa: ARG005 - drops nothing
         self._label = label.encode()
 
     def _ended(self, record: bytes) -> bytes:
         return record.replace(b'"data":{', b'"data":{"encoding":"%b",' % self._label, 1)
 
 
-def detecting(
-    make: Callable[[SearchOptions, Sequence[StrPath]], Command], options: SearchOptions, paths: Sequence[StrPath]
-) -> Command:
-    """Return the command of a search that detects encodings.
-
-    Args:
-        make: Function that takes options and paths, and returns the command of the search with them.
-        options: Options of the search; `encoding` is left out.
-        paths: Paths of the search.
+def detecting(command: Command) -> Command:
+    """Return the query that searches files in several encodings; `command` has no encoding.
 
     Raises:
         RipwrapError: charset-normalizer is not installed.
-
-    Raises what `make` raises, too.
     """
-    plain = cast("SearchOptions", {name: value for name, value in options.items() if name != "encoding"})
-    command = make(plain, paths)
     try:
         import_module("charset_normalizer")  # a missing package is an error of the call, not of the iteration
     except ModuleNotFoundError as error:
         package = Hint(kind="install", target="ripwrap[detect]")
         raise RipwrapError(HintedText("encoding='detect' needs the package charset-normalizer: ", package)) from error
-    files: dict[str, Any] = {name: value for name, value in options.items() if name in _FILE_NAMES}
-    if options.get("null_data"):
+    return replace(command, place=Detection())
+
+
+def _not_utf8(command: Command) -> Command:
+    """Return the query that lists the files, of those that a query searches, with a line that is not UTF-8."""
+    files: dict[str, Any] = {name: value for name, value in command.options.items() if name in _FILE_NAMES}
+    if command.options.get("null_data"):
         files["text"] = True  # with `null_data`, no file is binary
     # With `--files-with-matches --invert-match`, rg 15 reads each file to its end, and then leaves out files with a NUL
     # byte (rg-facts 51). With `max_count=1`, rg stops at the first match.
-    wanted = cast("SearchOptions", {**files, "encoding": "none", "invert_match": True, "max_count": 1})
-    listing = search_command(_NOT_UTF8, os.curdir, paths, wanted, "files-with-matches")
-    return replace(command, place=Detection(make, listing, plain))
+    wanted = {**files, "encoding": "none", "invert_match": True, "max_count": 1}
+    return command.another("files-with-matches", (_NOT_UTF8,), cast("SearchOptions", wanted))

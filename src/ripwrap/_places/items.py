@@ -9,30 +9,30 @@ import base64
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
-from ripwrap._ripgrep.change import Change, Mode, mode_of, plain_bytes
-from ripwrap._ripgrep.command import Command, search_command
-from ripwrap._ripgrep.command import Mode as OutputMode
+from ripwrap._concurrency import countdown
+from ripwrap._ripgrep.change import Change, plain_bytes
 from ripwrap._ripgrep.decoder import DOT_SLASH, FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.place import Part, Place, Plan, chain, divide
+from ripwrap._ripgrep.query import Output, Query
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, Spool
+from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool
 from ripwrap._text import raw_bytes
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.options import FileOptions
 from ripwrap.sources.base import AnyItems, NamedItem, Source
 
 ARGUMENTS = ("pattern", "items", "limit", "rg")
 
 NOWHERE = os.path.abspath(os.sep)
-"""Working directory of commands for items. These commands search no file in this directory."""
+"""Working directory of queries for items that belong to no directory. These queries search no file in it."""
 
 _CHECKED_BY_RG = ("glob", "iglob", "type", "type_not", "type_add", "type_clear")
 _BY_NAME = frozenset(FileOptions.__annotations__) - {"max_filesize"}
@@ -50,22 +50,30 @@ _MATCH = b'{"type":"match","data":{'
 
 
 @dataclass(frozen=True, slots=True)
-class ItemSelection:
-    """Options that choose items by their names.
+class ItemPlace:
+    """Place that consists of items.
 
     Attributes:
-        by_name: Options about names, such as `glob`.
-        check: Command that searches nothing, but makes rg check the globs and file types; `None` if there are none.
+        open: Function that returns the items of one search.
         roots: Directories that no option excludes. Options can exclude the items in them.
-        allows: Function that takes the name of an item, and returns False if the item is not to be searched.
+        allows: Function that takes the name of an item, and returns False if the item is not to be searched; `None`
+            allows all.
+        inner: Place of the search in each batch of items, such as files in several encodings; `None` for a plain one.
     """
 
-    by_name: Mapping[str, object]
-    check: Command | None = None
+    open: Callable[[], AnyItems]
     roots: Sequence[str] = ()
     allows: Callable[[str], bool] | None = None
+    inner: Place | None = None
 
-    async def selects(self, run: Runner, seconds: float | None) -> Callable[[str], bool]:
+    async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
+        """Return a plan with a run for each batch of items."""
+        left = countdown(seconds)
+        selects = await self.selects(query, run, left())
+        batches = Batches(replace(query, place=self.inner), run, self.open(), selects, left())
+        return Plan((), more=batches.more, ahead=MAX_RUNNING, errors=batches.errors, close=batches.close)
+
+    async def selects(self, query: Query, run: Runner, seconds: float | None) -> Callable[[str], bool]:
         """Return the function that takes the name of an item and returns True if the item is to be searched.
 
         Raises:
@@ -73,59 +81,44 @@ class ItemSelection:
             TimeoutError: The time limit of `seconds` was reached.
         """
         types: FileTypes = {}
-        if self.check is not None:
-            await _output(run, self.check, seconds, lambda end: end.check(summary=True))
-            types = decode_types(await _output(run, self.check.types(), seconds, Exit.check_listing))
+        if not query.options.keys().isdisjoint(_CHECKED_BY_RG):
+            # This query searches nothing, but rg checks its globs and file types.
+            nothing = replace(query.only_files(), cwd=NOWHERE, paths=(os.curdir,), overlay=None)
+            nothing = nothing.without("sort", "sortr").with_(max_depth=0, no_ignore=True)
+            await _output(run, nothing, seconds, Exit.check_listing)
+            types = decode_types(await _output(run, nothing.types(), seconds, Exit.check_listing))
         from ripwrap._ignore.selection import NameSelection  # imported late, because it imports pathspec
 
-        selected, allows = NameSelection(self.by_name, types, self.roots).selects, self.allows
+        by_name = {name: value for name, value in query.options.items() if name in _BY_NAME}
+        selected, allows = NameSelection(by_name, types, self.roots).selects, self.allows
         return selected if allows is None else lambda name: allows(name) and selected(name)
 
 
-async def _output(run: Runner, command: Command, seconds: float | None, check: Callable[[Exit], object]) -> bytes:
-    output = await run.collect(Step(command, lambda: WholeOutput(check), seconds, metered=False))
+async def _output(run: Runner, query: Query, seconds: float | None, check: Callable[[Exit], object]) -> bytes:
+    output = await run.collect(Step(query, lambda: WholeOutput(check), seconds, metered=False))
     if output.timed_out:
-        raise TimeoutError(f"rg was stopped after timeout={seconds} seconds; allow more time")
+        raise OverdueError(f"rg was stopped after timeout={seconds} seconds; allow more time")
     return b"".join(output.chunks)
-
-
-@dataclass(frozen=True, slots=True)
-class ItemPlace:
-    """Place that consists of items.
-
-    Attributes:
-        open: Function that returns the items of one search.
-        selection: Options that choose items by their names.
-        inner: Place of the search in each batch of items, such as files in several encodings; `None` for a plain one.
-    """
-
-    open: Callable[[], AnyItems]
-    selection: ItemSelection
-    inner: Place | None = None
-
-    async def plan(self, command: Command, run: Runner, seconds: float | None) -> Plan:
-        """Return a plan with a run for each batch of items."""
-        selects = await self.selection.selects(run, seconds)
-        batches = Batches(replace(command, place=self.inner), run, self.open(), selects, seconds)
-        return Plan((), more=batches.more, ahead=MAX_RUNNING, errors=batches.errors, close=batches.close)
 
 
 class Batches:
     """Runs of rg for items, each for one batch."""
 
     def __init__(
-        self, command: Command, run: Runner, items: AnyItems, selects: Callable[[str], bool], seconds: float | None
+        self, query: Query, run: Runner, items: AnyItems, selects: Callable[[str], bool], seconds: float | None
     ) -> None:
         """Begin the iteration of the items.
 
         Args:
-            command: Command for each batch; its directory is set for each batch.
+            query: Query, whose options about names have no effect here; its directory is set for each batch.
             run: Runner, which reads the items.
             items: Items to search.
             selects: Function that takes the name of an item and returns True if the item is to be searched.
             seconds: Time limit for taking items; `None` is no limit.
         """
-        self._command, self._run = command, run
+        # rg searches the files of a batch in the order of their names, which is the order of the items.
+        plain = query.without(*_BY_NAME).with_(no_ignore=True, follow=False, sort="path")
+        self._query, self._run = replace(plain, paths=(os.curdir,), overlay=None), run
         self._source = items if isinstance(items, Source) else None
         self._spool = Spool()
         self._feed = Feed(items, self._spool, selects, seconds=seconds)
@@ -170,8 +163,8 @@ class Batches:
         self._spool.__exit__()
 
     async def _parts(self, batch: Batch) -> Sequence[Part]:
-        command = replace(self._command, cwd=batch.path)
-        parts = (await divide(Part(command, in_order=True), self._run, None)).parts
+        query = replace(self._query, cwd=batch.path)
+        parts = (await divide(Part(query, in_order=True), self._run, None)).parts
         left = len(parts)
 
         def ended() -> None:
@@ -180,18 +173,17 @@ class Batches:
             if not left:
                 self._spool.discard(batch)
 
-        mode = mode_of(command)
-        return [replace(part, change=chain(part.change, Renamed(mode, batch, ended))) for part in parts]
+        return [replace(part, change=chain(part.change, Renamed(query.output, batch, ended))) for part in parts]
 
 
 class Renamed(Change):
     """Change that replaces the paths of temporary files by the names of the items in these files."""
 
-    def __init__(self, mode: Mode, batch: Batch, ended: Callable[[], object]) -> None:
+    def __init__(self, output: Output, batch: Batch, ended: Callable[[], object]) -> None:
         self._batch = batch
         self._on_end = ended
         self._old = self._name = self._old_match = self._match = b""
-        super().__init__(mode, lambda path: False)  # noqa: ARG005 - drops nothing
+        super().__init__(output, lambda path: False)  # noqa: ARG005 - drops nothing
 
     def exit(self, end: Exit) -> Exit:
         """Convert the exit of a run: its paths are no paths of the caller, and each must be readable."""
@@ -205,7 +197,7 @@ class Renamed(Change):
             stderr = end.stderr.decode("utf-8", "replace")
             error = SearchError(text, argv=end.argv, returncode=end.returncode, stderr=stderr)
             end = replace(end, failed=error)
-        return replace(end, command=end.command.without_paths())
+        return replace(end, command=replace(end.command, paths=()))
 
     def _begin(self, record: bytes) -> bytes:
         start = record.index(b'"path":')
@@ -247,52 +239,14 @@ def _json_text(text: str) -> str | dict[str, str]:
     return text
 
 
-def item_command(
-    pattern: str | Sequence[str],
-    open_items: Callable[[], AnyItems],
-    options: SearchOptions,
-    arguments: Collection[str] = ARGUMENTS,
-    roots: Sequence[str] = (),
-    *,
-    cwd: str = NOWHERE,
-    mode: OutputMode = "json",
-    allows: Callable[[str], bool] | None = None,
-) -> Command:
-    """Return the command of a search of items.
+def in_items(query: Query, place: ItemPlace) -> Query:
+    """Return the query of a search of items.
 
-    Args:
-        pattern: Pattern, or several.
-        open_items: Function that returns the items of one search.
-        options: Options of the search.
-        arguments: Names of the caller's arguments that are not options. An error about an unknown option may suggest
-            one of these names.
-        roots: Directories that no option excludes. Options can exclude the items in them.
-        cwd: Directory that the names of the items are relative to; it must exist.
-        mode: What rg writes.
-        allows: Function that takes the name of an item, and returns False if the item is not to be searched.
-
-    Raises what `search_command()` raises, and `ValueError` for an option that a search of items does not support.
+    Raises:
+        ValueError: A search of items does not support an option of the query.
     """
-    selection = item_selection(pattern, options, arguments, roots, allows)
-    lines = {name: value for name, value in options.items() if name not in _BY_NAME}
-    settings = {"no_ignore": True, "follow": False, "sort": "path"}
-    command = search_command(pattern, cwd, (), cast("SearchOptions", {**lines, **settings}), mode)
-    return replace(command, overlay=None, place=ItemPlace(open_items, selection))  # items are not files on disk
-
-
-def item_selection(
-    pattern: str | Sequence[str],
-    options: SearchOptions,
-    arguments: Collection[str] = ARGUMENTS,
-    roots: Sequence[str] = (),
-    allows: Callable[[str], bool] | None = None,
-) -> ItemSelection:
-    """Check the options of a search of items, and return those that choose items; see `item_command()`."""
-    whole = search_command(pattern, NOWHERE, (), {**options, "max_depth": 0, "no_ignore": True}, arguments=arguments)
-    given = cast("Mapping[str, Any]", options)
+    options = cast("Mapping[str, object]", query.options)
     for name, reason in _REFUSED.items():
-        if given.get(name) not in (None, False, "none", (), []):
+        if options.get(name) not in (None, False, "none", (), []):
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to items: {reason}; leave it out"))
-    check = replace(whole, overlay=None) if any(name in given for name in _CHECKED_BY_RG) else None
-    by_name = {name: value for name, value in given.items() if name in _BY_NAME}
-    return ItemSelection(by_name, check, roots, allows)
+    return replace(query, overlay=None, place=place)  # items are not files on disk

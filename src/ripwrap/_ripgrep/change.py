@@ -5,13 +5,11 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import decode_path, path_of
 from ripwrap._ripgrep.exit_status import Exit
-
-Mode: TypeAlias = Literal["json", "paths", "counts"]
+from ripwrap._ripgrep.query import Output
 
 PATH = re.compile(rb"([^\0]+)\0()")
 COUNT = re.compile(rb"([^\0]+)\0([0-9]+(?:\r?\n|\0))")
@@ -22,14 +20,6 @@ _HEAD_BYTES = 200
 """Number of bytes at the start of a record that are kept until more bytes come, so that its head is never cut."""
 
 
-def mode_of(command: Command) -> Mode:
-    """Return the form of the output of a command."""
-    flags = set(command.flags)
-    if "--json" in flags:
-        return "json"
-    return "counts" if flags & {"--count", "--count-matches"} else "paths"
-
-
 class Change:
     """Change of the output of rg. This one drops the results of some files, and corrects the counts of rg's summary.
 
@@ -37,7 +27,7 @@ class Change:
         last: True if this is the only run of rg, or the last of several runs for parts of the paths.
     """
 
-    def __init__(self, mode: Mode, drops: Callable[[str], bool], searched: int = 0) -> None:
+    def __init__(self, mode: Output, drops: Callable[[str], bool], searched: int = 0) -> None:
         """Set what to drop.
 
         Args:
@@ -47,7 +37,7 @@ class Change:
         """
         self.last = True
         self._searched = searched
-        self._mode: Mode = mode
+        self._mode: Output = mode
         self._drops = drops
         self.restart()
 

@@ -7,12 +7,11 @@ passed as `--regexp=…`, and paths follow `--`. There is always a path, because
 a mode (rg-facts 6).
 """
 
-import itertools
 import os
 import re
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, LiteralString, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -21,13 +20,12 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from ripwrap._overlay import Overlay, active_overlay, refuse_overlay
 from ripwrap._ripgrep.host import RgHost
-from ripwrap._ripgrep.place import Place
+from ripwrap._ripgrep.query import NEEDS_CAPTURES, Mode, Query, Task
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import (
     EXCLUDED,
     VISIBLE_FILES,
     FileOptions,
-    Flag,
     Paths,
     SearchOptions,
     Size,
@@ -36,135 +34,18 @@ from ripwrap.options import (
     suggest,
 )
 
-Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
-
 Options = TypeVar("Options", bound=FileOptions)
+
+Command: TypeAlias = Query
 
 ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
 """Arguments that most operations take besides the options. Hints for a misspelled name suggest these names, too."""
 
-NEEDS_CAPTURES = ("captures", (15,))
-"""Entry of `Command.needs` for a search that returns the groups of matches: the option, and its first rg version."""
-
-NEEDS_SCAN = ("scan()", (15,))
-"""Entry of `Command.needs` for `scan()`, which returns the groups of matches: its name, and its first rg version."""
-
 _NOT_HIDDEN = "!.*"
-_SORTS, _RULES = ("--sort=", "--sortr="), "--ignore-file="
-_SORTS_OF_OVERLAYS = ("--sort=path", "--sortr=path", "--sort=none", "--sortr=none")
 _IGNORE_NAMES = (".gitignore", ".ignore", ".rgignore")
 _EXCLUDE = os.path.join(".git", "info", "exclude")
 _END_OF_OPTIONS = "--"
 _LEADING_DOTS = {"/": re.compile(r"^(\./+)+"), "\\": re.compile(r"^(\.\\+)+")}
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """Arguments and directory of a run of rg.
-
-    Attributes:
-        arguments: Arguments of rg, without the executable.
-        cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host, or if
-            the current directory was deleted.
-        patterns: Patterns to search for; empty if rg only lists files or file types.
-        needs: Features that some supported versions of rg lack, each with the first version of rg that has it. A
-            feature is the name of an option, or the name of a function with `()` after it.
-        on: Host that rg runs on; `None` is this machine.
-        overlay: Texts to search in place of files; `None` without an overlay.
-        place: Place to search besides the files on the disk, such as files in several encodings; `None` is the disk.
-    """
-
-    arguments: tuple[str, ...]
-    cwd: str
-    patterns: tuple[str, ...] = ()
-    needs: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    on: RgHost | None = None
-    overlay: Overlay | None = None
-    place: Place | None = None
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Arguments before `--`; all arguments if there is no `--`."""
-        return tuple(itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments))
-
-    @property
-    def is_plain(self) -> bool:
-        """True if one run of rg over files on the disk, or on a host, answers the search."""
-        return self.overlay is None and self.place is None
-
-    @property
-    def silent(self) -> bool:
-        """True if rg writes nothing, not even a summary, because `--max-count=0` allows no match (rg-facts 25)."""
-        return "--max-count=0" in self.flags
-
-    @property
-    def counts(self) -> bool:
-        """True if rg prints the number of matching lines of each file (`--count`)."""
-        return "--count" in self.flags
-
-    @property
-    def lists_zeros(self) -> bool:
-        """True if rg also prints the count 0 of files without a match. Even so, it exits with 1 if no file matches."""
-        return "--include-zero" in self.flags
-
-    @property
-    def follows(self) -> bool:
-        """True if rg follows the links that it finds in directories. It always follows links in `paths`."""
-        return "--follow" in self.flags
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Paths to search: the arguments after `--`."""
-        return self.arguments[self.arguments.index(_END_OF_OPTIONS) + 1 :]
-
-    @property
-    def sorts_all(self) -> bool:
-        """True if rg sorts the files of all paths together, for example by time, or by path in reverse.
-
-        With `--sort=path`, rg does not: it goes through the paths in the given order, and sorts the files of each path
-        separately.
-        """
-        *_, last = ("", *(flag for flag in self.flags if flag.startswith(("--sort=", "--sortr="))))
-        return last not in ("", "--sort=path", "--sort=none", "--sortr=none")
-
-    def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Command"]:
-        """Yield commands that each search some of the paths, in order, and whose arguments cost at most `room`.
-
-        Only a command with a single path may cost more.
-
-        Args:
-            room: Maximum cost of the arguments of one command.
-            cost: Function that returns the cost of an argument, in the same unit as `room`.
-        """
-        fixed = (*self.flags, _END_OF_OPTIONS)
-        most = room - sum(map(cost, fixed))
-        batch: list[str] = []
-        held = 0
-        for path in self.paths:
-            price = cost(path)
-            if batch and held + price > most:
-                yield replace(self, arguments=(*fixed, *batch))
-                batch, held = [], 0
-            batch.append(path)
-            held += price
-        yield replace(self, arguments=(*fixed, *batch))
-
-    def followed_by(self, other: "Command") -> "Command":
-        """Return this command with the paths of the other command added at the end."""
-        return replace(self, arguments=(*self.arguments, *other.paths))
-
-    def without_paths(self) -> "Command":
-        """Return the command without paths, to be joined with other commands; it is not to be run."""
-        return replace(self, arguments=(*self.flags, _END_OF_OPTIONS))
-
-    def single_threaded(self) -> "Command":
-        """Return the command with `--threads=1` added, which overrides an earlier `--threads`."""
-        return replace(self, arguments=(*self.flags, "--threads=1", _END_OF_OPTIONS, *self.paths))
-
-    def types(self) -> "Command":
-        """Return the command that lists rg's file types, changed by `--type-add` and `--type-clear` of this command."""
-        own = [flag for flag in self.flags if flag.startswith(("--type-add=", "--type-clear="))]
-        return Command(("--no-config", *own, "--type-list", _END_OF_OPTIONS), self.cwd, on=self.on)
 
 
 def search_command(
@@ -180,7 +61,7 @@ def search_command(
     on: RgHost | None = None,
     captures: str | None = None,
     pattern_file: str | None = None,
-) -> Command:
+) -> Query:
     """Return the command for a search that prints JSON, counts or paths.
 
     `include_zero` also prints the count 0 of files without a match. `stats` adds rg's statistics after counts.
@@ -195,28 +76,33 @@ def search_command(
             be encoded, the encoding is `detect`, or an overlay does not support the search.
         TypeError: A pattern is not a string, or a path is not a string or an `os.PathLike` of a string.
     """
-    checked = _fill_contexts(_validate(SearchOptions, _SEARCH_FLAGS, options, arguments))
+    checked = _validate(SearchOptions, _FLAGS, options, arguments)
     patterns = _patterns(pattern)
-    flag = f"--{mode}"
-    if _lists_by_counts(mode, checked):
-        flag, include_zero = "--count", mode == "files-without-match"
-        checked = _limit_to_one(checked)
     if checked.get("encoding") == "detect":
         said = " is not possible in this operation, or together with another argument; pass the name of an encoding"
         raise ValueError(HintedText(Hint("encoding", "detect"), said))
-    # Without these flags, rg leaves out the name of a single file in these modes.
-    framing = () if mode == "json" else ("--null", "--with-filename")
-    zero, totals = ("--include-zero",) * include_zero, ("--stats",) * stats
-    regexps = [f"--regexp={one}" for one in patterns] if pattern_file is None else [f"--file={pattern_file}"]
-    replacement = () if captures is None else (f"--replace={captures}",)
-    flags = (flag, *framing, *zero, *totals, *_flags(_SEARCH_FLAGS, checked), *replacement, *regexps)
-    needs = [*_required_versions(checked, mode), *(() if captures is None else (NEEDS_CAPTURES,))]
-    return _make_command(flags, cwd, paths, patterns, tuple(needs), on)
+    features = () if captures is None else (NEEDS_CAPTURES,)
+    return _check(
+        Query(
+            mode=mode,
+            options=_plain(checked),
+            patterns=patterns,
+            paths=tuple(_paths(paths)),
+            cwd=_directory(cwd, on),
+            include_zero=include_zero,
+            stats=stats,
+            captures=captures,
+            pattern_file=pattern_file,
+            features=features,
+            on=on,
+            overlay=active_overlay(),
+        )
+    )
 
 
 def words_command(
     pattern: str, cwd: StrPath, paths: StrPath | Iterable[StrPath], options: FileOptions, max_count: int
-) -> Command:
+) -> Query:
     """Return the command that prints the texts of all matches, file by file; raise what `search_command()` raises.
 
     The output for a file is its path, a NUL, and one line for each match. An empty line separates files.
@@ -228,11 +114,8 @@ def words_command(
         options: Options that select files.
         max_count: Maximum number of matching lines of a file.
     """
-    checked = _validate(FileOptions, _FILE_FLAGS, options)
-    framing = ("--only-matching", "--heading", "--null", "--with-filename", "--no-line-number")
-    regexp = f"--regexp={pattern}"
-    arguments = (*framing, f"--max-count={max_count}", *_flags(_FILE_FLAGS, checked), regexp)
-    return _make_command(arguments, cwd, paths, (pattern,))
+    checked = cast("SearchOptions", {**_validate(FileOptions, _FILE_NAMES, options), "max_count": max_count})
+    return _file_query("words", cwd, paths, checked, (pattern,))
 
 
 def files_command(
@@ -241,7 +124,7 @@ def files_command(
     options: FileOptions,
     arguments: Collection[str] = ARGUMENTS[1:],
     on: RgHost | None = None,
-) -> Command:
+) -> Query:
     """Return the command that lists files, with a NUL after each path; raise what `search_command()` raises.
 
     Args:
@@ -251,32 +134,80 @@ def files_command(
         arguments: Names of the caller's other arguments, which an error about an unknown option may suggest.
         on: Host that rg runs on; `None` is this machine.
     """
-    checked = _validate(FileOptions, _FILE_FLAGS, options, arguments)
-    return _make_command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths, on=on)
+    checked = _validate(FileOptions, _FILE_NAMES, options, arguments)
+    return _file_query("files", cwd, paths, cast("SearchOptions", checked), on=on)
 
 
-def spell_file_flags(arguments: Collection[str]) -> list[str]:
-    """Return the flags for the `ripwrap` program that choose the same files as these arguments of rg.
+def types_command() -> Query:
+    """Return the query that lists the file types that rg knows."""
+    return Query("types", os.curdir, ())
+
+
+def _file_query(
+    mode: Task,
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    options: SearchOptions,
+    patterns: tuple[str, ...] = (),
+    on: RgHost | None = None,
+) -> Query:
+    plain, several = _plain(options), tuple(_paths(paths))
+    return _check(Query(mode, _directory(cwd, on), several, patterns, plain, on=on, overlay=active_overlay()))
+
+
+def render(query: Query) -> tuple[str, ...]:
+    """Return the arguments of rg, without the executable; the paths of the query are the last ones."""
+    if query.mode == "types":
+        return ("--no-config", *_flags(query.options), "--type-list", _END_OF_OPTIONS)
+    by_counts = query.lists_by_counts
+    options = _limit_to_one(query.options) if by_counts else _fill_contexts(query.options)
+    replacement = () if query.captures is None else (f"--replace={query.captures}",)
+    regexps = [f"--regexp={one}" for one in query.patterns]
+    flags = (
+        *_FRAMING["count" if by_counts else query.mode],
+        *("--include-zero",) * query.lists_zeros,
+        *("--stats",) * query.stats,
+        *_flags({**_DEFAULTS, **options}),
+        *replacement,
+        *(regexps if query.pattern_file is None else (f"--file={query.pattern_file}",)),
+    )
+    # Without `--line-buffered`, results arrive late with `--sort` or one thread, because rg then writes large blocks.
+    # With several threads the flag has no effect (rg-facts 21).
+    return ("--no-config", "--line-buffered", *flags, _END_OF_OPTIONS, *query.paths)
+
+
+def in_paths(query: Query, paths: Iterable[StrPath]) -> Query:
+    """Return the query that searches other paths; raise `ValueError` if one of them cannot be an argument of rg."""
+    return _check(replace(query, paths=tuple(_paths(tuple(paths)))))
+
+
+def choosing_flags(query: Query) -> list[str]:
+    """Return the arguments of a query that affect which files are listed; an index stores them with its files."""
+    return list(render(query.without("sort", "sortr", "threads")))
+
+
+def follows_links(flags: Collection[str]) -> bool:
+    """Return True if links are followed, given the flags that an index has stored."""
+    return "--follow" in flags
+
+
+def spell_file_flags(flags: Collection[str]) -> list[str]:
+    """Return the flags for the `ripwrap` program that choose the same files as the flags that an index has stored.
 
     Flags with default values are left out.
 
     Args:
-        arguments: Arguments of the `files_command()` that lists files for `rank()` or an index.
+        flags: Flags that `choosing_flags()` has returned.
     """
-    usual = files_command(os.curdir, (), VISIBLE_FILES).arguments
+    usual = render(files_command(os.curdir, (), VISIBLE_FILES))
     added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
-    given = [one for one in arguments if one not in usual and one not in added]
+    given = [one for one in flags if one not in usual and one not in added]
     opposites = {"--no-require-git": "--require-git", f"--glob=!{EXCLUDED[0]}": "--include-git"}
-    return [*given, *(opposite for flag, opposite in opposites.items() if flag not in arguments)]
-
-
-def types_command() -> Command:
-    """Return the command that lists the file types that rg knows."""
-    return Command((), os.curdir).types()
+    return [*given, *(opposite for flag, opposite in opposites.items() if flag not in flags)]
 
 
 def _validate(
-    kind: type[Options], table: Mapping[str, Flag], options: Options, arguments: Collection[str] = ARGUMENTS
+    kind: type[Options], names: Collection[str], options: Options, arguments: Collection[str] = ARGUMENTS
 ) -> Options:
     try:
         return cast("Options", _adapter(cast("Any", kind)).validate_python(options))
@@ -287,7 +218,7 @@ def _validate(
         if not problems:
             raise
         explained = [
-            _explain(name, problem, cast("Mapping[str, object]", options)[name], kind, [*table, *arguments])
+            _explain(name, problem, cast("Mapping[str, object]", options)[name], kind, [*names, *arguments])
             for name, problem in problems.items()
         ]
         raise ValidationError.from_exception_data(error.title, explained) from None
@@ -346,17 +277,6 @@ def _fill_contexts(options: SearchOptions) -> SearchOptions:
     return {**sides, **options}
 
 
-def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
-    """Return True if files are listed with `--count --max-count=1` instead of `-l` (rg-facts 51).
-
-    With `-l --null`, rg writes a NUL and no newline after a path, so `--line-buffered` does not flush it and paths
-    arrive late. A count ends with a newline. With `--invert-match` or `--multiline`, `-l` is needed, because rg 15
-    counts wrongly when `--max-count=1` is added.
-    """
-    listing = mode in ("files-with-matches", "files-without-match")
-    return listing and not options.get("invert_match") and not options.get("multiline")
-
-
 def _limit_to_one(options: SearchOptions) -> SearchOptions:
     """Return the options with `max_count=1` (0 stays 0) and without context.
 
@@ -368,58 +288,42 @@ def _limit_to_one(options: SearchOptions) -> SearchOptions:
     return plain
 
 
-def _required_versions(options: SearchOptions, mode: Mode) -> Iterator[tuple[str, tuple[int, ...]]]:
-    for key, value in options.items():
-        since = _SEARCH_FLAGS[key].since
-        # Only JSON output can have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
-        if since and value is not False and (mode == "json" or key != "replace"):
-            yield key, since
+def _directory(cwd: StrPath, on: RgHost | None) -> str:
+    return _make_absolute(_text_path(cwd)) if on is None else on.path(_text_path(cwd))
 
 
-def _make_command(
-    arguments: tuple[str, ...],
-    cwd: StrPath,
-    paths: StrPath | Iterable[StrPath],
-    patterns: tuple[str, ...] = (),
-    needs: tuple[tuple[str, tuple[int, ...]], ...] = (),
-    on: RgHost | None = None,
-) -> Command:
-    # Without `--line-buffered`, results arrive late with `--sort` or one thread, because rg then writes large blocks.
-    # With several threads the flag has no effect (rg-facts 21).
-    whole = ("--no-config", "--line-buffered", *arguments, _END_OF_OPTIONS, *_paths(paths))
-    directory = _make_absolute(_text_path(cwd)) if on is None else on.path(_text_path(cwd))
-    for part in (*whole, directory):
-        _check_text(part)
-    overlay = active_overlay()
-    if overlay is not None:
-        _check_overlay(overlay, whole, directory, on)
-    return Command(whole, directory, patterns, needs, on, overlay)
+def _check(query: Query) -> Query:
+    """Return the query; raise `ValueError` for a text that cannot be an argument, or if its overlay cannot be used."""
+    texts = "".join(query.texts())
+    if "\0" in texts or not texts.isascii():
+        for part in (*render(query), query.cwd):
+            _check_text(part)
+    if query.overlay is not None:
+        _check_overlay(query, query.overlay)
+    return query
 
 
-def _check_overlay(overlay: Overlay, arguments: Sequence[str], cwd: str, on: RgHost | None) -> None:
+def _check_overlay(query: Query, overlay: Overlay) -> None:
     """Raise `ValueError` if the search runs on a host or sorts by time, or if a text is for an ignore file."""
-    if on is not None:
+    if query.on is not None:
         refuse_overlay("A search on a host")
-    flags = list(itertools.takewhile(_END_OF_OPTIONS.__ne__, arguments))
-    sort = next((flag for flag in flags if flag.startswith(_SORTS) and flag not in _SORTS_OF_OVERLAYS), None)
-    if sort is not None:
-        name, _, value = sort.removeprefix("--").partition("=")
-        raise ValueError(
-            HintedText(
-                f"texts of overlay() have no file times, so files cannot be sorted by {value!r}; leave ",
-                Hint(name, kind="omit"),
-                " out, or pass ",
-                Hint(name, "path"),
+    options = query.options
+    for name, value in (("sort", options.get("sort", "none")), ("sortr", options.get("sortr", "none"))):
+        if value not in ("none", "path"):
+            raise ValueError(
+                HintedText(
+                    f"texts of overlay() have no file times, so files cannot be sorted by {value!r}; leave ",
+                    Hint(name, kind="omit"),
+                    " out, or pass ",
+                    Hint(name, "path"),
+                )
             )
-        )
-    explicit = {
-        os.path.realpath(os.path.join(cwd, flag.partition("=")[2])) for flag in flags if flag.startswith(_RULES)
-    }
+    explicit = {os.path.realpath(os.path.join(query.cwd, path)) for path in query.values("ignore_file")}
     for path in overlay.texts:
         said = f"rg cannot use the text of overlay() for the ignore file {path}; leave the file out of overlay() and "
-        if path in explicit and "--no-ignore-files" not in flags:
+        if path in explicit and not options.get("no_ignore_files"):
             raise ValueError(HintedText(said, "write it to the disk, or leave out ", Hint("ignore_file", kind="omit")))
-        if (os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE)) and "--no-ignore" not in flags:
+        if (os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE)) and not options.get("no_ignore"):
             raise ValueError(HintedText(said, "write it to the disk, or pass ", Hint("no_ignore", value=True)))
 
 
@@ -502,29 +406,39 @@ def _text_path(path: StrPath) -> str:
     return text
 
 
-def _flags(table: Mapping[str, Flag], options: Mapping[str, Any]) -> Iterator[str]:
+def _plain(options: SearchOptions) -> SearchOptions:
+    """Return the options with texts in place of paths, and tuples in place of other sequences."""
+    given = cast("Mapping[str, Any]", options)
+    plain = {name: value if isinstance(value, (str, int)) else _plain_value(value) for name, value in given.items()}
+    return cast("SearchOptions", plain)
+
+
+def _plain_value(value: StrPath | Iterable[StrPath]) -> str | tuple[str, ...]:
+    return _text_path(value) if isinstance(value, os.PathLike) else tuple(map(_text_path, value))
+
+
+def _flags(options: Mapping[str, Any]) -> Iterator[str]:
     if options.get("hidden") is False and options.get("type"):
         # Without this glob, `--type` brings hidden files back (rg-facts 37). It comes first, so that a caller's globs
         # override it.
         yield f"--glob={_NOT_HIDDEN}"
-    for key, flag in table.items():
-        value = options.get(key, flag.default)
+    for key in sorted(options, key=_ORDER.__getitem__):
+        value, flag = options[key], _FLAGS[key]
         if value is not False and not flag.ours:
             yield from _spell_flag(key.replace("_", "-"), value)
-        elif flag.negated and key in options:
+        elif flag.negated:
             yield f"--no-{key.replace('_', '-')}"
         if key == "iglob":
             yield from _exclude(options)
 
 
-def _spell_flag(name: str, value: int | StrPath | Iterable[StrPath]) -> Iterator[str]:
+def _spell_flag(name: str, value: int | str | Iterable[str]) -> Iterator[str]:
     if value is True:
         yield f"--{name}"
-    elif isinstance(value, int):
+    elif isinstance(value, (int, str)):
         yield f"--{name}={value}"
     else:
-        for one in (value,) if isinstance(value, (str, os.PathLike)) else value:
-            yield f"--{name}={_text_path(one)}"
+        yield from (f"--{name}={one}" for one in value)
 
 
 def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
@@ -537,10 +451,17 @@ def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"--{name}=!{glob}" for glob in EXCLUDED)
 
 
-def _flag_table(options: type[FileOptions]) -> dict[str, Flag]:
-    return {key: flag_of(hint) for key, hint in get_type_hints(options, include_extras=True).items()}
+_FILE_NAMES = tuple(FileOptions.__annotations__)
+_FLAGS = {key: flag_of(hint) for key, hint in get_type_hints(SearchOptions, include_extras=True).items()}
+_ORDER = {key: number for number, key in enumerate(_FLAGS)}
+_DEFAULTS = {"iglob": (), **{key: True for key, flag in _FLAGS.items() if flag.default}}
+"""Options that a query has if the caller did not pass them. `.git` is left out where the option `iglob` stands."""
 
-
-_FILE_FLAGS = _flag_table(FileOptions)
-_SEARCH_FLAGS = _flag_table(SearchOptions)
+_FRAMING: Mapping[Task, tuple[str, ...]] = {
+    "json": ("--json",),
+    "files": ("--files", "--null"),
+    "words": ("--only-matching", "--heading", "--null", "--with-filename", "--no-line-number"),
+    # Without these flags, rg leaves out the name of a single file in these modes.
+    **{mode: (f"--{mode}", "--null", "--with-filename") for mode in get_args(Mode) if mode != "json"},
+}
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)  # late: making an adapter takes milliseconds

@@ -149,7 +149,7 @@ class Exit:
             self.command.patterns,
             types,
             lingered=self.lingered,
-            arguments=self.command.arguments,
+            bounded=self.command.bounded,
             on_host=self.command.on is not None,
         )
 

@@ -25,13 +25,14 @@ from typing import Any, TypeVar
 from ripwrap._concurrency import countdown
 from ripwrap._ignore.selection import Selection
 from ripwrap._overlay import Overlay
-from ripwrap._ripgrep.change import COUNT, PATH, Change, Mode, mode_of, plain_bytes
+from ripwrap._ripgrep.change import COUNT, PATH, Change, plain_bytes
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import PathDecoder, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.query import Output
 from ripwrap._ripgrep.runner import Step
 from ripwrap._ripgrep.spool import Batch, Spool
 from ripwrap._ripgrep.stderr import without_paths
@@ -39,12 +40,17 @@ from ripwrap.options import FileOptions
 
 T = TypeVar("T")
 
-_FILE_FLAGS = frozenset("--" + name.replace("_", "-") for name in FileOptions.__annotations__) - {"--max-filesize"}
-"""Flags of `FileOptions`, such as `--glob` and `--sort`, except `--max-filesize`. They are not passed to the rg that
-searches the overlay's texts.
-"""
+_FILE_OPTIONS = frozenset(FileOptions.__annotations__) - {"max_filesize"}
+"""Options that choose or sort files, such as `glob`. The search of the overlay's texts drops them."""
 
-_SEVERAL = ("glob", "iglob", "type", "type_not", "type_add", "type_clear", "ignore_file")
+_ALL_FILES: FileOptions = {
+    "no_ignore": True,
+    "hidden": True,
+    "follow": False,
+    "no_require_git": False,
+    "include_git": True,
+    "sort": "path",
+}
 _NUMBERED = re.compile(rb'"path":\{"text":"(?:\.(?:/|\\\\))?([0-9]+)"\}')
 
 _MAX_MAPPED = 10
@@ -137,9 +143,8 @@ class _Order:
     """
 
     def __init__(self, command: Command) -> None:
-        sorts = [flag for flag in command.flags if flag.startswith(("--sort=", "--sortr="))]
-        self.sorted: bool = bool(sorts) and not sorts[-1].endswith("=none")
-        self.reverse: bool = self.sorted and sorts[-1].startswith("--sortr=")
+        self.sorted: bool = command.sort_key != "none"
+        self.reverse: bool = command.reverse
         self._roots = [_plain(path).rstrip(os.sep) or os.sep for path in command.paths]
 
     def is_before(self, key: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
@@ -198,17 +203,17 @@ async def _plan(command: Command, runner: Any, seconds: float | None) -> Plan:
     # A listing is an error if none of its paths exists, so leave out the paths that exist only in the overlay.
     listed = await runner.call(lambda: [path for path in disk.paths if os.path.exists(os.path.join(disk.cwd, path))])
     if listed and any(text is not None for text in overlay.texts.values()):
-        listing = replace(disk, arguments=(*_listing_flags(disk), "--", *listed), patterns=(), needs=(), overlay=None)
+        listing = replace(disk.only_files().without("max_filesize"), paths=tuple(listed), overlay=None)
         found += (await run(listing, lambda: _Listing(paths))).found
-    options = _options(command)
+    options = command.options
     types: Mapping[str, Sequence[str]] = {}
     if options.get("type") or options.get("type_not"):
         known = await run(command.types(), lambda: WholeOutput(Exit.check_listing))
         types = decode_types(b"".join(known.chunks))
-    found += await runner.call(lambda: list(_new_files(command, overlay, options, types, paths.folders())))
+    found += await runner.call(lambda: list(_new_files(command, overlay, types, paths.folders())))
     named = {_plain(path) for path in command.paths}
     texts = [_Found(path, text, path in named) for path, text in found]
-    mode = mode_of(command)
+    mode = command.output
     blocks: list[tuple[str, bytes]] = []
     stats: list[dict[str, Any]] = []
     mapped = len(command.paths) <= _MAX_MAPPED
@@ -220,14 +225,9 @@ async def _plan(command: Command, runner: Any, seconds: float | None) -> Plan:
             await runner.call(partial(_write, spool, batch, [one for one in texts if one.named is is_named]))
             if not batch.names:
                 continue
-            arguments = (
-                *_text_flags(command, mapped=mapped),
-                "--",
-                *(_numbers(batch.path) if is_named else (os.curdir,)),
-            )
-            output = await run(
-                replace(command, arguments=arguments, cwd=batch.path, overlay=None), lambda: WholeOutput(check)
-            )
+            numbers = _numbers(batch.path) if is_named else (os.curdir,)
+            search = replace(_of_texts(command, mapped=mapped), cwd=batch.path, paths=numbers, overlay=None)
+            output = await run(search, lambda: WholeOutput(check))
             blocks += _blocks(mode, b"".join(output.chunks), batch.name_of, stats)
     return Plan((Part(replace(disk, overlay=None), Overlaid(command, paths, mode, blocks, stats)),))
 
@@ -239,7 +239,7 @@ class Overlaid(Change):
         self,
         original: Command,
         paths: _Paths,
-        mode: Mode,
+        mode: Output,
         blocks: list[tuple[str, bytes]],
         stats: list[dict[str, Any]],
     ) -> None:
@@ -303,40 +303,17 @@ def _write(spool: Spool, batch: Batch, texts: Iterable[_Found]) -> None:
         spool.add(batch, one.path, one.text)
 
 
-def _name(flag: str) -> str:
-    return flag.partition("=")[0]
+def _of_texts(command: Command, *, mapped: bool) -> Command:
+    """Return the query that searches all files of a directory, in path order, without memory maps if not `mapped`."""
+    search = command.without(*_FILE_OPTIONS).with_(**_ALL_FILES)
+    return search if mapped or search.options.get("mmap") else search.with_(mmap=False)
 
 
-def _listing_flags(command: Command) -> tuple[str, ...]:
-    chosen = (flag for flag in command.flags if _name(flag) in (*_FILE_FLAGS, "--no-config"))
-    return (*chosen, "--files", "--null")
-
-
-def _text_flags(command: Command, *, mapped: bool) -> tuple[str, ...]:
-    kept = [flag for flag in command.flags if _name(flag) not in _FILE_FLAGS]
-    if not mapped and "--mmap" not in kept:
-        kept.append("--no-mmap")
-    return (*kept, "--no-ignore", "--hidden", "--sort=path")
-
-
-def _check(mode: Mode, end: Exit) -> None:
+def _check(mode: Output, end: Exit) -> None:
     if mode == "json":
         end.check(summary=end.wrote)
     else:
         end.check_listing()
-
-
-def _options(command: Command) -> dict[str, Any]:
-    """Return the options of a command that select files, in the form that `Selection` takes."""
-    options: dict[str, Any] = {"hidden": False, "follow": False, "no_require_git": False, "include_git": True}
-    for flag in command.flags:
-        name, given, value = flag.removeprefix("--").partition("=")
-        name = name.replace("-", "_")
-        if name in _SEVERAL:
-            options.setdefault(name, []).append(value)
-        elif name in FileOptions.__annotations__:
-            options[name] = (int(value) if value.isdigit() else value) if given else True
-    return options
 
 
 def _plain(path: str) -> str:
@@ -359,14 +336,12 @@ def _on_disk(command: Command, overlay: Overlay) -> Command:
     if len(kept) == len(command.paths):
         return command
     # If no path is left, rg gets the current directory with a depth of 0, so that it searches nothing.
-    nothing = () if kept else ("--max-depth=0",)
-    return replace(command, arguments=(*command.flags, *nothing, "--", *(kept or (os.curdir,))))
+    return replace(command, paths=tuple(kept)) if kept else replace(command.with_(max_depth=0), paths=(os.curdir,))
 
 
 def _new_files(
     command: Command,
     overlay: Overlay,
-    options: Mapping[str, Any],
     types: Mapping[str, Sequence[str]],
     folders: Mapping[str, str],
 ) -> Iterator[tuple[str, bytes]]:
@@ -375,14 +350,13 @@ def _new_files(
     Args:
         command: Command of the search.
         overlay: Overlay with the files.
-        options: Options that select files.
         types: File types that rg knows.
         folders: Map from the absolute path of a directory to its real path, which differs for a directory below a link.
     """
     new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}
     if not new:
         return
-    selection = Selection(command.cwd, options, types)
+    selection = Selection(command.cwd, command.options, types)
     for root in command.paths:
         top = os.path.normpath(os.path.join(command.cwd, root))
         known = {top: os.path.realpath(top), **{path: real for path, real in folders.items() if _is_below(path, top)}}
@@ -396,12 +370,12 @@ def _new_files(
                     yield _plain(os.path.join(*([] if root == os.curdir else [root]), *parts)), text
 
 
-def _numbers(folder: str) -> Iterable[str]:
-    return sorted(os.listdir(folder))
+def _numbers(folder: str) -> tuple[str, ...]:
+    return tuple(sorted(os.listdir(folder)))
 
 
 def _blocks(
-    mode: Mode, output: bytes, name_of: Callable[[str], str], stats: list[dict[str, Any]]
+    mode: Output, output: bytes, name_of: Callable[[str], str], stats: list[dict[str, Any]]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the path of each text and rg's output for it; replace the paths of temporary files in the output."""
     if mode == "json":

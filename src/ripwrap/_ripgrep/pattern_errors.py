@@ -17,18 +17,18 @@ _UNBALANCED = re.compile("(unclosed|unopened) group|(missing|unmatched) closing 
 
 
 def find_error_position(
-    text: str, patterns: Sequence[str], argv: Sequence[str], *, grouped: bool
+    text: str, patterns: Sequence[str], *, bounded: bool = False, grouped: bool
 ) -> tuple[str | None, int | None]:
     """Return the pattern with the error, and the offset of the error in characters; each is `None` if it is unknown.
 
     Args:
         text: Stderr of rg.
         patterns: Patterns of the search.
-        argv: Arguments of rg.
+        bounded: True if only whole words or whole lines match.
         grouped: True if this rg puts each pattern in a group.
     """
     only = (patterns[0], -1) if len(patterns) == 1 else None
-    found = next(_error_positions(text, patterns, argv, grouped), only)
+    found = next(_error_positions(text, patterns, bounded=bounded, grouped=grouped), only)
     if found is None:
         return None, None
     pattern, offset = found
@@ -37,14 +37,12 @@ def find_error_position(
     return pattern, offset if 0 <= offset <= len(pattern) else None
 
 
-def _error_positions(
-    text: str, patterns: Sequence[str], argv: Sequence[str], grouped: bool
-) -> Iterator[tuple[str, int]]:
+def _error_positions(text: str, patterns: Sequence[str], *, bounded: bool, grouped: bool) -> Iterator[tuple[str, int]]:
     head, tail = ("(?:", ")") if grouped else ("", "")
     if caret := _CARET.search(text):
         joined, column = caret["shown"], len(caret["before"])
-    elif (at := _PCRE2.search(text)) and not {"--word-regexp", "--line-regexp"} & set(argv):
-        # With these two options rg adds text to the pattern that its error does not show.
+    elif (at := _PCRE2.search(text)) and not bounded:
+        # With `word_regexp` and `line_regexp`, rg adds text to the pattern that its error does not show.
         joined = "|".join(f"{head}{one}{tail}" for one in patterns)
         column = len(joined.encode()[: int(at["offset"])].decode("utf-8", "ignore"))
         if len(patterns) > 1 and column >= len(joined) - len(tail):

@@ -36,7 +36,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.command import Command, render
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost, host_start_error
 from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads
@@ -76,6 +76,15 @@ HOST_GRACE_SECONDS = 10.0
 
 SHORT_COMMAND = 8000
 """Number of characters that every system allows in a command line. Only longer command lines are measured."""
+
+SHORT_TEXTS = 4000
+"""Number of characters of a query's texts, with `MAX_FLAG` more for each text, below which the query is short.
+
+Its arguments then have fewer than `SHORT_COMMAND` characters. To count the texts is faster than to make the arguments.
+"""
+
+MAX_FLAG = 32
+"""Maximum number of characters that an argument has before its text, such as `--ignore-file=`."""
 
 MAX_COMMAND = 32_767 if os.name == "nt" else 2 * 1024 * 1024
 """Maximum size of a command line: characters on Windows (CreateProcess), bytes with the environment on POSIX.
@@ -133,11 +142,15 @@ def split(command: Command) -> Sequence[Command]:
 
     The order of the paths stays the same.
     """
-    if sum(map(len, command.arguments)) < SHORT_COMMAND:
+    texts = tuple(command.texts())
+    if sum(map(len, texts)) + MAX_FLAG * len(texts) < SHORT_TEXTS:
         return (command,)
-    if command.on is not None:
-        return tuple(command.batches(HOST_ROOM_BYTES, command.on.cost))
-    return tuple(command.batches(_room(), _cost))
+    arguments = render(command)
+    if sum(map(len, arguments)) < SHORT_COMMAND:
+        return (command,)
+    room, cost = (_room(), _cost) if command.on is None else (HOST_ROOM_BYTES, command.on.cost)
+    fixed = arguments[: len(arguments) - len(command.paths)]
+    return tuple(command.batches(room - sum(map(cost, fixed)), cost))
 
 
 def _room() -> int:
@@ -272,7 +285,7 @@ class _Child:
     def __init__(self, binary: RgBinary, command: Command, change: "Change | None" = None) -> None:
         self._command = command
         self._change = change
-        self._argv = (binary.path, *command.arguments)
+        self._argv = (binary.path, *render(command))
         if command.on is not None:
             self._argv = command.on.command_line(self._argv, command.cwd)
         self._opening = _Opening(passed=command.on is None)

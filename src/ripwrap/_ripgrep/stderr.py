@@ -164,7 +164,7 @@ def failure(
     types: Collection[str] = (),
     *,
     lingered: bool = False,
-    arguments: Sequence[str] = (),
+    bounded: bool = False,
     on_host: bool = False,
 ) -> SearchError:
     """Return the error for an rg that ended without an answer.
@@ -176,7 +176,7 @@ def failure(
         patterns: Patterns of the search.
         types: File types that rg knows; empty if they are not known.
         lingered: True if rg was killed because it did not exit by itself.
-        arguments: Arguments of rg; empty if `argv` has them.
+        bounded: True if only whole words or whole lines match.
         on_host: True if rg ran on a host.
     """
     # With `--sortr`, rg lists all files first, so messages about paths may come before the reason. Remove them.
@@ -204,7 +204,7 @@ def failure(
         error.suggestions = suggestions
     elif isinstance(error, PatternError):
         error.pattern, error.offset = find_error_position(
-            text, patterns, arguments or argv, grouped=bool(_PREFIX.match(stderr))
+            text, patterns, bounded=bounded, grouped=bool(_PREFIX.match(stderr))
         )
     return error
 

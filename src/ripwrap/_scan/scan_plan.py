@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import Any, cast
 
 from ripwrap._operations.search import read_groups
-from ripwrap._ripgrep.command import NEEDS_CAPTURES, NEEDS_SCAN, Command
+from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.groups import Groups
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
+from ripwrap._ripgrep.query import NEEDS_SCAN
 from ripwrap._scan.rules import Rule
 from ripwrap.options import SearchOptions, StrPath
 
@@ -171,7 +172,7 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 
 def for_scan(command: Command) -> Command:
     """Return the command with another error for an old rg: the error names `scan()`, and not the option `captures`."""
-    return replace(command, needs=(*(need for need in command.needs if need != NEEDS_CAPTURES), NEEDS_SCAN))
+    return replace(command, features=(NEEDS_SCAN,))
 
 
 def _rarest(required: Required) -> list[bytes]:

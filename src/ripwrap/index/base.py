@@ -27,7 +27,7 @@ from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._overlay import refuse_overlay
 from ripwrap._places.candidates import Candidates
 from ripwrap._ranking.query import Query, parse_query
-from ripwrap._ripgrep.command import Command, files_command
+from ripwrap._ripgrep.command import choosing_flags, files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import Required, required_literals
@@ -53,7 +53,6 @@ from ripwrap.index.trigrams import FoundFiles, Trigrams
 from ripwrap.index.workers import Splitter
 from ripwrap.models import PathError
 from ripwrap.options import (
-    EXCLUDED,
     VISIBLE_FILES,
     FileOptions,
     SearchOptions,
@@ -95,7 +94,6 @@ The journal misses a few kinds of changes; see `inotify.py`.
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg", "workers")
 _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
-_ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which files are listed
 
 Location: TypeAlias = Literal["project"] | StrPath | None
 ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
@@ -185,7 +183,7 @@ class BaseIndex:
         self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
         self._chunker = _make_chunker(chunker)
         self._splitter = Splitter(self._chunker, workers)
-        self._options = json.dumps(_choosing_flags(self._command))
+        self._options = json.dumps(choosing_flags(self._command))
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER, "files": _FILES_VERSION}
         self._location = location
         project = location == "project"
@@ -241,18 +239,13 @@ class BaseIndex:
 
     def _position(self, view: View) -> "Position | None":
         """Return the position in the journal (the record of changes); `None` if no journal records all changes now."""
-        if not self._watches or view.follows or f"--glob=!{EXCLUDED[0]}" not in self._command.arguments:
+        if not self._watches or view.follows or self._command.options.get("include_git"):
             return None
         journal = self._journal
         if journal is None:
             from ripwrap.index.inotify import Journal  # imports ctypes
 
-            flag = "--ignore-file="
-            ignore_files = [
-                os.path.join(self._root, one.removeprefix(flag))
-                for one in self._command.arguments
-                if one.startswith(flag)
-            ]
+            ignore_files = [os.path.join(self._root, one) for one in self._command.values("ignore_file")]
             own = own_files(self._store.folder, self._root)
             journal = Journal(self._root, own, ignore_files, is_excluded=self._is_excluded)
             self._journal = journal
@@ -559,7 +552,7 @@ class BaseIndex:
         refuse_overlay("An index")
         chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
         command = files_command(self._root, (), cast("FileOptions", chosen))
-        if _choosing_flags(command) != _choosing_flags(self._command):
+        if choosing_flags(command) != choosing_flags(self._command):
             return await run_grep(run, request)
         max_age = check_max_age(max_age)
         required = required_literals(request.command.patterns, request.options)
@@ -630,11 +623,6 @@ class BaseIndex:
 
 def _view_now(root: Path, options: str) -> View:
     return View(str(root), view_of(root), options)
-
-
-def _choosing_flags(command: Command) -> list[str]:
-    """Return the arguments of an `rg --files` command that affect which files are listed."""
-    return [one for one in command.arguments if not one.startswith(_ORDER_FLAGS)]
 
 
 def check_weight(weight: float | None) -> None:

@@ -18,11 +18,12 @@ from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._overlay import active_overlay
 from ripwrap._places.candidates import Candidates
-from ripwrap._ripgrep.command import Command, Mode, search_command
+from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.query import Mode
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import as_utf8, in_seconds, nothing_found, plural
 from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
@@ -170,7 +171,7 @@ class Query:
     def first_command(self, options: SearchOptions, mode: Mode = "json") -> Command:
         """Return the command that searches with `options`, in the candidates of the index if there are any."""
         command = self.command(options, mode)
-        return command if self.candidates is None else replace(command, place=self.candidates.place(options, mode))
+        return command if self.candidates is None else replace(command, place=self.candidates)
 
     def first_step(self, page_request: PageRequest) -> Step[RoundRobinMatchCollector]:
         """Return the step that searches for the matches, with the options of the call."""

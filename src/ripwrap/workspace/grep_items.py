@@ -9,12 +9,12 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import BinaryIO, cast
 
-from ripwrap._places.inside import ArchiveLimits, inside_command
-from ripwrap._places.items import ARGUMENTS, item_command
-from ripwrap._ripgrep.command import Command, Mode
+from ripwrap._places.inside import ArchiveLimits, in_files
+from ripwrap._places.items import ItemPlace, in_items
+from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.query import Mode
 from ripwrap._text import as_utf8
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions
@@ -108,22 +108,15 @@ class ItemSearch:
         """
         location, pattern = self.scope.location, self.arguments.pattern
         if self.arguments.rev:
-            opens, lines = partial(self._revision, location), dict[str, object](options)
-            lines.pop("ignore_file", None)
-            return item_command(
-                pattern,
-                lambda: self._noting(opens()),
-                cast("SearchOptions", lines),
-                ARGUMENTS,
-                opens().roots,
-                cwd=location.cwd,
-                mode=mode,
-                allows=self.allows,
-            )
+            plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})
+            query = search_command(pattern, location.cwd, (), plain, mode)
+            roots = self._revision(location).roots
+            opens: Callable[[], Source] = lambda: self._noting(self._revision(location))  # noqa: E731
+            return in_items(query, ItemPlace(opens, roots, self.allows))
         denied = () if self.scope.denied is None else self.scope.denied.iglobs()
         limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)
-        formats = comma_separated(self.arguments.inside)
-        return inside_command(pattern, location.cwd, location.paths, options, formats, mode, limits=limits)
+        query = search_command(pattern, location.cwd, location.paths, options, mode)
+        return in_files(query, comma_separated(self.arguments.inside), limits)
 
     def allows(self, name: str) -> bool:
         """Return True if an answer may show an item."""

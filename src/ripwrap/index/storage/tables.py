@@ -1,7 +1,6 @@
 """Rows of the tables of an index: views, their files, and the contents of files."""
 
 import json
-import os
 import secrets
 import time
 import zlib
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.command import follows_links
 from ripwrap._text import as_utf8
 from ripwrap.index.file_state import IndexedFile, Stamp
 from ripwrap.index.splitting import SplitText
@@ -64,7 +63,7 @@ def indexed_file(view: View, path: str | bytes, digest: bytes, stamp: Stamp) -> 
 
 @lru_cache(maxsize=16)
 def _follows(options: str) -> bool:
-    return Command(tuple(json.loads(options)), os.curdir).follows
+    return follows_links(json.loads(options))
 
 
 class Row(NamedTuple):

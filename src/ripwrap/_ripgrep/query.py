@@ -1,0 +1,212 @@
+"""Query: the patterns, paths, options and place of a search, from which the arguments of rg are made; no I/O.
+
+The functions of `ripwrap._ripgrep.command` make a query and check it. A place makes other queries from it, for example
+for other paths or in another encoding. Only `render()` in that module turns a query into arguments of rg, when rg is
+started, and no code reads the arguments.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, Unpack, cast
+
+from ripwrap._overlay import Overlay
+from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.place import Place
+from ripwrap.options import FileOptions, SearchOptions, SortKey
+
+Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
+Task: TypeAlias = Mode | Literal["words", "files", "types"]
+Output: TypeAlias = Literal["json", "paths", "counts"]
+
+NEEDS_CAPTURES = ("captures", (15,))
+"""Entry of `Query.features` for a search that returns the groups of matches: the option, and its first rg version."""
+
+NEEDS_SCAN = ("scan()", (15,))
+"""Entry of `Query.features` for `scan()`, which returns the groups of matches: its name, and its first rg version."""
+
+_SINCE = {"stop_on_nonmatch": (14,), "replace": (15,)}
+_TYPES = ("type_add", "type_clear")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Search, or listing, that rg runs; its values are checked.
+
+    Attributes:
+        mode: What rg writes: `json`, the names of files or numbers of a search, all matched texts (`words`), the files
+            that a search reads (`files`), or rg's file types (`types`).
+        cwd: Directory that rg runs in; globs and relative paths are relative to it. Absolute, except on a host, or if
+            the current directory was deleted.
+        paths: Paths to search, in the form in which rg prints them.
+        patterns: Patterns to search for; empty if rg only lists files or file types.
+        options: Options of rg that the caller passed, without default values. The dictionary is never changed.
+        include_zero: True to also print the count 0 of files without a match.
+        stats: True to print rg's statistics after counts.
+        captures: Value of `--replace` with which rg lists the groups of each match (`ripwrap._ripgrep.groups`).
+        pattern_file: File with the patterns, one on each line, for patterns that are too long for a command line.
+        features: Features, besides the options, that some supported versions of rg lack; see `needs`.
+        on: Host that rg runs on; `None` is this machine.
+        overlay: Texts to search in place of files; `None` without an overlay.
+        place: Place to search besides the files on the disk, such as files in several encodings; `None` is the disk.
+    """
+
+    mode: Task
+    cwd: str
+    paths: tuple[str, ...]
+    patterns: tuple[str, ...] = ()
+    options: SearchOptions = field(default_factory=SearchOptions)
+    include_zero: bool = False
+    stats: bool = False
+    captures: str | None = None
+    pattern_file: str | None = None
+    features: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    on: RgHost | None = None
+    overlay: Overlay | None = None
+    place: Place | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """True if one run of rg over files on the disk, or on a host, answers the search."""
+        return self.overlay is None and self.place is None
+
+    @property
+    def needs(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Features that some supported versions of rg lack, each with the first version of rg that has it.
+
+        A feature is the name of an option, or the name of a function with `()` after it.
+        """
+        # Only JSON output can have replacements, and rg 13 and 14 do not write replacements in JSON (rg-facts 49).
+        given = (key for key in self.options if key in _SINCE and (self.mode == "json" or key != "replace"))
+        return (*((key, _SINCE[key]) for key in given if self.options.get(key) is not False), *self.features)
+
+    @property
+    def lists_by_counts(self) -> bool:
+        """True if files are listed with `--count --max-count=1` instead of `-l` (rg-facts 51).
+
+        With `-l --null`, rg writes a NUL and no newline after a path, so `--line-buffered` does not flush it and paths
+        arrive late. A count ends with a newline. With `--invert-match` or `--multiline`, `-l` is needed, because rg 15
+        counts wrongly when `--max-count=1` is added.
+        """
+        listing = self.mode in ("files-with-matches", "files-without-match")
+        return listing and not self.options.get("invert_match") and not self.options.get("multiline")
+
+    @property
+    def counts(self) -> bool:
+        """True if rg prints the number of matching lines of each file (`--count`)."""
+        return self.mode == "count" or self.lists_by_counts
+
+    @property
+    def lists_zeros(self) -> bool:
+        """True if rg also prints the count 0 of files without a match. Even so, it exits with 1 if no file matches."""
+        return self.include_zero or (self.mode == "files-without-match" and self.lists_by_counts)
+
+    @property
+    def output(self) -> Output:
+        """Form of rg's output: JSON, or for each file its path, or its path and a number."""
+        if self.mode == "json":
+            return "json"
+        return "counts" if self.counts or self.mode == "count-matches" else "paths"
+
+    @property
+    def silent(self) -> bool:
+        """True if rg writes nothing, not even a summary, because `--max-count=0` allows no match (rg-facts 25)."""
+        return self.options.get("max_count") == 0
+
+    @property
+    def bounded(self) -> bool:
+        """True if only whole words or whole lines match."""
+        return bool(self.options.get("word_regexp") or self.options.get("line_regexp"))
+
+    @property
+    def follows(self) -> bool:
+        """True if rg follows the links that it finds in directories. It always follows links in `paths`."""
+        return self.options.get("follow", True)
+
+    @property
+    def sort_key(self) -> SortKey:
+        """Key by which rg sorts files; `none` if it does not sort them. `sortr` takes precedence over `sort`."""
+        return self.options.get("sortr", self.options.get("sort", "none"))
+
+    @property
+    def reverse(self) -> bool:
+        """True if rg sorts files in reverse order."""
+        return self.options.get("sortr", "none") != "none"
+
+    @property
+    def sorts_all(self) -> bool:
+        """True if rg sorts the files of all paths together, for example by time, or by path in reverse.
+
+        With `--sort=path`, rg does not: it goes through the paths in the given order, and sorts the files of each path
+        separately.
+        """
+        return self.reverse or self.sort_key not in ("path", "none")
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """Return the values of an option that can be given several times; empty if it was not given."""
+        value = cast("str | Sequence[str]", self.options.get(name, ()))
+        return (value,) if isinstance(value, str) else tuple(value)
+
+    def with_(self, **options: Unpack[SearchOptions]) -> "Query":
+        """Return the query with these options, which take precedence over the options that it has."""
+        return replace(self, options={**self.options, **options})
+
+    def without(self, *names: str) -> "Query":
+        """Return the query without some options."""
+        kept = {name: value for name, value in self.options.items() if name not in names}
+        return replace(self, options=cast("SearchOptions", kept))
+
+    def another(self, mode: Task, patterns: tuple[str, ...] = (), options: SearchOptions | None = None) -> "Query":
+        """Return another query in the same directory, paths, host and overlay, with none of the other attributes."""
+        return Query(
+            mode, self.cwd, self.paths, patterns, SearchOptions() if options is None else options,
+            on=self.on, overlay=self.overlay,
+        )  # fmt: skip
+
+    def only_files(self) -> "Query":
+        """Return the query that lists the files which this query searches."""
+        kept = {name: value for name, value in self.options.items() if name in FileOptions.__annotations__}
+        return self.another("files", options=cast("SearchOptions", kept))
+
+    def types(self) -> "Query":
+        """Return the query that lists rg's file types, changed by `type_add` and `type_clear` of this query."""
+        kept = {name: value for name, value in self.options.items() if name in _TYPES}
+        return Query("types", self.cwd, (), options=cast("SearchOptions", kept), on=self.on)
+
+    def single_threaded(self) -> "Query":
+        """Return the query with one thread."""
+        return self.with_(threads=1)
+
+    def followed_by(self, other: "Query") -> "Query":
+        """Return this query with the paths of the other query added at the end."""
+        return replace(self, paths=(*self.paths, *other.paths))
+
+    def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Query"]:
+        """Yield queries that each search some of the paths, in order, and whose paths cost at most `room`.
+
+        Only a query with a single path may cost more.
+
+        Args:
+            room: Maximum cost of the paths of one query.
+            cost: Function that returns the cost of a path, in the same unit as `room`.
+        """
+        batch: list[str] = []
+        held = 0
+        for path in self.paths:
+            price = cost(path)
+            if batch and held + price > room:
+                yield replace(self, paths=tuple(batch))
+                batch, held = [], 0
+            batch.append(path)
+            held += price
+        yield replace(self, paths=tuple(batch))
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts of the query: its patterns, paths, options and directory."""
+        yield from (self.cwd, self.captures or "", self.pattern_file or "")
+        yield from self.patterns
+        yield from self.paths
+        for value in self.options.values():
+            if isinstance(value, str):
+                yield value
+            elif not isinstance(value, int):
+                yield from cast("Sequence[str]", value)
