@@ -18,7 +18,7 @@ from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
 from ripwrap.workspace.arguments import comma_separated
-from ripwrap.workspace.deny import DeniedPaths
+from ripwrap.workspace.deny import DeniedPaths, escaped
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redactor, file_redactor
 from ripwrap.workspace.results import shown_start
@@ -335,11 +335,6 @@ def _anchored(glob: str, location: Location) -> list[str]:
         return [glob]
     starts = ("" if path in ("", os.curdir) else f"{escaped(path, location.sep)}/" for path in location.paths)
     return [f"/{start}{glob.lstrip('/')}" for start in starts]
-
-
-def escaped(path: str, sep: str = os.sep) -> str:
-    """Return a glob that matches only this path. In globs of rg, separators are slashes, even on Windows."""
-    return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path.replace(sep, "/"))
 
 
 def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
