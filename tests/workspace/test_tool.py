@@ -188,6 +188,13 @@ def test_each_option_adds_the_tools_that_need_it() -> None:
     }
 
 
+@pytest.mark.parametrize("tool", ["index_codebase", "index_status", "index_health_check"])
+def test_call_of_a_tool_without_its_index_says_how_to_make_the_workspace(tmp_path: Path, tool: str) -> None:
+    workspace = sync.Workspace(tmp_path)
+    needed = f"Error: {tool} needs an index, but this workspace has none; make the workspace with index=True"
+    assert workspace.call(tool) == getattr(workspace, tool)() == needed
+
+
 def test_names_of_tools_in_other_programs_are_all_different() -> None:
     tools = tools_of(Workspace)
     aliases = [alias for tool in tools.values() for alias in tool.aliases]
