@@ -188,6 +188,17 @@ def test_each_option_adds_the_tools_that_need_it() -> None:
     }
 
 
+def test_table_in_the_docs_is_made_of_the_specifications() -> None:
+    rows = [
+        f"| `{tool.name}` | {tool.title} | {f'`{tool.needs}`' if tool.needs else ''} "
+        f"| {', '.join(f'`{alias}`' for alias in tool.aliases)} |"
+        for tool in tools_of(Workspace).values()
+        if tool is not SHOUT
+    ]
+    page = (TESTS.parent / "docs" / "reference" / "api" / "workspace.md").read_text("utf-8")
+    assert [line for line in page.splitlines() if line.startswith("| `")] == rows
+
+
 @pytest.mark.parametrize("tool", ["index_codebase", "index_status", "index_health_check"])
 def test_call_of_a_tool_without_its_index_says_how_to_make_the_workspace(tmp_path: Path, tool: str) -> None:
     workspace = sync.Workspace(tmp_path)
