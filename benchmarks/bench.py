@@ -39,7 +39,7 @@ from cases import (
 )
 from corpora import CACHE, linux, standard_library
 from ripwrap import sync
-from ripwrap._ripgrep.command import files_command, render, search_command
+from ripwrap._ripgrep.command import files_query, render, search_query
 from support.rgs import UnavailableError
 
 Figures: TypeAlias = dict[str, float]
@@ -100,7 +100,7 @@ class Bench:
     def _command(self, case: Case) -> list[str]:
         """Return the command that ripwrap runs."""
         pattern = case.given.get("pattern")
-        command = search_command(pattern, ".", (), {}) if pattern else files_command(".", (), {})
+        command = search_query(pattern, ".", (), {}) if pattern else files_query(".", (), {})
         return [self._rg, *render(command)]
 
     def _once(self, contestant: str, case: Case, cwd: Path) -> Figures:

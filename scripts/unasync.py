@@ -39,7 +39,6 @@ RENAMED = {
     "run_scan": "run_scan_blocking",
     "run_code": "run_code_blocking",
     "run_grep_in": "run_grep_in_blocking",
-    "run_revision_listing": "run_revision_listing_blocking",
     "AnyItems": "Items",
 }
 WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
@@ -51,7 +50,6 @@ TIMED = {
         "run_code",
         "run_columns",
         "run_search_in",
-        "run_revision_listing",
         "run_scan",
     ),
     *("run_stream", "run_watch", "_runner"),

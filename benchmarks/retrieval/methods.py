@@ -11,8 +11,8 @@ from tempfile import mkdtemp
 from typing import Literal, Protocol
 
 from ripwrap import sync
-from ripwrap._ranking.query import parse_query
-from ripwrap._ripgrep.command import words_command
+from ripwrap._ranking.word_query import parse_query
+from ripwrap._ripgrep.command import words_query
 from ripwrap._ripgrep.runner import BlockingRunner, Step, run_blocking
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap.results import RankedChunk
@@ -62,7 +62,7 @@ class RgWords:
         """Implement `Method.answer()`."""
         words = parse_query(query).words
         pattern = rf"(?i)\b(?:{'|'.join(map(re.escape, words))})\b"
-        command = words_command(pattern, self._root, (), {}, 1_000_000)
+        command = words_query(pattern, self._root, (), {}, 1_000_000)
         step = Step(command, partial(TermCounts, lambda hit: (hit.lower(),)), None)
         hits = run_blocking(BlockingRunner(None).collect(step))
         order = sorted(hits.files, key=lambda path: (-len(hits.files[path]), -sum(hits.files[path].values()), path))

@@ -31,7 +31,7 @@ other (`[tool.importlinter]` in pyproject.toml). Names that begin with an unders
     index, remote
     _edits, _scan
     _operations
-    _places
+    places
     _ripgrep, _ranking
     binary, results, edits, sources, _code, _ignore
     models, options, errors, columns, _display, _text, _overlay, _subprocess, _safe_open, _safe_write, _concurrency,

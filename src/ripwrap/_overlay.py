@@ -76,18 +76,6 @@ def with_overlay(overlay: Overlay | None, work: Callable[[], T]) -> T:
         _ACTIVE.reset(token)
 
 
-def refuse_overlay(what: str) -> None:
-    """Raise `ValueError` if an overlay is active; called by operations that do not support overlays.
-
-    Args:
-        what: Name of the operation, as the beginning of a sentence.
-    """
-    if _ACTIVE.get() is not None:
-        raise ValueError(
-            f"{what} does not support overlay(), because it reads files from the disk; call it outside of overlay()"
-        )
-
-
 @contextmanager
 def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Generator[None]:
     r"""Search texts, such as unsaved editor buffers or proposed edits, in place of files on disk.
@@ -139,8 +127,21 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     if not isinstance(texts, Mapping):
         raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")
     outer = _ACTIVE.get()
-    own = dict(_real_texts(texts, os.path.abspath(cwd)))
-    merged = {**(outer.texts if outer else {}), **own}
+    token = _ACTIVE.set(Overlay(merge_texts(texts, os.path.abspath(cwd), outer.texts if outer else {})))
+    try:
+        yield
+    finally:
+        _ACTIVE.reset(token)
+
+
+def merge_texts(
+    texts: Mapping[P, str | bytes | None], cwd: str, outer: Mapping[str, bytes | None]
+) -> dict[str, bytes | None]:
+    """Return the texts by their real paths, with the texts of an outer overlay that they do not replace.
+
+    Raises what `overlay()` raises.
+    """
+    merged = {**outer, **dict(_real_texts(texts, cwd))}
     for path, text in merged.items():
         above = os.path.dirname(path)
         while text is not None and above != os.path.dirname(above):
@@ -148,11 +149,7 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
                 both = f"{shown(above)} is a file of the overlay, and {shown(path)} is below it"
                 raise ValueError(f"{both}; leave one of them out")
             above = os.path.dirname(above)
-    token = _ACTIVE.set(Overlay(merged))
-    try:
-        yield
-    finally:
-        _ACTIVE.reset(token)
+    return merged
 
 
 def _real_texts(texts: Mapping[P, str | bytes | None], cwd: str) -> Generator[tuple[str, bytes | None]]:

@@ -133,10 +133,17 @@ class HintedText(str):
         )
 
 
-def combination_error(name: str, other: Hint) -> ValueError:
-    """Return the error for an option `name` that cannot be combined with another option."""
-    wrong = Hint(name, kind="omit")
-    return ValueError(HintedText(wrong, " cannot be combined with ", other, "; leave one of them out"))
+def combination_error(what: str | Hint, other: Hint, reason: str = "") -> ValueError:
+    """Return the error for two options, or for an operation and an option, that cannot be combined.
+
+    Args:
+        what: Name of an option or operation, or a hint.
+        other: The other option.
+        reason: Why they cannot be combined; empty if that is plain.
+    """
+    wrong = Hint(what, kind="omit") if isinstance(what, str) and what.isidentifier() else what
+    because = f": {reason}" if reason else ""
+    return ValueError(HintedText(wrong, " cannot be combined with ", other, f"{because}; leave one of them out"))
 
 
 def _leaves(parts: Sequence[str | Hint | Clause]) -> Iterator[str | Hint]:

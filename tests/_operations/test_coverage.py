@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import Coverage, FileOptions, GlobError, Hint, Reason, UnknownTypeError, sync
-from ripwrap._ripgrep.command import files_command, render
+from ripwrap._ripgrep.command import files_query, render
 from ripwrap.binary import RgBinary
 from ripwrap.errors import HintedText
 from support import rgs
@@ -81,7 +81,7 @@ class Log:
 
     @classmethod
     def of(cls, rg: RgBinary, root: Path, options: FileOptions, paths: tuple[str, ...] = ()) -> "Log":
-        argv = [rg.path, "--debug", *render(files_command(root, paths, options))]
+        argv = [rg.path, "--debug", *render(files_query(root, paths, options))]
         done = subprocess.run(argv, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         stderr = os.fsdecode(done.stderr)
         found = (_LOGGED.search(line) for line in stderr.split("\n") if "DEBUG|" in line)

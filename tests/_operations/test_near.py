@@ -151,12 +151,6 @@ def test_options_without_a_meaning_are_refused(plant: Plant, option: str) -> Non
         sync.grep("a", cwd=plant({}), near="b", **options)
 
 
-@pytest.mark.parametrize("option", [{"rev": "HEAD"}, {"inside": "zip"}])
-def test_sources_without_files_are_refused(plant: Plant, option: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="near cannot be combined with"):
-        sync.grep("a", cwd=plant({"f": "a"}), near="b", **option)
-
-
 def test_bad_arguments_are_clear_errors(plant: Plant) -> None:
     folder = plant({"f": "a\n"})
     with pytest.raises(PatternError) as raised:

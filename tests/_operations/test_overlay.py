@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import ripwrap
 from _operations.test_against_rg import drawn, globs, patterns, types
 from ripwrap import PatternError, SearchError, sync
-from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.place import plan
 from ripwrap._ripgrep.runner import BlockingRunner, C, Step, run_blocking
 from ripwrap.binary import RgBinary
@@ -293,7 +293,7 @@ def test_runs_of_rg_for_an_overlay_share_one_time_limit(here: Path) -> None:
             return await super().collect(step)
 
     with ripwrap.overlay({"a.py": "needle\n"}):
-        command = search_command("needle", ".", (), {"type": "py"})
+        command = search_query("needle", ".", (), {"type": "py"})
     run_blocking(plan(command, Recording(None), 9.0))
     assert len(limits) > 1
     assert 9 >= limits[0] > limits[-1] > 0
@@ -326,10 +326,8 @@ class TestRefusals:
             lambda: sync.rank("needle"),
             sync.coverage,
             lambda: sync.why("a.py"),
-            lambda: list(sync.search("needle", inside="zip")),
             lambda: sync.grep("needle", coverage=True),
             lambda: sync.replace("needle", "pin"),
-            lambda: list(sync.scan({"rule": "needle"})),
             lambda: list(sync.search_code("needle", lang="python")),
             lambda: sync.Repositories(".").grep("needle"),
             lambda: list(sync.Repositories(".").files()),

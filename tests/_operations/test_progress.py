@@ -98,11 +98,6 @@ async def test_error_of_the_function_ends_the_search(tmp_path: Path) -> None:
         await ripwrap.grep("x", cwd=tmp_path, rg=rg, on_progress=fail)
 
 
-def test_on_progress_that_does_not_apply_is_refused(needles: Path) -> None:
-    with pytest.raises(ValueError, match="on_progress cannot be combined with rev=; leave one of them out"):
-        sync.files(cwd=needles, rev="main", on_progress=print)
-
-
 def test_matches_inside_of_files_count_as_progress(plant: Plant) -> None:
     folder = plant({"a.py": "needle\n"})
     with zipfile.ZipFile(folder / "b.zip", "w") as archive:

@@ -26,9 +26,9 @@ from ripwrap._operations import rank as _rank
 from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ranking import fts as _fts
 from ripwrap._ranking.document import MAX_FILE_BYTES, cut_to_limit, decode_source
-from ripwrap._ranking.query import parse_query
 from ripwrap._ranking.selection import MAX_FILES_READ
-from ripwrap._ripgrep.command import words_command
+from ripwrap._ranking.word_query import parse_query
+from ripwrap._ripgrep.command import words_query
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.term_counts import TermCounts
@@ -429,7 +429,7 @@ def test_timeout_ends_a_blocking_rank(plant: Plant, stand_in: Callable[..., Path
         sync.rank("cookie", cwd=folder, rg=slow, timeout=0.3)
     with pytest.raises(TimeoutError, match=r"took more than 1 second; search fewer files, or pass a larger timeout"):
         _rank.Deadline(1, time.monotonic() - 6).check()
-    end = Exit(words_command("x", ".", (), {}, 1), ("rg",), 0, b"", wrote=False)
+    end = Exit(words_query("x", ".", (), {}, 1), ("rg",), 0, b"", wrote=False)
     with pytest.raises(TimeoutError, match="rg was stopped after 1 second, before all files were counted"):
         TermCounts(lambda hit: (hit,), 1).finish(end, timed_out=True)
 
@@ -495,7 +495,7 @@ def counted(*chunks: bytes, returncode: int = 0, most: int = 5000) -> TermCounts
     hits = TermCounts(lambda hit: () if " " in hit else (hit.lower(),), max_files=most)
     for chunk in chunks:
         hits.feed(chunk)
-    command = words_command("x", ".", (), {}, 1)
+    command = words_query("x", ".", (), {}, 1)
     end = Exit(command, ("rg",), returncode, b"", wrote=bool(chunks))
     hits.end_run(end)
     hits.finish(end, timed_out=False)
@@ -547,7 +547,7 @@ def test_term_counts_keep_rare_words_in_any_order_of_files(random: Random) -> No
     for path, found in files:
         hits.feed(os.fsencode(path) + b"\0" + b"\n".join(found) + b"\n\n")
         assert len(hits.files) <= 60  # twice `max_files` for each of three words
-    end = Exit(words_command("x", ".", (), {}, 1), ("rg",), 0, b"", wrote=True)
+    end = Exit(words_query("x", ".", (), {}, 1), ("rg",), 0, b"", wrote=True)
     hits.end_run(end)
     hits.finish(end, timed_out=False)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ripwrap import GrepResult
 from ripwrap._operations.grep import grep_request, run_grep
 from ripwrap._operations.two_runs import Density
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Collector, Step, run_blocking
 from ripwrap.binary import RgBinary
 from ripwrap.errors import RipwrapError
@@ -52,17 +52,17 @@ class Pieces:
 
 
 class Runs(BlockingRunner):
-    """Runner that stores its commands, and edits files before some of its runs."""
+    """Runner that stores its queries, and edits files before some of its runs."""
 
     def __init__(self, rg: RgBinary | Path, edits: Mapping[int, Callable[[], object]] | None = None) -> None:
         super().__init__(rg)
-        self.commands: list[Command] = []
+        self.queries: list[Query] = []
         self._edits = edits or {}
 
     async def collect(self, step: Step[C]) -> C:
-        self._edits.get(len(self.commands), lambda: None)()
-        self.commands.append(step.command)
-        in_pieces = Step(step.command, lambda: Pieces(step.collector()), step.timeout)
+        self._edits.get(len(self.queries), lambda: None)()
+        self.queries.append(step.query)
+        in_pieces = Step(step.query, lambda: Pieces(step.collector()), step.timeout)
         inner: Any = (await super().collect(in_pieces)).inner
         return cast("C", inner)
 
@@ -87,8 +87,8 @@ def test_dense_search_searches_only_the_files_of_its_page_with_context(rg: RgBin
     result = grep(run, "x", tree, offset=4, limit=4, context=1)
     assert same(result, grep(Runs(rg), "x", tree, NEVER, offset=4, limit=4, context=1))
     assert (result.total_matches, result.files_matched, result.exact, result.next_offset) == (27, 9, True, 8)
-    first, counting, page = run.commands
-    assert first == grep_request("x", tree, (), 4, None, 4, None, {"context": 1}, explain=False).command
+    first, counting, page = run.queries
+    assert first == grep_request("x", tree, (), 4, None, 4, None, {"context": 1}, explain=False).query
     assert counting.stats and counting.paths == (".",)
     assert [file.path for file in result.files] == [*page.paths]
     assert len(page.paths) == 2
@@ -107,14 +107,14 @@ def test_search_that_cannot_be_counted_first_takes_one_run(rg: RgBinary, tree: P
     run = Runs(rg)
     density = replace(ALWAYS, matches=-options.get("limit", 2)) if options.get("limit", 2) else ALWAYS
     assert same(grep(run, "x|^$", tree, density, **options), grep(Runs(rg), "x|^$", tree, NEVER, **options))
-    assert len(run.commands) == 1
+    assert len(run.queries) == 1
 
 
 def test_search_without_many_matches_takes_one_run(rg: RgBinary, tree: Path) -> None:
     for density in (Density(), Density(matches=26), Density(matches=0, per_second=1e12)):
         run = Runs(rg)
         grep(run, "x", tree, density)
-        assert len(run.commands) == 1
+        assert len(run.queries) == 1
 
 
 @pytest.mark.fact(58)
@@ -125,7 +125,7 @@ def test_file_with_a_late_nul_byte_takes_one_more_run(rg: RgBinary, tree: Path) 
     result = grep(run, "x", tree)
     assert same(result, grep(Runs(rg), "x", tree, NEVER))
     assert result.total_matches == 28 and "taken for binary" in result.message
-    assert len(run.commands) in (1, 3)  # rg may write this file first
+    assert len(run.queries) in (1, 3)  # rg may write this file first
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_file_that_changes_after_it_was_counted_takes_one_more_run(rg: RgBinary,
     run = Runs(rg, {2: change})
     result = grep(run, "x", tree, limit=5)
     assert same(result, grep(Runs(rg), "x", tree, NEVER, limit=5))
-    assert len(run.commands) == 4
+    assert len(run.queries) == 4
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_timeout_of_a_later_run_keeps_the_matches_of_the_first(
     for timeout in TIMEOUTS:
         run = Runs(stand_in(body))
         result = grep(run, "x", tree, limit=2, timeout=timeout)
-        if len(run.commands) == 1 + late:
+        if len(run.queries) == 1 + late:
             break
     assert (result.stop_reason, result.exact, result.truncated) == ("timeout", False, True)
     assert result.total_matches == 27 and result.files_matched == 9
@@ -250,8 +250,8 @@ def test_two_runs_equal_one_run_for_any_options_and_edits(tmp_path: Path, rg: Rg
         old = _answer(Runs(rg), patterns, root, NEVER, options)
         run = Runs(rg, {edited_before: lambda: write(edits)} if edited_before else {})
         result = _answer(run, patterns, root, ALWAYS, options)
-        event(f"{len(run.commands)} runs")
-        if len(run.commands) <= edited_before or not edited_before:
+        event(f"{len(run.queries)} runs")
+        if len(run.queries) <= edited_before or not edited_before:
             assert _equal(result, old)
             return
         new = _answer(Runs(rg), patterns, root, NEVER, options)

@@ -12,16 +12,6 @@ from ripwrap._code.windows import MAX_CHUNK_CHARS, window_chunks
 from ripwrap._ranking.definitions import has_definition
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.paths import PathWords, joined_stem, match_path, path_penalty, path_weight, words_in_path
-from ripwrap._ranking.query import (
-    MAX_WORD_CHARS,
-    STOP_WORDS,
-    Query,
-    fts_text,
-    identifier_parts,
-    parse_query,
-    rough_stem,
-    split_camel_case,
-)
 from ripwrap._ranking.scoring import (
     DEFINES,
     DEFINES_ASKED,
@@ -39,6 +29,16 @@ from ripwrap._ranking.scoring import (
     word_worths,
 )
 from ripwrap._ranking.selection import DEFINITION_TERM, choose_files, file_pattern, matched_stems, query_stems
+from ripwrap._ranking.word_query import (
+    MAX_WORD_CHARS,
+    STOP_WORDS,
+    WordQuery,
+    fts_text,
+    identifier_parts,
+    parse_query,
+    rough_stem,
+    split_camel_case,
+)
 
 QUERY = parse_query("cookie storage")
 
@@ -674,7 +674,7 @@ def test_chunk_above_a_definition_does_not_get_its_name() -> None:
 # Selection of the files to read
 
 
-def picked(query: Query, counts: dict[str, dict[str, int]], sizes: dict[str, int] | None = None) -> list[str]:
+def picked(query: WordQuery, counts: dict[str, dict[str, int]], sizes: dict[str, int] | None = None) -> list[str]:
     roots = {root for one in counts.values() for root in one}
     having = {root: sum(root in one for one in counts.values()) for root in roots}
     return choose_files(query, counts, sizes or dict.fromkeys(counts, 1000), having, len(counts))

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._ripgrep.command import files_command, normalise_path, render, search_command
+from ripwrap._ripgrep.command import files_query, normalise_path, render, search_query
 from ripwrap.options import FileOptions, Flag, SearchOptions, suggest
 from support.paths import native
 
@@ -20,7 +20,7 @@ DEFAULTS = ("--glob=!.git", "--glob=!.ripgrep/", "--hidden", "--follow", "--no-r
 
 def search_flags(**options: Any) -> tuple[str, ...]:
     """Return the arguments that options add between the fixed ones."""
-    arguments = render(search_command("x", ".", (), options))  # type: ignore[arg-type]
+    arguments = render(search_query("x", ".", (), options))  # type: ignore[arg-type]
     assert arguments[:3] == ("--no-config", "--line-buffered", "--json")
     assert arguments[-3:] == ("--regexp=x", "--", ".")
     return arguments[3:-3]
@@ -28,7 +28,7 @@ def search_flags(**options: Any) -> tuple[str, ...]:
 
 def test_default_options_become_these_arguments() -> None:
     assert search_flags() == DEFAULTS
-    assert render(files_command(".", (), {})) == (
+    assert render(files_query(".", (), {})) == (
         "--no-config",
         "--line-buffered",
         "--files",
@@ -109,17 +109,17 @@ def test_folders_of_git_and_rg_are_excluded_after_the_callers_globs() -> None:
 
 
 def test_each_pattern_becomes_one_regexp_flag() -> None:
-    assert render(search_command(["a", "b"], ".", (), {}))[-4:] == ("--regexp=a", "--regexp=b", "--", ".")
+    assert render(search_query(["a", "b"], ".", (), {}))[-4:] == ("--regexp=a", "--regexp=b", "--", ".")
 
 
 @pytest.mark.fact(1)
 def test_paths_follow_a_double_dash() -> None:
-    arguments = render(search_command("x", ".", ["--pre=x", Path("src"), "-"], {}))
+    arguments = render(search_query("x", ".", ["--pre=x", Path("src"), "-"], {}))
     assert arguments[arguments.index("--") :] == ("--", "--pre=x", "src", native("./-"))
-    assert render(search_command("x", ".", "src", {}))[-1] == "src"
+    assert render(search_query("x", ".", "src", {}))[-1] == "src"
     given = [".//", "./.", ".", "././/a//b", "./-", "..", "./../x", ".hidden", "/./x"]
     wanted = (".", ".", ".", "a//b", "./-", "..", "../x", ".hidden", "/./x")
-    assert render(files_command(".", given, {}))[-len(wanted) :] == tuple(map(native, wanted))
+    assert render(files_query(".", given, {}))[-len(wanted) :] == tuple(map(native, wanted))
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_no_string_ever_becomes_a_flag(pattern: str, paths: list[str], globs: li
     options: SearchOptions = {"glob": globs, "type": globs, "replace": pattern}
     if "\0" in "".join([pattern, *paths, *globs]):
         with pytest.raises(ValueError, match="NUL"):
-            search_command(pattern, ".", paths, options)
+            search_query(pattern, ".", paths, options)
         return
-    arguments = render(search_command(pattern, ".", paths, options))
+    arguments = render(search_query(pattern, ".", paths, options))
     flags = arguments[: arguments.index("--")]
     known = {"--no-config", "--line-buffered", "--json", "--hidden", "--follow", "--no-require-git"}
     for flag in flags:
@@ -181,7 +181,7 @@ def test_no_string_ever_becomes_a_flag(pattern: str, paths: list[str], globs: li
 def test_invalid_option_error_names_the_option(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(ValidationError) as caught:
-        search_command("x", ".", (), options)  # type: ignore[arg-type]
+        search_query("x", ".", (), options)  # type: ignore[arg-type]
     assert all(error["loc"][0] == name for error in caught.value.errors())
 
 
@@ -205,7 +205,7 @@ def test_invalid_option_error_names_the_option(options: dict[str, Any]) -> None:
 )
 def test_unknown_option_error_suggests_the_right_one(name: str, meant: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        search_command("x", ".", (), {name: "y", "zzz": 1})  # type: ignore[misc]
+        search_query("x", ".", (), {name: "y", "zzz": 1})  # type: ignore[misc]
     assert f"unknown option {name}; did you mean {meant}?" in str(caught.value)
     assert "unknown option zzz; see ripwrap.SearchOptions [" in str(caught.value)
     assert [(error["type"], error["loc"]) for error in caught.value.errors()] == [
@@ -232,8 +232,8 @@ def test_unknown_option_error_of_files_suggests_only_its_own_arguments() -> None
 @given(st.lists(st.text("ab", min_size=1, max_size=9), min_size=1), st.integers(0, 60))
 def test_batches_have_every_path_once_in_order_and_fit_on_a_command_line(paths: list[str], spare: int) -> None:
     """Issue 19, line 23: the paths of one call need as few command lines as possible."""
-    command = files_command(".", paths, {"hidden": False})
-    fixed = render(files_command(".", (), {"hidden": False}))[:-1]
+    command = files_query(".", paths, {"hidden": False})
+    fixed = render(files_query(".", (), {"hidden": False}))[:-1]
     batches = list(command.batches(spare, len))
     assert [path for batch in batches for path in batch.paths] == paths
     for batch, after in itertools.pairwise(batches):
@@ -255,12 +255,12 @@ def test_batches_have_every_path_once_in_order_and_fit_on_a_command_line(paths: 
     ],
 )
 def test_command_knows_whether_rg_sorts_all_files_together(options: Any, sorts: bool) -> None:
-    assert files_command(".", ("--sort=modified",), options).sorts_all is sorts
+    assert files_query(".", ("--sort=modified",), options).sorts_all is sorts
 
 
 def test_threads_above_1024_are_refused() -> None:
     """Issue 19, line 5: rg takes all memory for 99,999,999 threads (22 GB)."""
-    assert "--threads=1024" in render(files_command(".", (), {"threads": 1024}))
+    assert "--threads=1024" in render(files_query(".", (), {"threads": 1024}))
     for threads in (1025, 99_999_999):
         with pytest.raises(ValidationError, match=f"threads must be .*1024.*, got {threads}") as caught:
             ripwrap.search("x", threads=threads)
@@ -288,7 +288,7 @@ def test_threads_above_1024_are_refused() -> None:
 def test_invalid_option_error_is_one_sentence(options: Any, says: str) -> None:
     """Issue 19: pydantic reported an error for each member of a union."""
     with pytest.raises(ValidationError) as caught:
-        search_command("x", ".", (), options)
+        search_query("x", ".", (), options)
     assert [error["msg"] for error in caught.value.errors()] == [says]
     assert "pydantic.dev" not in str(caught.value)
 
@@ -296,10 +296,10 @@ def test_invalid_option_error_is_one_sentence(options: Any, says: str) -> None:
 def test_problems_beside_an_unknown_option_are_reported_too() -> None:
     options: Any = {"max_count": "3", "max_depth": -1, "sort": "size", "ignore_file": 1, "glob": 1, "type": b"x"}
     with pytest.raises(ValidationError) as alone:
-        search_command("x", ".", (), options)
+        search_query("x", ".", (), options)
     options["zzz"] = 1
     with pytest.raises(ValidationError) as caught:
-        search_command("x", ".", (), options)
+        search_query("x", ".", (), options)
     assert [(error["loc"], error["msg"]) for error in caught.value.errors()] == [
         *((error["loc"], error["msg"]) for error in alone.value.errors()),
         (("zzz",), "unknown option zzz; see ripwrap.SearchOptions"),
@@ -308,7 +308,7 @@ def test_problems_beside_an_unknown_option_are_reported_too() -> None:
 
 def test_file_operations_reject_search_options() -> None:
     with pytest.raises(ValidationError, match="ignore_case"):
-        files_command(".", (), {"ignore_case": True})  # type: ignore[typeddict-unknown-key]
+        files_query(".", (), {"ignore_case": True})  # type: ignore[typeddict-unknown-key]
 
 
 @pytest.mark.parametrize(
@@ -317,15 +317,15 @@ def test_file_operations_reject_search_options() -> None:
 )
 def test_nul_in_any_argument_is_rejected(pattern: str, cwd: str, paths: tuple[str, ...], options: Any) -> None:
     with pytest.raises(ValueError, match="NUL"):
-        search_command(pattern, cwd, paths, options)
+        search_query(pattern, cwd, paths, options)
 
 
 def test_empty_and_bytes_arguments_are_rejected() -> None:
     with pytest.raises(ValueError, match="no pattern"):
-        search_command([], ".", (), {})
+        search_query([], ".", (), {})
     with pytest.raises(ValueError, match="path is empty"):
-        search_command("x", ".", [""], {})
+        search_query("x", ".", [""], {})
     with pytest.raises(TypeError, match="got bytes"):
-        search_command([b"x"], ".", (), {})  # type: ignore[list-item]
+        search_query([b"x"], ".", (), {})  # type: ignore[list-item]
     with pytest.raises(TypeError, match="got bytes"):
-        search_command("x", ".", [b"x"], {})  # type: ignore[list-item]
+        search_query("x", ".", [b"x"], {})  # type: ignore[list-item]

@@ -3,11 +3,11 @@
 import pytest
 
 from ripwrap import SearchError
-from ripwrap._ripgrep.command import files_command, search_command
+from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap._ripgrep.exit_status import Exit
 
-LISTING = files_command(".", (), {})
-COUNTS = search_command("x", ".", (), {}, "count", include_zero=True)
+LISTING = files_query(".", (), {})
+COUNTS = search_query("x", ".", (), {}, "count", include_zero=True)
 
 
 @pytest.mark.parametrize(

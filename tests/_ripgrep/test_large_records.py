@@ -11,7 +11,7 @@ import pytest
 import ripwrap
 from ripwrap import DecodeError, Match, sync
 from ripwrap._operations.pagination import files_in_path_order
-from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import LARGE_RECORD, MessageDecoder, Record
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import Block, PageRequest
@@ -102,7 +102,7 @@ async def test_event_loop_goes_on_while_a_large_record_is_decoded(tmp_path: Path
     answer, seen = Waiting(), list[int]()
 
     async def consume() -> None:
-        items = stream(search_command("x", tmp_path, (), {}), answer, str(rg))
+        items = stream(search_query("x", tmp_path, (), {}), answer, str(rg))
         seen.extend([item async for item in items])
 
     async with anyio.create_task_group() as tasks:
@@ -152,7 +152,7 @@ class WaitingCollector(Waiting):
 async def test_event_loop_goes_on_while_a_collector_takes_a_large_record(tmp_path: Path) -> None:
     rg = fake_rg.write(tmp_path / "rg", "say(BEGIN, MATCH, SUMMARY)")
     collector = WaitingCollector()
-    step = Step(search_command("x", tmp_path, (), {}), lambda: collector, 60.0)
+    step = Step(search_query("x", tmp_path, (), {}), lambda: collector, 60.0)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(AsyncRunner(str(rg)).collect, step)
         await until(collector.begun.is_set)

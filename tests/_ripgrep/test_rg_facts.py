@@ -316,10 +316,10 @@ async def test_rg_without_threads_panics_and_ripwrap_retries_with_one(
 ON_WINDOWS = r"""
 import os, pathlib, subprocess, pydantic
 os.sep, os.altsep = "\\", "/"
-from ripwrap._ripgrep.command import files_command, render
+from ripwrap._ripgrep.command import files_query, render
 from ripwrap._ripgrep.decoder import MessageDecoder, PathDecoder
 from ripwrap._ripgrep.stderr import path_errors
-print(render(files_command(".", [r".\a", "./b", r".\.\-", r"C:\x"], {}))[-4:])
+print(render(files_query(".", [r".\a", "./b", r".\.\-", r"C:\x"], {}))[-4:])
 record = rb'{"type":"begin","data":{"path":{"text":".\\a\\b"}}}'
 print([message.path for message in MessageDecoder().feed(record + b"\n" + record.replace(b".", b"C:") + b"\n")])
 print(PathDecoder().feed(b".\\a\\b\0C:\\x\0"))

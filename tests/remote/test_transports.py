@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ripwrap import RemoteError, remote, sync
-from ripwrap._ripgrep.command import files_command, render, search_command
+from ripwrap._ripgrep.command import files_query, render, search_query
 from ripwrap._ripgrep.process import split
 from ripwrap.remote.transports import check_system
 from ripwrap.remote.watchdog import WATCHDOG
@@ -101,7 +101,7 @@ def test_tilde_is_refused_because_nothing_expands_it(cwd: str) -> None:
     with pytest.raises(ValueError, match="begins with ~, which is not expanded; pass an absolute path"):
         remote.ssh("h", cwd=cwd)
     with pytest.raises(ValueError, match="begins with ~"):
-        files_command(cwd, (), {}, on=remote.ssh("h"))
+        files_query(cwd, (), {}, on=remote.ssh("h"))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_tilde_is_refused_because_nothing_expands_it(cwd: str) -> None:
 )
 def test_directory_of_a_search_is_relative_to_that_of_the_host(directory: str, cwd: str, expected: str) -> None:
     host = remote.ssh("h", cwd=directory)
-    assert search_command("x", cwd, (), {}, on=host).cwd == expected
+    assert search_query("x", cwd, (), {}, on=host).cwd == expected
 
 
 @pytest.mark.parametrize(
@@ -151,13 +151,13 @@ def test_windows_is_refused() -> None:
 @pytest.mark.parametrize("host", [remote.ssh("h", cwd="/srv", options={"Port": 1}), remote.docker("web")])
 def test_hosts_can_be_pickled_and_hashed(host: remote.Host) -> None:
     assert {pickle.loads(pickle.dumps(host))} == {host}
-    assert pickle.loads(pickle.dumps(search_command("x", ".", (), {}, on=host))).on == host
+    assert pickle.loads(pickle.dumps(search_query("x", ".", (), {}, on=host))).on == host
 
 
 def test_long_path_lists_are_split_by_their_quoted_size() -> None:
     paths = [f"it's {'x' * 90} {number}" for number in range(2000)]
     host = remote.ssh("h")
-    parts = split(search_command("x", ".", paths, {}, on=host))
+    parts = split(search_query("x", ".", paths, {}, on=host))
     assert [path for part in parts for path in part.paths] == paths
     lines = [host.command_line(("rg", *render(part)), part.cwd)[-1] for part in parts]
     assert 1 < len(lines) < 5
@@ -176,5 +176,5 @@ def test_names_of_rg_that_are_options_are_refused(name: str) -> None:
 
 
 def test_coverage_is_refused_on_a_host() -> None:
-    with pytest.raises(ValueError, match="coverage=True reads files of this machine, and cannot be combined with on;"):
+    with pytest.raises(ValueError, match="coverage cannot be combined with on=: it reads files of this machine;"):
         sync.grep("x", on=remote.ssh("h"), coverage=True)

@@ -793,7 +793,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "denied directories are not entered for archives",
-        "_places/inside.py",
+        "places/inside.py",
         "files.with_(iglob=[*self.limits.denied]) if self.limits.denied else files",
         "files",
         "workspace/test_grep_items.py::TestInside::test_denied_directories_are_not_entered",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
 
-from ripwrap._ranking.query import STOP_WORDS
+from ripwrap._ranking.word_query import STOP_WORDS
 from ripwrap.sync import Workspace
 
 Policy = Callable[[Workspace, str], Iterator[str]]

@@ -16,10 +16,10 @@ from typing import Any, Unpack, cast
 
 from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
 from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Change, EditSize, Found, Screen, codec_of, plan_files
-from ripwrap._overlay import refuse_overlay
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.replacement import (
     MAX_GROUP,
     PROBE,
@@ -39,6 +39,7 @@ from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import End, Match, PathError
 from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath, check_timeout
+from ripwrap.places.holes import refuse_places
 
 ARGUMENTS = ("pattern", "replacement", "cwd", "paths", "escapes", "max_bytes", "rg")
 
@@ -234,13 +235,13 @@ class ReplaceRequest:
     """Checked arguments of `replace()`.
 
     Attributes:
-        command: Command of the search.
+        query: Query of the search.
         template: Parsed replacement.
         options: Options of the search.
         context: Number of context lines around an edit.
     """
 
-    command: Command
+    query: Query
     template: Template
     options: SearchOptions
     context: int
@@ -248,15 +249,15 @@ class ReplaceRequest:
     @property
     def root(self) -> str:
         """Directory that is searched, as an absolute path without `..`."""
-        return os.path.normpath(self.command.cwd)
+        return os.path.normpath(self.query.cwd)
 
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
         """Return the step (a run of rg) that searches a small file; its output tells which groups `pattern` has."""
         options = compile_options(self.options)
         if replacement is not None:
             options["replace"] = replacement
-        command = search_command(pattern, folder, "probe", options)
-        return Step(command, partial(EditCollector, None), None)
+        query = search_query(pattern, folder, "probe", options)
+        return Step(query, partial(EditCollector, None), None)
 
 
 def replace_request(
@@ -269,9 +270,9 @@ def replace_request(
     escapes: bool,
 ) -> ReplaceRequest:
     """Check the arguments, and return the request of `replace()`."""
-    refuse_overlay("replace()")
+    refuse_places("replace()", options)
     given = cast("dict[str, Any]", {**VISIBLE_FILES, **options})
-    search_command(pattern, cwd, paths, options, arguments=ARGUMENTS)  # checks the options and their types
+    search_query(pattern, cwd, paths, options, arguments=ARGUMENTS)  # checks the options and their types
     for name, reason in _REFUSED.items():
         if given.get(name) not in (None, False):
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply: {reason}; leave it out"))
@@ -282,7 +283,7 @@ def replace_request(
     if template.constant is None:
         known["replace"] = template.text
     searched = cast("SearchOptions", known)
-    return ReplaceRequest(search_command(pattern, cwd, paths, searched), template, searched, context)
+    return ReplaceRequest(search_query(pattern, cwd, paths, searched), template, searched, context)
 
 
 async def run_replace(
@@ -314,10 +315,10 @@ async def run_replace(
     template = request.template
     if template.constant is None and template.growth > _SMALL_GROWTH:
         # rg holds all replacements of a line in memory. So first make sure that they are not too many.
-        sizing = request.command.without("replace")
+        sizing = request.query.without("replace")
         await run.collect(Step(sizing, partial(EditCollector, b"", seconds, max_bytes, template), seconds))
     constant = None if template.constant is None else template.constant.encode()
-    found = await run.collect(Step(request.command, partial(EditCollector, constant, seconds, max_bytes), seconds))
+    found = await run.collect(Step(request.query, partial(EditCollector, constant, seconds, max_bytes), seconds))
     if template.references:
         await _check_groups(run, request)
 
@@ -345,7 +346,7 @@ async def run_write(run: Runner, work: "partial[AppliedEdits]", *, timeout: floa
 
 async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
     """Raise `ValueError` if the replacement refers to a group that the pattern lacks. rg tells which groups exist."""
-    references, patterns = request.template.references, request.command.patterns
+    references, patterns = request.template.references, request.query.patterns
     if request.options.get("fixed_strings"):
         raise missing_group(references[0], 0)
     numbers = [int(one) for one in references if one.isdigit()]
@@ -375,7 +376,7 @@ def _make_probe() -> str:
 
 async def _has_name(run: Runner, request: ReplaceRequest, name: str, folder: str) -> bool:
     try:
-        await run.collect(request.probe(name_probe(request.command.patterns, name), folder))
+        await run.collect(request.probe(name_probe(request.query.patterns, name), folder))
     except SearchError:  # the name exists; rg's error about PCRE2 is not a `PatternError`
         return True
     return False

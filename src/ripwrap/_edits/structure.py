@@ -19,11 +19,11 @@ from ripwrap._code.structure.client import Answer, CodeWorkers, UnsearchedError,
 from ripwrap._code.structure.languages import Language, find_language
 from ripwrap._edits.planning import MAX_BYTES, Change, EditSize, Found, plan_files
 from ripwrap._edits.replace import ReplacePlan
-from ripwrap._overlay import refuse_overlay
-from ripwrap._ripgrep.command import ARGUMENTS, Command, files_command, search_command
+from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.decoder import PathDecoder, listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, DeadlineRunner, Runner, Step, run_blocking
 from ripwrap._safe_open import open_regular_file
 from ripwrap._subprocess.worker import WorkerProcess
@@ -33,6 +33,7 @@ from ripwrap.edits import EditPlan
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import CodeError, CodeErrorKind, CodeMatch, PathError, Submatch
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.places.holes import refuse_places
 
 FILE_SECONDS = 10.0
 """Default maximum number of seconds for parsing and searching a file."""
@@ -193,7 +194,7 @@ class CodeRequest:
         limit: Maximum number of matches; `None` is no limit.
         file_timeout: Maximum number of seconds for a file.
         options: Options that choose files, with the file type of the language.
-        listing: Command that lists the files of the language.
+        listing: Query that lists the files of the language.
     """
 
     pattern: str
@@ -203,7 +204,7 @@ class CodeRequest:
     limit: int | None
     file_timeout: float
     options: FileOptions
-    listing: Command
+    listing: Query
 
     @property
     def root(self) -> str:
@@ -216,12 +217,12 @@ class CodeRequest:
         If `literals` is empty, the step lists all files of the language.
         """
         decoder: Callable[[], Any] = PathDecoder
-        command = self.listing
+        query = self.listing
         if literals:
             options = cast("SearchOptions", {**self.options, "fixed_strings": True, "text": True})
-            command = search_command(literals[0], self.listing.cwd, self.paths, options, "files-with-matches")
-            decoder = partial(listing_decoder, counts=command.counts)
-        return Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+            query = search_query(literals[0], self.listing.cwd, self.paths, options, "files-with-matches")
+            decoder = partial(listing_decoder, counts=query.counts)
+        return Step(query, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
 
 
 def code_request(
@@ -235,7 +236,7 @@ def code_request(
     options: FileOptions,
 ) -> CodeRequest:
     """Check the arguments, and return the request of `search_code()` or `replace_code()`."""
-    refuse_overlay("A search by syntax")
+    refuse_places("search_code()" if fix is None else "replace_code()", options)
     language = find_language(lang)
     if options.get("type"):
         hint = Hint("type", kind="omit")
@@ -252,13 +253,13 @@ def code_request(
     added = options.get("type_add", ())
     globs = (f"{_TYPE}:*.{extension}" for extension in language.extensions)
     arguments = (*ARGUMENTS, "lang", "file_timeout", "max_bytes", "fix")
-    files_command(cwd, several, options, arguments=arguments)  # checks the options and their types
+    files_query(cwd, several, options, arguments=arguments)  # checks the options and their types
     known: FileOptions = {
         **options,
         "type_add": (*((added,) if isinstance(added, str) else added), *globs),
         "type": _TYPE,
     }
-    listing = files_command(cwd, several, known)
+    listing = files_query(cwd, several, known)
     return CodeRequest(pattern, fix, language, several, check_limit(limit), seconds, known, listing)
 
 

@@ -6,17 +6,16 @@ from contextlib import aclosing, closing
 from dataclasses import dataclass
 from typing import Unpack
 
-from ripwrap._operations.places import place_command
 from ripwrap._ripgrep.columns import ColumnDecoder
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress, meter_answer
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns, joined
 from ripwrap.options import SearchOptions, StrPath, check_callback, check_limit, check_timeout
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 BATCH_ROWS = 65_536
 """Default number of matches in a batch."""
@@ -31,8 +30,7 @@ def search_columns(
     batch: int = BATCH_ROWS,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> AsyncGenerator[Columns]:
     """Search files for a pattern and yield the matches in batches of columns.
 
@@ -66,8 +64,7 @@ def search_columns(
         batch: Number of matches in a batch. The last batch, which is yielded when the search has ended, may have fewer.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
-        **options: rg's flags; see `SearchOptions`. Lines of context are not in the columns.
+        **options: rg's flags, and where to search, as in `search()`. Lines of context are not in the columns.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -85,7 +82,7 @@ def search_columns(
     The call itself raises `ValidationError`, `ValueError` and `TypeError`. The first iteration raises the other errors.
     If the search fails midway, the matches found before the error are yielded first.
     """
-    return run_columns(columns_request(pattern, cwd, paths, limit, batch, options, on, on_progress), rg)
+    return run_columns(columns_request(pattern, cwd, paths, limit, batch, options, on_progress), rg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +90,13 @@ class ColumnsRequest:
     """Checked arguments of `search_columns()`.
 
     Attributes:
-        command: Command for rg.
+        query: Query for rg.
         limit: Maximum number of matches; `None` for no limit.
         batch: Number of matches in a batch.
         on_progress: Argument of `search_columns()`.
     """
 
-    command: Command
+    query: Query
     limit: int | None
     batch: int
     on_progress: OnProgress | None
@@ -112,7 +109,6 @@ def columns_request(
     limit: int | None,
     batch: int,
     options: SearchOptions,
-    on: RgHost | None = None,
     on_progress: OnProgress | None = None,
 ) -> ColumnsRequest:
     """Check the arguments, and return the request of `search_columns()`."""
@@ -121,8 +117,8 @@ def columns_request(
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch}")
     check_callback(on_progress)
-    command = place_command(pattern, cwd, paths, options, on=on)
-    return ColumnsRequest(command, check_limit(limit), batch, on_progress)
+    query = placed_search("search_columns()", pattern, cwd, paths, options)
+    return ColumnsRequest(query, check_limit(limit), batch, on_progress)
 
 
 async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns]:
@@ -130,7 +126,7 @@ async def run_columns(request: ColumnsRequest, rg: Rg) -> AsyncGenerator[Columns
     answer = ColumnsAnswer(request.limit, request.batch)
     try:
         metered = meter_answer(answer, request.on_progress, request.limit)
-        async with aclosing(stream(request.command, metered, rg)) as batches:
+        async with aclosing(stream(request.query, metered, rg)) as batches:
             async for batch in batches:
                 yield batch
     except Exception:
@@ -148,7 +144,7 @@ def _run_blocking(request: ColumnsRequest, rg: Rg, timeout: float | None) -> Gen
     answer = ColumnsAnswer(request.limit, request.batch)
     try:
         metered = meter_answer(answer, request.on_progress, request.limit)
-        with closing(stream_blocking(request.command, metered, rg, timeout)) as batches:
+        with closing(stream_blocking(request.query, metered, rg, timeout)) as batches:
             yield from batches
     except Exception:
         yield from answer.take_rest()

@@ -5,19 +5,19 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Unpack
+from typing import Unpack, cast
 
-from ripwrap._places.candidates import Candidates
-from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap._ripgrep.page_collector import path_order
-from ripwrap._ripgrep.query import Mode
+from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import SearchOptions, StrPath, check_timeout
+from ripwrap.places.candidates import Candidates
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 _ARGUMENTS = ("all_of", "any_of", "none_of", "cwd", "paths", "rg")
 _BLOCK = 1 << 20
@@ -31,7 +31,7 @@ async def files_matching(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     rg: Rg = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> list[str]:
     """Return the paths of the files that match several patterns, in the order of `rg --sort=path`.
 
@@ -58,7 +58,8 @@ async def files_matching(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags for all patterns; see `SearchOptions`. `sort` and `sortr` have no effect.
+        **options: rg's flags for all patterns, and where to search, as in `search()`. `sort` and `sortr` have no
+            effect.
 
     Raises:
         ValueError: There is no pattern; or see `search()`.
@@ -89,12 +90,12 @@ class MatchingRequest:
 
     Attributes:
         conditions: Conditions, in the order in which they are searched.
-        command: Command of the search for all patterns, in JSON, without `sort` and `sortr`.
+        query: Query of the search for all patterns, in JSON, without `sort` and `sortr`.
         timeout: Seconds for all searches together; `None` is no limit.
     """
 
     conditions: tuple[_Condition, ...]
-    command: Command
+    query: Query
     timeout: float | None
 
 
@@ -113,11 +114,13 @@ def matching_request(
     if not (every or some or none):
         names = (Hint("all_of"), ", ", Hint("any_of"), " or ", Hint("none_of"))
         raise ValueError(HintedText("no pattern given; pass ", *names))
-    command = search_command((*every, *some, *none), cwd, paths, options, arguments=_ARGUMENTS).without("sort", "sortr")
+    unsorted = cast("SearchOptions", {name: one for name, one in options.items() if name not in ("sort", "sortr")})
+    patterns = (*every, *some, *none)
+    query = placed_search("files_matching()", patterns, cwd, paths, unsorted, arguments=_ARGUMENTS)
     conditions = [_Condition((one,), matching=True) for one in sorted(every, key=partial(_commonness, options))]
     conditions += [_Condition(some, matching=True)] if some else []
     conditions += [_Condition(none, matching=False)] if none else []
-    return MatchingRequest(tuple(conditions), command, check_timeout(timeout))
+    return MatchingRequest(tuple(conditions), query, check_timeout(timeout))
 
 
 def _commonness(options: SearchOptions, pattern: str) -> int:
@@ -151,20 +154,23 @@ async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
 
 def _first_step(request: MatchingRequest, condition: _Condition) -> Step[ListingCollector[str]]:
     mode: Mode = "files-with-matches" if condition.matching else "files-without-match"
-    command = replace(request.command, patterns=condition.patterns, mode=mode)
-    decoder = partial(listing_decoder, counts=command.counts, matching=condition.matching)
-    return Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+    query = replace(request.query, patterns=condition.patterns, mode=mode)
+    decoder = partial(listing_decoder, counts=query.counts, matching=condition.matching)
+    return Step(query, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
 
 
 async def _matching(run: Runner, request: MatchingRequest, condition: _Condition, left: set[str]) -> set[str]:
     """Return the files of `left` in which at least one pattern of the condition matches."""
-    whole, paths, named = request.command, sorted(left), frozenset(request.command.paths)
+    whole, paths, named = request.query, sorted(left), frozenset(request.query.paths)
+    if whole.place is not None or whole.on is not None:  # the files that are left cannot be named there
+        step = _first_step(request, replace(condition, matching=True))
+        return set((await run.collect(step)).every())
     binary = await run.call(lambda: {path for path in paths if path not in named and _has_nul(whole.cwd, path)})
     plain = tuple(path for path in paths if path not in binary)
     candidates = Candidates(len(paths), plain, tuple(sorted(binary)), (), None, whole.follows)
-    command = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=candidates)
-    decoder = partial(listing_decoder, counts=command.counts)
-    step = Step(command, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+    query = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=candidates)
+    decoder = partial(listing_decoder, counts=query.counts)
+    step = Step(query, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
     return set((await run.collect(step)).every()) & left
 
 

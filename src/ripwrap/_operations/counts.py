@@ -7,17 +7,16 @@ from functools import partial
 from typing import Unpack
 
 from ripwrap._operations.files import listing_answer
-from ripwrap._operations.places import place_command
 from ripwrap._operations.streaming import StreamRequest, run_stream
-from ripwrap._ripgrep.command import types_command
+from ripwrap._ripgrep.command import types_query
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.query import Mode
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions, StrPath, check_timeout
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 
 def files_with_matches(
@@ -27,18 +26,17 @@ def files_with_matches(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> AsyncGenerator[str]:
     """Yield the path of each file with a match (`rg --files-with-matches`); rg stops in a file at its first match.
 
     Options for context have no effect. Unreadable paths are logged as warnings. With `invert_match` or `multiline`, rg
     buffers its output, so the first paths come late (rg-facts 51).
 
-    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files.
     """
-    return run_stream(paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg)
+    return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=True), rg)
 
 
 def files_without_match(
@@ -48,15 +46,14 @@ def files_without_match(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> AsyncGenerator[str]:
     """Yield the path of each file without a match (`rg --files-without-match`).
 
-    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files.
     """
-    return run_stream(paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg)
+    return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=False), rg)
 
 
 def count(
@@ -67,17 +64,16 @@ def count(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> AsyncGenerator[FileCount]:
     """Yield the number of matching lines of each file with a match (`rg --count`).
 
     With `multiline`, and a pattern that can span lines, rg counts matches instead of lines.
 
-    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
-    return run_stream(counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg)
+    return run_stream(counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg)
 
 
 def count_matches(
@@ -88,16 +84,15 @@ def count_matches(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> AsyncGenerator[FileCount]:
     """Yield the number of matches of each file with a match (`rg --count-matches`); a line may have several.
 
-    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
     return run_stream(
-        counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero), rg
+        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero), rg
     )
 
 
@@ -119,8 +114,8 @@ async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
 async def run_file_types(run: Runner, *, timeout: float | None) -> FileTypes:  # noqa: ASYNC109 - a limit for rg
     """Run `rg --type-list`, and return the globs of each file type."""
     seconds = check_timeout(timeout)
-    command = replace(types_command(), cwd=_any_directory())
-    collector = await run.collect(Step(command, lambda: TypesCollector(seconds), seconds))
+    query = replace(types_query(), cwd=_any_directory())
+    collector = await run.collect(Step(query, lambda: TypesCollector(seconds), seconds))
     return decode_types(b"".join(collector.chunks))
 
 
@@ -172,15 +167,16 @@ def paths_request(
     paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
-    on: RgHost | None = None,
     *,
     matching: bool,
 ) -> StreamRequest[str]:
     """Check the arguments, and return the request of `files_with_matches()` or `files_without_match()`."""
     mode: Mode = "files-with-matches" if matching else "files-without-match"
-    command = place_command(pattern, cwd, paths, options, mode, on=on)
-    decoder = partial(listing_decoder, counts=command.counts, matching=matching)
-    return StreamRequest(command, listing_answer(decoder, limit))
+    query = placed_search(
+        "files_with_matches()" if matching else "files_without_match()", pattern, cwd, paths, options, mode
+    )
+    decoder = partial(listing_decoder, counts=query.counts, matching=matching)
+    return StreamRequest(query, listing_answer(decoder, limit))
 
 
 def counts_request(
@@ -190,10 +186,17 @@ def counts_request(
     limit: int | None,
     options: SearchOptions,
     mode: Mode,
-    on: RgHost | None = None,
     *,
     include_zero: bool,
 ) -> StreamRequest[FileCount]:
     """Check the arguments, and return the request of `count()` or `count_matches()`, depending on `mode`."""
-    command = place_command(pattern, cwd, paths, options, mode, include_zero=include_zero, on=on)
-    return StreamRequest(command, listing_answer(CountDecoder, limit))
+    query = placed_search(
+        "count()" if mode == "count" else "count_matches()",
+        pattern,
+        cwd,
+        paths,
+        options,
+        mode,
+        include_zero=include_zero,
+    )
+    return StreamRequest(query, listing_answer(CountDecoder, limit))

@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.counts import TypesCollector
-from ripwrap._overlay import refuse_overlay
-from ripwrap._ripgrep.command import ARGUMENTS, Command, files_command, search_command
+from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, PathDecoder, decode_types
 from ripwrap._ripgrep.listing_collector import BaseListingCollector, ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner, Runner, Step
 from ripwrap._text import BOMS
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import FileCount
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_timeout
+from ripwrap.places.holes import refuse_places
 from ripwrap.results import Coverage, Reason, SkipKind, SkippedFiles
 
 if TYPE_CHECKING:
@@ -140,8 +141,8 @@ class CoverageRequest:
     """Checked arguments of `coverage()` or `why()`.
 
     Attributes:
-        command: Command that lists the searched files. If `read` is True, the command also tells which files have a
-            NUL byte. For `why()`, this command is not run; only its directory and paths are used.
+        query: Query that lists the searched files. If `read` is True, the query also tells which files have a
+            NUL byte. For `why()`, this query is not run; only its directory and paths are used.
         options: Options of the search.
         timeout: Seconds for the whole call; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
@@ -151,7 +152,7 @@ class CoverageRequest:
             files, an excluded directory is not opened and is counted as one entry, and examples have no hints.
     """
 
-    command: Command
+    query: Query
     options: Mapping[str, Any]
     timeout: float | None
     path: str = ""
@@ -183,11 +184,11 @@ def coverage_request(
         read: See `CoverageRequest`.
         inside: See `CoverageRequest`.
     """
-    refuse_overlay("coverage()")
+    refuse_places("coverage()", options)
     own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
-    search_command("", cwd, (), options, arguments=own)  # checks all options; the next command has only some of them
-    command = _nul_command(cwd, paths, options) if read else files_command(cwd, paths, _file_options(options))
-    return CoverageRequest(command, options, check_timeout(timeout), inside=inside, read=read)
+    search_query("", cwd, (), options, arguments=own)  # checks all options; the next query has only some of them
+    query = _nul_query(cwd, paths, options) if read else files_query(cwd, paths, _file_options(options))
+    return CoverageRequest(query, options, check_timeout(timeout), inside=inside, read=read)
 
 
 def why_request(
@@ -199,7 +200,7 @@ def why_request(
     timeout: float | None,
 ) -> CoverageRequest:
     """Check the arguments, and return the request of `why()`."""
-    files_command(cwd, [path], {})  # checks the path
+    files_query(cwd, [path], {})  # checks the path
     return replace(coverage_request(cwd, paths, options, timeout), path=os.fspath(path))
 
 
@@ -208,12 +209,12 @@ def _file_options(options: Mapping[str, Any]) -> FileOptions:
     return cast("FileOptions", {name: value for name, value in options.items() if name in _FILE_NAMES})
 
 
-def _nul_command(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> Command:
-    """Return the command that prints for each file 1 if its decoded text has a NUL byte, otherwise 0."""
+def _nul_query(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> Query:
+    """Return the query that prints for each file 1 if its decoded text has a NUL byte, otherwise 0."""
     kept: dict[str, object] = {**_file_options(options), "text": True, "max_count": 1}
     if "encoding" in options:
         kept["encoding"] = options["encoding"]
-    return search_command(_NUL, cwd, paths, cast("SearchOptions", kept), "count", include_zero=True)
+    return search_query(_NUL, cwd, paths, cast("SearchOptions", kept), "count", include_zero=True)
 
 
 class _SearchedCollector(BaseListingCollector[FileCount | str]):
@@ -223,11 +224,11 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
         searched: Map from the `key()` of each file to True if rg found a NUL byte in the file; otherwise to False.
     """
 
-    def __init__(self, command: Command) -> None:
-        super().__init__(CountDecoder() if command.counts else PathDecoder())
+    def __init__(self, query: Query) -> None:
+        super().__init__(CountDecoder() if query.counts else PathDecoder())
         self.searched: dict[str, bool] = {}
         # With several paths, rg may print a relative and an absolute path of the same file.
-        self._cwd = "" if len(command.paths) == 1 else command.cwd
+        self._cwd = "" if len(query.paths) == 1 else query.cwd
 
     def key(self, path: str) -> str:
         """Return a key for a path that rg prints; the key is equal for all paths to the same file."""
@@ -243,7 +244,7 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
 async def run_coverage(run: Runner, request: CoverageRequest) -> Coverage:
     """Run rg to list the files that it reads, then walk through the directories to count the excluded files."""
     deadline = math.inf if request.timeout is None else time.monotonic() + request.timeout
-    found = await run.collect(Step(request.command, partial(_SearchedCollector, request.command), request.timeout))
+    found = await run.collect(Step(request.query, partial(_SearchedCollector, request.query), request.timeout))
     types = await _types(run, request)
     return await run.call(partial(_count, request, types, found, deadline))
 
@@ -252,7 +253,7 @@ async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
     """Return rg's file types, after `type_add` and `type_clear`; empty if neither `type` nor `type_not` is given."""
     if not (request.options.get("type") or request.options.get("type_not")):
         return {}
-    collector = await run.collect(Step(request.command.types(), lambda: TypesCollector(None), None))
+    collector = await run.collect(Step(request.query.types(), lambda: TypesCollector(None), None))
     return decode_types(b"".join(collector.chunks))
 
 
@@ -269,16 +270,16 @@ def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector
         return stopped
 
     tally, unreadable = _Tally(), {error.path or "": error.message for error in found.errors if error.kind != "other"}
-    named = set(map(found.key, request.command.paths))
+    named = set(map(found.key, request.query.paths))
     for path, has_nul in found.searched.items():
         if has_nul and request.may_be_binary and path not in named:  # rg searches a named file past a NUL (rg-facts 20)
-            tally.add(_relative(request.command.cwd, path), "binary")
+            tally.add(_relative(request.query.cwd, path), "binary")
         else:
             tally.searched += 1
-    selection = Selection(request.command.cwd, request.options, types, inside=request.inside)
+    selection = Selection(request.query.cwd, request.options, types, inside=request.inside)
     for one in walk_left_out(
         selection,
-        _outermost(request.command),
+        _outermost(request.query),
         lambda path: found.key(path) in found.searched,
         stop,
         whole=request.read,
@@ -323,9 +324,9 @@ class _Tally:
         return [path for _, path in self._first[kind]]
 
 
-def _outermost(command: Command) -> list[str]:
+def _outermost(query: Query) -> list[str]:
     """Return the searched paths, without duplicates, and without paths that are inside another searched path."""
-    absolute = {path: os.path.normpath(os.path.join(command.cwd, path)) for path in command.paths}
+    absolute = {path: os.path.normpath(os.path.join(query.cwd, path)) for path in query.paths}
     first = {real: path for path, real in reversed(absolute.items())}
     return [path for real, path in first.items() if not any(parent in first for parent in _folders_above(real))]
 
@@ -338,7 +339,7 @@ def _folders_above(path: str) -> Iterator[str]:
 
 def _read_error(request: CoverageRequest, path: str) -> str:
     """Return the reason why a file or directory cannot be read; empty if it can be read, or is a FIFO or device."""
-    full = os.path.join(request.command.cwd, path)
+    full = os.path.join(request.query.cwd, path)
     try:
         if os.path.isdir(full):
             os.scandir(full).close()
@@ -367,17 +368,17 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
 
 async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     """Return the answer of `why()`: check the rules for the path, and run rg to look for a NUL byte in the file."""
-    run, cwd, path = DeadlineRunner(run, request.timeout), request.command.cwd, request.path
+    run, cwd, path = DeadlineRunner(run, request.timeout), request.query.cwd, request.path
     # This run lists no files; rg only checks the directory, the globs and the types.
-    checked = files_command(cwd, (), {**_file_options(request.options), "max_depth": 0})
+    checked = files_query(cwd, (), {**_file_options(request.options), "max_depth": 0})
     await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
     types = await _types(run, request)
     reason, may_be_binary = await run.call(partial(_reason_by_rules, request, types))
     if not may_be_binary:
         return reason
     encoding = cast("SearchOptions", {name: request.options[name] for name in ("encoding",) if name in request.options})
-    command = _nul_command(cwd, [path], encoding)
-    found = await run.collect(Step(command, partial(_SearchedCollector, command), request.timeout))
+    query = _nul_query(cwd, [path], encoding)
+    found = await run.collect(Step(query, partial(_SearchedCollector, query), request.timeout))
     if reason and not found.searched and found.errors:
         return Reason(path=path, kind="unreadable", matched=path, detail=found.errors[0].message)
     if not any(found.searched.values()):
@@ -395,7 +396,7 @@ def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason
     Raises:
         FileNotFoundError: There is no such file.
     """
-    full = os.path.join(request.command.cwd, request.path)
+    full = os.path.join(request.query.cwd, request.path)
     if not os.path.lexists(full):
         raise FileNotFoundError(errno.ENOENT, HintedText("no such file or directory", *_CORRECT), request.path)
     reason = _reason(request, types, request.path)
@@ -405,7 +406,7 @@ def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason
 
 def _is_named(request: CoverageRequest) -> bool:
     """Return True if the path of `why()` is a searched path; rg searches such a file past a NUL byte (rg-facts 20)."""
-    return any(_parts_below(request, path) == [] for path in request.command.paths)
+    return any(_parts_below(request, path) == [] for path in request.query.paths)
 
 
 def _nul_offset(request: CoverageRequest, path: str) -> int | None:
@@ -417,7 +418,7 @@ def _nul_offset(request: CoverageRequest, path: str) -> int | None:
         return None
     offset = 0
     try:
-        with open(os.path.join(request.command.cwd, path), "rb") as file:
+        with open(os.path.join(request.query.cwd, path), "rb") as file:
             while block := file.read(_BLOCK):
                 if not offset and block.startswith(_UTF16_BOMS) and request.options.get("encoding") != "none":
                     return None
@@ -457,9 +458,9 @@ def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple
     """
     from ripwrap._ignore.selection import Cause, Selection
 
-    selection = Selection(request.command.cwd, request.options, types, inside=request.inside)
+    selection = Selection(request.query.cwd, request.options, types, inside=request.inside)
     answers: list[tuple[Reason, Hint | None]] = []
-    for searched in request.command.paths:
+    for searched in request.query.paths:
         parts = _parts_below(request, searched, path)
         if parts is None:
             continue
@@ -479,7 +480,7 @@ def _reason_for(request: CoverageRequest, path: str, matched: str, cause: "Cause
         path=path,
         kind=cause.kind,
         matched=matched,
-        file=_relative(request.command.cwd, rule.file) if rule is not None and of_file else None,
+        file=_relative(request.query.cwd, rule.file) if rule is not None and of_file else None,
         line=rule.number if rule is not None and of_file else None,
         glob=rule.text if rule is not None else None,
         detail=cause.detail,
@@ -499,7 +500,7 @@ def _parts_below(request: CoverageRequest, searched: str, path: str | None = Non
 
     The list is empty if both paths are the same. `None` means that the path is not below the searched path.
     """
-    cwd = request.command.cwd
+    cwd = request.query.cwd
     target = os.path.normpath(os.path.join(cwd, request.path if path is None else path))
     root = os.path.normpath(os.path.join(cwd, searched))
     real = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))

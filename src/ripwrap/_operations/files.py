@@ -4,15 +4,13 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Generic, TypeVar, Unpack
 
 from ripwrap._operations.streaming import StreamRequest, metered, run_stream
-from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.listing_collector import Decoder
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, combination_error
-from ripwrap.options import Directories, FileOptions, StrPath, check_limit
+from ripwrap.options import FileOptions, StrPath, check_limit
+from ripwrap.places.where import PlacedFileOptions, placed_files
 
 Item = TypeVar("Item")
 
@@ -22,12 +20,9 @@ def files(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
-    rev: str | None = None,
-    repositories: Directories | None = None,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[FileOptions],
+    **options: Unpack[PlacedFileOptions],
 ) -> AsyncGenerator[str]:
     """List files and yield each path as rg finds it, relative to `cwd` and without a leading `./`.
 
@@ -56,14 +51,12 @@ def files(
         cwd: The directory to list; globs and `paths` are relative to it.
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths. At this number, rg is stopped.
-        rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
-        repositories: With `rev`, directories in which the repository must be, as in `grep()`; `None` allows all.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
-            function ends the call. `on_progress` cannot be combined with `rev`.
+            function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
-        **options: rg's flags; see `FileOptions`.
+        **options: rg's flags, and where to list files, such as `rev="main"` or `on=host`; see `FileOptions` and
+            `PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -81,13 +74,7 @@ def files(
     The call itself raises the errors about arguments. The first iteration raises the other errors, and the error about
     a `rev` that names no revision.
     """
-    if rev is not None:
-        if on_progress is not None:
-            raise combination_error("on_progress", Hint("rev"))
-        from ripwrap._operations.revisions import listing_request, run_revision_listing  # git is rarely needed
-
-        return run_revision_listing(listing_request(cwd, paths, rev, repositories, limit, options, on), rg)
-    return run_stream(metered(files_request(cwd, paths, limit, options, on), on_progress, limit), rg)
+    return run_stream(metered(files_request(cwd, paths, limit, options), on_progress, limit), rg)
 
 
 def files_request(
@@ -95,11 +82,10 @@ def files_request(
     paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: FileOptions,
-    on: RgHost | None = None,
 ) -> StreamRequest[str]:
     """Check the arguments, and return the request of `files()`."""
-    command = files_command(cwd, paths, options, on=on)
-    return StreamRequest(command, listing_answer(PathDecoder, limit))
+    query = placed_files("files()", cwd, paths, options)
+    return StreamRequest(query, listing_answer(PathDecoder, limit))
 
 
 def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> Callable[[], "ListingAnswer[Item]"]:

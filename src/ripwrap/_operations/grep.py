@@ -13,20 +13,21 @@ from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.near import NEAR_LINES, Near, NearCollector, near_condition, run_near
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
-from ripwrap._operations.places import place_command, refuse_with_detect
 from ripwrap._operations.two_runs import Density, collect_page
-from ripwrap._places.candidates import Candidates
-from ripwrap._ripgrep.command import ARGUMENTS, Command
+from ripwrap._ripgrep.command import ARGUMENTS
 from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, HintedText, SearchError, combination_error
+from ripwrap.errors import Hint, SearchError
 from ripwrap.models import PathError
-from ripwrap.options import Directories, SearchOptions, StrPath, check_callback, check_timeout
+from ripwrap.options import SearchOptions, StrPath, check_callback, check_timeout
+from ripwrap.places.candidates import Candidates
+from ripwrap.places.holes import refuse_places
+from ripwrap.places.where import PlacedSearchOptions, options_of_rg, placed_search
 from ripwrap.results import FileMatches, GrepResult, StopReason
 
 GREP_LIMIT = 100
@@ -54,15 +55,11 @@ async def grep(
     timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - keeps the matches found until then, which a cancel scope would drop
     explain: bool = False,
     coverage: bool = False,
-    rev: str | None = None,
-    repositories: Directories | None = None,
-    inside: str | Iterable[str] = (),
     near: str | Sequence[str] = (),
     within: int = NEAR_LINES,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> GrepResult:
     """Search files and return a page of matches with their context, and the number of all matches.
 
@@ -98,52 +95,28 @@ async def grep(
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
             plain text. `message` then names the options that find something. With `hidden=False`, `message` of the
             last page says how many more matches there are in hidden files. `explain` takes up to 5 seconds more.
-            `explain` cannot be combined with `rev` or `inside`.
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
-            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`. `coverage`
-            cannot be combined with `rev`, `inside` or `on`.
-        rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
-            files of the revision below `cwd` are searched; ignore files have no effect. `GrepResult.errors` names what
-            cannot be searched: submodules, objects that are missing in a partial clone, and, without `max_filesize`,
-            files of more than 256 MiB. The configuration of the repository has no effect.
-        repositories: With `rev`, directories in which the repository must be, with all directories that it uses; `None`
-            allows all. The `.git` of a downloaded tree may lead to any repository that the user can read.
-        inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. The matches inside
-            of these files come after all other matches. `GrepResult.errors` names files and members that cannot be
-            read.
+            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`. Only for
+            files on the disk of this machine.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
-            that count. For each further pattern, rg searches once more, for up to `timeout` seconds. `near` cannot be
-            combined with `rev` or `inside`.
+            that count. For each further pattern, rg searches once more, for up to `timeout` seconds.
         within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
             function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
-            `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
-            `encoding="detect"`.
-        **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
-            or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
+        **options: rg's flags, and where to search, as in `search()`. The default context is 2 lines, unless `context`,
+            `before_context` or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on
+            the answer.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
     cannot be combined, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
     `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
-    for name, value in (("rev", rev), ("inside", inside)):
-        if value:
-            refuse_with_detect(options, name)
     condition = near_condition(near, within, options)
-    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
+    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
-    if rev is not None:
-        refuse_beside("rev", "inside", inside)
-        from ripwrap._operations.revisions import grep_revision_request  # it imports this module
-
-        request = grep_revision_request(request, rev, repositories)
-    if inside:
-        request.refuse_extras("inside")
-        request = replace(request, command=request.command_for(request.query, request.options, inside=inside))
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = AsyncRunner(rg, meter=meter)
@@ -160,10 +133,10 @@ class GrepRequest:
     """Checked arguments of `grep()`.
 
     Attributes:
-        command: Command of the search.
-        query: Pattern, or several, any of which may match.
-        paths: Files or directories to search; empty is all of `command.cwd`.
-        options: Options of rg, with the default context if none was given.
+        query: Query of the search.
+        pattern: Pattern, or several, any of which may match.
+        paths: Files or directories to search; empty is all of the directory.
+        options: Options of rg and of the place, with the default context if none was given.
         page: Offset and limits of the page to return.
         max_files: Argument of `grep()`.
         timeout: Seconds that the search may take; `None` is no limit.
@@ -174,8 +147,8 @@ class GrepRequest:
         rootless: True if no directory is searched.
     """
 
-    command: Command
-    query: str | tuple[str, ...]
+    query: Query
+    pattern: str | tuple[str, ...]
     paths: StrPath | Iterable[StrPath]
     options: SearchOptions
     page: PageRequest
@@ -190,44 +163,30 @@ class GrepRequest:
     @property
     def root(self) -> str:
         """Directory that is searched, as an absolute path without `..`; empty if no directory is searched."""
-        return "" if self.rootless else os.path.normpath(self.command.cwd)
+        return "" if self.rootless else os.path.normpath(self.query.cwd)
 
     def within(self, candidates: Candidates) -> "GrepRequest":
         """Return the request that searches only the candidates of an index."""
-        command = replace(self.command, place=candidates)
-        return replace(self, command=command, candidates=candidates)
-
-    def refuse_extras(self, what: str) -> None:
-        """Raise `ValueError` if `explain`, `coverage`, `near` or `on` was given.
-
-        These arguments work only for files on a disk.
-
-        Args:
-            what: Argument that selects something else to search, such as `rev`.
-        """
-        extras = {"explain": self.explain, "coverage": self.coverage, "near": self.near, "on": self.command.on}
-        for name, value in extras.items():
-            refuse_beside(what, name, value)
+        query = replace(self.query, place=candidates)
+        return replace(self, query=query, candidates=candidates)
 
     def first_step(self) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches for the matches of the page."""
-        return Step(self.command, partial(MatchCollector, self.page), self.timeout)
+        return Step(self.query, partial(MatchCollector, self.page), self.timeout)
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches all files with `options` and collects `page`."""
-        return Step(self.command_for(self.query, options), partial(MatchCollector, page), timeout)
+        return Step(self.query_for(self.pattern, options), partial(MatchCollector, page), timeout)
 
-    def command_for(
+    def query_for(
         self,
-        query: str | tuple[str, ...],
+        pattern: str | tuple[str, ...],
         options: SearchOptions,
-        paths: Sequence[str] | None = None,
-        inside: str | Iterable[str] = (),
-    ) -> Command:
-        """Return the command that searches `paths` for `query`; without `paths`, it searches the request's paths."""
-        known = self.paths if paths is None else paths
-        command = place_command(query, os.curdir, known, options, sorts=False, on=self.command.on, inside=inside)
-        return replace(command, cwd=self.command.cwd)
+    ) -> Query:
+        """Return the query that searches for another pattern, or with other options, in the same place."""
+        patterns = (pattern,) if isinstance(pattern, str) else pattern
+        place = None if self.candidates is not None else self.query.place
+        return replace(self.query, patterns=patterns, options=options_of_rg(options), place=place)
 
 
 def grep_request(
@@ -244,36 +203,30 @@ def grep_request(
     coverage: bool = False,
     near: Near | None = None,
     arguments: Collection[str] = ARGUMENTS,
-    on: RgHost | None = None,
 ) -> GrepRequest:
     """Check the arguments, and return the request of `grep()` or of a function that searches in the same way.
 
     `arguments` are the names of the function's arguments besides the options. An error about an unknown option may
     suggest one of these names.
 
-    Raises what `search_command()`, `make_page_request()` and `check_timeout()` raise, and `ValueError` if `coverage`
-    and `on` are given.
+    Raises what `search_query()`, `make_page_request()` and `check_timeout()` raise, and `ValueError` if
+    `coverage` cannot be combined with the place.
     """
-    if coverage and on is not None:
-        text = " reads files of this machine, and cannot be combined with "
-        raise ValueError(
-            HintedText(Hint("coverage", True), text, Hint("on", kind="correct"), "; leave one of them out")
-        )
+    if coverage:
+        refuse_places("coverage", options)
     limit, options = _with_old_names(limit, options)
-    query = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
+    pattern = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
     if not isinstance(paths, (str, bytes, os.PathLike)):
         paths = tuple(paths)  # a second search would find an iterator empty
     if options.keys().isdisjoint(("context", "before_context", "after_context")):
         options = {**options, "context": _DEFAULT_CONTEXT}
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
-    command = place_command(query, cwd, paths, options, sorts=False, arguments=arguments, on=on)
+    query = placed_search("grep()", pattern, cwd, paths, options, sorts=False, arguments=arguments)
     if near is not None:
-        place_command(
-            near.patterns, cwd, paths, options, sorts=False, arguments=arguments, on=on
-        )  # checks the patterns
+        placed_search("grep()", near.patterns, cwd, paths, options, sorts=False)  # checks the patterns
     known = partial(GrepRequest, explain=explain, coverage=coverage, near=near)
-    return known(command, query, paths, options, page, max_files, timeout)
+    return known(query, pattern, paths, options, page, max_files, timeout)
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
@@ -283,12 +236,6 @@ def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | No
     warn_deprecated("grep(max_matches=) is deprecated; use limit=")
     others: dict[str, object] = {**options}
     return cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
-
-
-def refuse_beside(what: str, name: str, value: object) -> None:
-    """Raise `ValueError` if the argument `name` has a true `value`, because it cannot be combined with `what`."""
-    if value:
-        raise combination_error(name, Hint(what))
 
 
 def _error_order(error: PathError) -> tuple[bool, bytes]:
@@ -311,7 +258,7 @@ async def run_grep(
         ended: Function that is called with the number of files and of matches when the search has ended; `None` calls
             nothing.
     """
-    query = request.query
+    pattern = request.pattern
     if request.near is None:
         found = await collect_page(run, request, density)
     else:
@@ -324,7 +271,7 @@ async def run_grep(
     result = result_of(request, found, files, tuple(sorted(errors, key=_error_order)))  # rg's order varies
     more = ""
     if request.explain and found.exact and not found.matches:
-        patterns = (query,) if isinstance(query, str) else query
+        patterns = (pattern,) if isinstance(pattern, str) else pattern
         how = Probe.in_options if request.near is None else _without_near
         if isinstance(found, NearCollector) and found.far:
             more = f"There would be {plural(found.far, 'match', 'es')} without {Hint('near', kind='omit')}."
@@ -334,7 +281,7 @@ async def run_grep(
         more = await hidden_matches(run, request, found.matches)
     coverage = None
     if request.coverage:
-        cwd = request.command.cwd
+        cwd = request.query.cwd
         coverage = await run_coverage(run, coverage_request(cwd, request.paths, request.options, request.timeout))
     known = {
         "message": f"{result.message} {more}".rstrip(),
@@ -354,7 +301,7 @@ async def _search(
     """
     if request.near is None:
         return await run.collect(request.step(options, page, left()))
-    return await run_near(run, request.near, request.command_for, request.query, options, page, left)
+    return await run_near(run, request.near, request.query_for, request.pattern, options, page, left)
 
 
 def _without_near(probe: Probe) -> str:
@@ -390,7 +337,7 @@ def result_of(
         message += f" {plural(len(failed), 'path')} could not be read, the first: {failed[0]}."
     return GrepResult(
         root=request.root,
-        query=request.query,
+        query=request.pattern,
         files=files,
         total_matches=found.matches,
         files_matched=found.files,

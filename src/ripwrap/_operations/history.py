@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from ripwrap._operations.search import SearchAnswer
 from ripwrap._operations.streaming import StreamRequest, run_stream
-from ripwrap._places.items import ItemPlace, in_items
-from ripwrap._ripgrep.command import search_command, several_paths
+from ripwrap._ripgrep.command import search_query, several_paths
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import HistoryMatch
 from ripwrap.options import Directories, SearchOptions, StrPath, check_limit
+from ripwrap.places.items import ItemPlace, in_items
 from ripwrap.sources.dates import check_date
 from ripwrap.sources.git import HistorySource, check_revision, size_limit
 
@@ -82,7 +82,7 @@ def history_request(
     where, size, several = os.path.abspath(cwd), size_limit(options), several_paths(paths)
     checked = check_revision(rev), check_date(since), several
     opens = partial(HistorySource, where, *checked, repositories=repositories, max_filesize=size)
-    query = search_command(pattern, where, (), options, arguments=ARGUMENTS)
+    query = search_query(pattern, where, (), options, arguments=ARGUMENTS)
     return StreamRequest(in_items(query, ItemPlace(opens, opens().roots)), partial(_HistoryAnswer, check_limit(limit)))
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, cast
 
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import line_number_of
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import PathError
@@ -23,7 +23,7 @@ from ripwrap.options import SearchOptions, check_limit
 
 NEAR_LINES = 5
 
-CommandMaker: TypeAlias = Callable[[str | tuple[str, ...], SearchOptions], Command]
+QueryMaker: TypeAlias = Callable[[str | tuple[str, ...], SearchOptions], Query]
 
 _REFUSED = {
     "invert_match": "with it, nearly every line would match",
@@ -81,19 +81,19 @@ def without_max_count(options: SearchOptions) -> SearchOptions:
 async def run_near(
     run: Runner,
     near: Near,
-    make: CommandMaker,
-    query: str | tuple[str, ...],
+    make: QueryMaker,
+    pattern: str | tuple[str, ...],
     options: SearchOptions,
     page: PageRequest,
     left: Callable[[], float | None],
 ) -> "NearCollector":
-    """Search for the other patterns, then for `query`; return the collector of the matches of `query` that are near.
+    """Search for the other patterns, then for `pattern`; return the collector of its matches that are near.
 
     Args:
         run: Runner of the searches.
         near: Other patterns, and the maximum distance.
-        make: Function that returns the command for one or several patterns and some options.
-        query: One or several patterns whose matches are collected.
+        make: Function that returns the query for one or several patterns and some options.
+        pattern: One or several patterns whose matches are collected.
         options: Options of the search.
         page: Page to collect.
         left: Function that returns the seconds left for the next search; `None` is no limit.
@@ -103,7 +103,7 @@ async def run_near(
         await run.collect(Step(make(pattern, plain), LineCollector, left(), metered=False)) for pattern in near.patterns
     ]
     collector = partial(NearCollector, page, others, near.within)
-    return await run.collect(Step(make(query, without_max_count(options)), collector, left()))
+    return await run.collect(Step(make(pattern, without_max_count(options)), collector, left()))
 
 
 class LineCollector(MatchCollector):

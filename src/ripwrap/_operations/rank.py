@@ -11,14 +11,14 @@ from typing import Unpack
 
 from ripwrap._code.windows import Chunk, window_chunks
 from ripwrap._concurrency import CANCELLED
-from ripwrap._overlay import refuse_overlay
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
-from ripwrap._ranking.query import Query, parse_query
 from ripwrap._ranking.scoring import Candidate, TextContent, rank_candidates, word_worths
 from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems, query_stems
-from ripwrap._ripgrep.command import Command, words_command
+from ripwrap._ranking.word_query import WordQuery, parse_query
+from ripwrap._ripgrep.command import words_query
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
@@ -27,6 +27,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import PathError
 from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_callback, check_limit, check_timeout
+from ripwrap.places.holes import refuse_places
 from ripwrap.results import RankedChunk
 
 RANK_LIMIT = 10
@@ -100,7 +101,7 @@ class RankRequest:
     Attributes:
         query: Parsed query.
         stems: Stems (words without endings) of the words of the query; rg searches for the stems.
-        command: Command that searches each file for the stems.
+        search: Query that searches each file for the stems.
         limit: Maximum number of results; `None` returns all ranked chunks.
         timeout: Seconds for the whole call; `None` is no limit.
         allowed: Function that returns True for a file that may be read and shown; `None` allows all.
@@ -108,9 +109,9 @@ class RankRequest:
             logged.
     """
 
-    query: Query
+    query: WordQuery
     stems: Sequence[str]
-    command: Command
+    search: Query
     limit: int | None
     timeout: float | None
     allowed: Callable[[str], bool] | None
@@ -129,12 +130,12 @@ def rank_request(
     report: Callable[[Sequence[PathError]], object] | None = None,
 ) -> RankRequest:
     """Check the arguments, and return the request of `rank()`."""
-    refuse_overlay("rank()")
+    refuse_places("rank()", options)
     parsed, limit, timeout = parse_query(query), check_limit(limit), check_timeout(timeout)
     stems = query_stems(parsed)
     pattern = file_pattern(stems, parsed.symbols)
-    command = words_command(pattern, cwd, paths, {**VISIBLE_FILES, **options}, _MAX_LINES_PER_FILE)
-    return RankRequest(parsed, stems, command, limit, timeout, allowed, report)
+    search = words_query(pattern, cwd, paths, {**VISIBLE_FILES, **options}, _MAX_LINES_PER_FILE)
+    return RankRequest(parsed, stems, search, limit, timeout, allowed, report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
 async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
     """Count the words of the query in each file, so that `choose_files()` can choose files from several directories."""
     hits, _ = await _count_terms(run, request)
-    sizes = await run.call(partial(_sizes, request.command.cwd, hits.files))
+    sizes = await run.call(partial(_sizes, request.search.cwd, hits.files))
     return FileTerms(hits.files, dict(hits.having), hits.total, sizes)
 
 
@@ -182,7 +183,7 @@ async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, f
         begun = time.monotonic()  # each start of rg calls this function; a retry starts rg again
         return TermCounts(partial(matched_stems, stems=request.stems), request.timeout)
 
-    hits = await run.collect(Step(request.command, collector, request.timeout))
+    hits = await run.collect(Step(request.search, collector, request.timeout))
     if hits.end is not None:
         hits.end.warn()
         if request.report is not None:
@@ -213,16 +214,16 @@ class Deadline:
 
 def _rank_files(request: RankRequest, hits: TermCounts, deadline: Deadline) -> list[RankedChunk]:
     """Return the best chunks of the files that have the words."""
-    query, command, allowed = request.query, request.command, request.allowed
+    query, search, allowed = request.query, request.search, request.allowed
     files: Mapping[str, Mapping[str, int]] = hits.files
     if allowed is not None:
         files = {path: counts for path, counts in files.items() if _is_allowed(allowed, path, deadline)}
-    order = choose_files(query, files, _sizes(command.cwd, files), hits.having, hits.total)
-    return rank_contents(query, read_raw_files(command, order, deadline), request.limit, deadline)
+    order = choose_files(query, files, _sizes(search.cwd, files), hits.having, hits.total)
+    return rank_contents(query, read_raw_files(search, order, deadline), request.limit, deadline)
 
 
 def rank_contents(
-    query: Query, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: Deadline
+    query: WordQuery, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: Deadline
 ) -> list[RankedChunk]:
     """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
     sources = list(_decode(files))
@@ -249,14 +250,12 @@ def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
     return sizes
 
 
-def read_raw_files(
-    command: Command, paths: Iterable[str], deadline: Deadline = Deadline()
-) -> Iterator[tuple[str, bytes]]:
+def read_raw_files(search: Query, paths: Iterable[str], deadline: Deadline = Deadline()) -> Iterator[tuple[str, bytes]]:
     """Yield each path with the first million bytes of the file; files that cannot be read are logged as warnings."""
     for path in paths:
         deadline.check()
         try:
-            with open(open_regular_file(command.cwd, path, follow=command.follows, roots=command.paths), "rb") as file:
+            with open(open_regular_file(search.cwd, path, follow=search.follows, roots=search.paths), "rb") as file:
                 raw = file.read(MAX_FILE_BYTES + 1)
         except OSError as error:
             _LOGGER.warning("%s could not be read: %s", shown(path), error.strerror)
@@ -274,7 +273,9 @@ def _decode(files: Iterable[tuple[str, bytes]]) -> Iterator[SourceText]:
             return
 
 
-def _pool(query: Query, sources: Sequence[SourceText], deadline: Deadline) -> tuple[list[Candidate], dict[str, float]]:
+def _pool(
+    query: WordQuery, sources: Sequence[SourceText], deadline: Deadline
+) -> tuple[list[Candidate], dict[str, float]]:
     """Return the chunks to rank, and the weight of each word."""
     pieces: list[tuple[SourceText, Chunk]] = []
     files: list[int] = []

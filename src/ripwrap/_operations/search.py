@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 from pydantic import BaseModel
 
-from ripwrap._operations.places import place_command
 from ripwrap._operations.streaming import StreamRequest, metered, run_stream
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import MODELS, MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
+from ripwrap._ripgrep.query import Query
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import DecodeError, Hint, HintedText, SearchError, combination_error
 from ripwrap.models import CapturedMatch, Captures, Elapsed, Match, Message, PathError, Stats, Submatch, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 if TYPE_CHECKING:
     from ripwrap._ripgrep.groups import Groups
@@ -30,12 +29,10 @@ def search(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
-    inside: str | Iterable[str] = (),
     captures: bool = False,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> AsyncGenerator[Match]:
     r"""Search files for a pattern and yield each matching line as rg finds it.
 
@@ -72,22 +69,15 @@ def search(
             `sort="path"`, which sorts the files of each path, and keeps the order of `paths`.
         limit: Maximum number of matches, over all files. At this number, rg is stopped. To learn if there are more
             matches, ask for one match more than you show. (`max_count` is the limit for each file.)
-        inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,
-            `zst`. Notebooks by cell: `ipynb`, or `ipynb-outputs` with the outputs. Documents, with the extra
-            `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of such files come after
-            all other matches, with paths such as `a.zip!/dir/b.py` or `report.pdf!/page 3`; `Match.location` has the
-            page, sheet, paragraph or cell. Globs and types choose members and documents. Files and members that cannot
-            be read are logged as warnings.
         captures: Yield each match as a `CapturedMatch`, with the text of each group of the pattern in
             `match.groups`, `match.named` and `match.captures`. `captures` needs a single pattern, and rg 15 or later.
-            `captures` cannot be combined with `inside`, `invert_match` or `replace`.
+            Not with `invert_match` or `replace`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in this task or thread. An exception in the function ends the
             search.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
-            and `rg` are paths on the host. `cwd` is relative to the directory that the host was created with.
-        **options: rg's flags; see `SearchOptions`.
+        **options: rg's flags, and where to search, such as `rev="main"`, `inside="zip"` or `on=host`; see
+            `SearchOptions` and `PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -106,9 +96,9 @@ def search(
     The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
     if captures:
-        with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
+        with_groups_of = captures_request("search()", pattern, cwd, paths, limit, options)
         return run_stream(metered(with_groups_of, on_progress, limit), rg)
-    request = search_request(pattern, cwd, paths, limit, options, on, inside)
+    request = search_request(pattern, cwd, paths, limit, options)
     return run_stream(metered(request, on_progress, limit), rg)
 
 
@@ -118,10 +108,8 @@ def search_messages(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
-    inside: str | Iterable[str] = (),
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> AsyncGenerator[Message]:
     """Search files for a pattern and yield all messages of rg, in the order in which rg writes them.
 
@@ -132,7 +120,7 @@ def search_messages(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
     errors of the summary include the parts of files that could not be read.
     """
-    return run_stream(messages_request(pattern, cwd, paths, limit, options, on, inside), rg)
+    return run_stream(messages_request(pattern, cwd, paths, limit, options), rg)
 
 
 def search_request(
@@ -141,23 +129,19 @@ def search_request(
     paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
-    on: RgHost | None = None,
-    inside: str | Iterable[str] = (),
 ) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search()`."""
-    command = place_command(pattern, cwd, paths, options, on=on, inside=inside)
-    return StreamRequest(command, partial(MatchAnswer, check_limit(limit)))
+    query = placed_search("search()", pattern, cwd, paths, options)
+    return StreamRequest(query, partial(MatchAnswer, check_limit(limit)))
 
 
 def captures_request(
+    operation: str,
     pattern: str | Sequence[str],
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
-    on: RgHost | None = None,
-    *,
-    inside: bool = False,
 ) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search()` with `captures`.
 
@@ -168,28 +152,27 @@ def captures_request(
     if len(patterns) > 1:
         called = Hint(kind="call", target="scan")
         raise ValueError(HintedText("captures needs a single pattern, got ", f"{len(patterns)}; use ", called))
-    given = {**options, "inside": inside}
-    for name in ("inside", "invert_match", "replace"):
-        if given.get(name) not in (None, False):
+    for name in ("invert_match", "replace"):
+        if options.get(name) not in (None, False):
             raise combination_error(name, Hint("captures", True))
-    command, answer = capturing_search(patterns, cwd, paths, limit, options, on)
-    return StreamRequest(command, answer)
+    query, answer = capturing_search(operation, patterns, cwd, paths, limit, options)
+    return StreamRequest(query, answer)
 
 
 def capturing_search(
+    operation: str,
     patterns: Sequence[str],
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
-    on: RgHost | None = None,
-) -> tuple[Command, Callable[[], "CaptureAnswer"]]:
-    """Return the command with which rg writes the groups of each match, and a function that makes a `CaptureAnswer`."""
+) -> tuple[Query, Callable[[], "CaptureAnswer"]]:
+    """Return the query with which rg writes the groups of each match, and a function that makes a `CaptureAnswer`."""
     groups = read_groups(patterns, options)
     known = patterns if groups is None else [groups.pattern]
     replacement = "$0" if groups is None else groups.replacement
-    command = place_command(known, cwd, paths, options, on=on, captures=replacement)
-    return command, partial(CaptureAnswer, check_limit(limit), groups)
+    query = placed_search(operation, known, cwd, paths, options, captures=replacement)
+    return query, partial(CaptureAnswer, check_limit(limit), groups)
 
 
 def read_groups(patterns: Sequence[str], options: SearchOptions) -> "Groups | None":
@@ -215,12 +198,10 @@ def messages_request(
     paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
-    on: RgHost | None = None,
-    inside: str | Iterable[str] = (),
 ) -> StreamRequest[Message]:
     """Check the arguments, and return the request of `search_messages()`."""
-    command = place_command(pattern, cwd, paths, options, on=on, inside=inside)
-    return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
+    query = placed_search("search_messages()", pattern, cwd, paths, options)
+    return StreamRequest(query, partial(MessageAnswer, check_limit(limit)))
 
 
 class SearchAnswer:

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.progress import OnProgress, count_json, count_paths, meter_answer
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import Answer, stream, stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import check_callback, check_timeout
@@ -18,11 +18,11 @@ class StreamRequest(Generic[T]):
     """Checked arguments of an operation that yields items as rg writes them.
 
     Attributes:
-        command: Command for rg.
+        query: Query for rg.
         answer: Function that makes a new decoder of rg's output for each call, because a decoder has state.
     """
 
-    command: Command
+    query: Query
     answer: Callable[[], Answer[T]]
 
 
@@ -37,13 +37,13 @@ def metered(request: StreamRequest[T], report: OnProgress | None, limit: int | N
     check_callback(report)
     if report is None:
         return request
-    count = count_json if request.command.patterns else count_paths
-    return StreamRequest(request.command, lambda: meter_answer(request.answer(), report, limit, count))
+    count = count_json if request.query.patterns else count_paths
+    return StreamRequest(request.query, lambda: meter_answer(request.answer(), report, limit, count))
 
 
 def run_stream(request: StreamRequest[T], rg: Rg) -> AsyncGenerator[T]:
     """Run rg and yield the items; raise what `stream()` raises."""
-    return stream(request.command, request.answer(), rg)
+    return stream(request.query, request.answer(), rg)
 
 
 def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
@@ -53,4 +53,4 @@ def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None
         ValueError, TypeError: `timeout` is negative, or not a number of seconds. The call raises these errors, not the
             first iteration.
     """
-    return stream_blocking(request.command, request.answer(), rg, check_timeout(timeout))
+    return stream_blocking(request.query, request.answer(), rg, check_timeout(timeout))

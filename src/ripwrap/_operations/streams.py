@@ -8,13 +8,14 @@ from typing import TypeVar, Unpack
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, run_grep
 from ripwrap._operations.search import MatchAnswer, MessageAnswer
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
-from ripwrap._places.items import ARGUMENTS, NOWHERE, ItemPlace, in_items
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import check_items
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match, Message
 from ripwrap.options import SearchOptions, check_limit
+from ripwrap.places.items import ARGUMENTS, NOWHERE, ItemPlace, in_items
 from ripwrap.results import GrepResult
 from ripwrap.sources.base import AnyItems
 
@@ -168,7 +169,7 @@ def grep_in_request(
     request = grep_request(
         pattern, NOWHERE, (), limit, max_files, offset, timeout, options, explain=False, arguments=ARGUMENTS
     )
-    return replace(request, command=in_items(request.command, ItemPlace(lambda: items)), rootless=True)
+    return replace(request, query=in_items(request.query, ItemPlace(lambda: items)), rootless=True)
 
 
 def run_search_in(request: StreamRequest[T], items: AnyItems, rg: Rg) -> AsyncGenerator[T]:  # noqa: ARG001 - see below
@@ -197,6 +198,6 @@ def run_grep_in_blocking(request: GrepRequest, items: AnyItems, rg: Rg) -> GrepR
     return run_blocking(run_grep(BlockingRunner(rg), request))
 
 
-def _command(pattern: str | Sequence[str], items: AnyItems, options: SearchOptions) -> Command:
+def _command(pattern: str | Sequence[str], items: AnyItems, options: SearchOptions) -> Query:
     check_items(items)
-    return in_items(search_command(pattern, NOWHERE, (), options, arguments=ARGUMENTS), ItemPlace(lambda: items))
+    return in_items(search_query(pattern, NOWHERE, (), options, arguments=ARGUMENTS), ItemPlace(lambda: items))

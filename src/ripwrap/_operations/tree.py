@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias, Unpack
 
-from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import BaseListingCollector
@@ -20,6 +19,7 @@ from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
+from ripwrap.places.where import PlacedFileOptions, placed_files
 from ripwrap.results import Tree
 
 Directory: TypeAlias = dict[str, "Directory | None"]
@@ -40,7 +40,7 @@ def tree(
     limit: int | None = TREE_LIMIT,
     exclude: Collection[str] = EXCLUDE,
     rg: Rg = None,
-    **options: Unpack[FileOptions],
+    **options: Unpack[PlacedFileOptions],
 ) -> AsyncGenerator[TreeEntry]:
     """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is its line.
 
@@ -52,7 +52,7 @@ def tree(
         limit: Maximum number of files and directories; `[N truncated]` entries are not counted. `None` shows all.
         exclude: Names of files and directories to leave out, at any depth; by default `.opencode`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags; see `FileOptions`.
+        **options: rg's flags, and where to list files, as in `files()`.
 
     Raises what `files()` raises, and `TypeError` if `exclude` is a string.
     """
@@ -65,7 +65,7 @@ async def tree_text(
     limit: int | None = TREE_LIMIT,
     exclude: Collection[str] = EXCLUDE,
     rg: Rg = None,
-    **options: Unpack[FileOptions],
+    **options: Unpack[PlacedFileOptions],
 ) -> Tree:
     """List files as a tree and return the whole tree; its `str()` is the text.
 
@@ -106,9 +106,9 @@ def tree_request(
     cwd: StrPath, limit: int | None, exclude: Collection[str], options: FileOptions, *, timeout: float | None
 ) -> TreeRequest:
     """Check the arguments, and return the request of `tree()` and `tree_text()`."""
-    command = files_command(cwd, (), options, ("cwd", "limit", "exclude", "rg"))
+    query = placed_files("tree()", cwd, (), options, ("cwd", "limit", "exclude", "rg"))
     seconds, checked, names = check_timeout(timeout), check_limit(limit), checked_names(exclude)
-    return TreeRequest(Step(command, lambda: FileTreeCollector(names, seconds), seconds), checked)
+    return TreeRequest(Step(query, lambda: FileTreeCollector(names, seconds), seconds), checked)
 
 
 async def run_tree(run: Runner, request: TreeRequest) -> Tree:

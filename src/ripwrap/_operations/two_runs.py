@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from ripwrap._operations.pagination import on_page
-from ripwrap._ripgrep.command import Command, in_paths
+from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import CountDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import Runner, Step
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class _Clock:
         self.left = seconds
         self._run = run
 
-    async def collect(self, command: Command, collector: Callable[[], C]) -> C:
+    async def collect(self, query: Query, collector: Callable[[], C]) -> C:
         """Run rg and return the collector of its output; raise what `Runner.collect()` raises."""
         begun = time.monotonic()
 
@@ -134,7 +135,7 @@ class _Clock:
             return collector()
 
         try:
-            return await self._run.collect(Step(command, begin, self.left))
+            return await self._run.collect(Step(query, begin, self.left))
         finally:
             if self.left is not None:
                 self.left = max(0.0, self.left - (time.monotonic() - begun))
@@ -154,12 +155,12 @@ async def collect_page(run: Runner, request: "GrepRequest", density: Density) ->
         return await run.collect(request.first_step())
     clock, page = _Clock(run, request.timeout), request.page
     try:
-        return await clock.collect(request.command, lambda: _FirstCollector(page, density))
+        return await clock.collect(request.query, lambda: _FirstCollector(page, density))
     except _DenseSearchError as dense:
         first = dense.collector
     found = await _collect_counted(clock, request)
     if found is None:
-        found = await clock.collect(request.command, lambda: MatchCollector(page))
+        found = await clock.collect(request.query, lambda: MatchCollector(page))
     if not found.timed_out or (found.matches >= first.matches and not isinstance(found, _CountCollector)):
         return found
     first.matches, first.files = max(first.matches, found.matches), max(first.files, found.files)
@@ -173,8 +174,8 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
     Return `None` if a file with a match is binary, a file of the page has changed between the runs, or a record was
     too long. If the time limit was reached, the returned collector has only the counts so far.
     """
-    command = replace(request.command.without(*_CONTEXT), mode="count", stats=True)
-    counts = await clock.collect(command, lambda: _CountCollector(request.page))
+    query = replace(request.query.without(*_CONTEXT), mode="count", stats=True)
+    counts = await clock.collect(query, lambda: _CountCollector(request.page))
     if counts.timed_out:
         return counts
     if not counts.complete:
@@ -186,9 +187,9 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
     page = replace(request.page, offset=blocks[0][1], max_files=len(blocks), max_count=most)
     # If few files are named, rg uses memory maps, and then takes other files for binary (rg-facts 20).
     paths = [os.fsdecode(block.path) for block, _, _ in blocks]
-    command = in_paths(request.command.with_(max_count=most, mmap=False), paths)
+    query = in_paths(request.query.with_(max_count=most, mmap=False), paths)
     try:
-        found = await clock.collect(command, lambda: MatchCollector(page))
+        found = await clock.collect(query, lambda: MatchCollector(page))
     except FileNotFoundError:
         return None
     if found.timed_out:
@@ -205,12 +206,12 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
 
 def _allows_two_runs(request: "GrepRequest") -> bool:
     """Return True if several runs have the same result as one run, unless files change or are binary."""
-    command, options = request.command, request.options
+    query, options = request.query, request.options
     return (
         request.page.max_matches <= MAX_PAGE
-        and command.on is None
-        and command.is_plain
+        and query.on is None
+        and query.is_plain
         and not any(options.get(name, False) is not False for name in _OTHER_COUNTS)
-        and len(command.paths) <= MAX_PATHS
-        and all(os.path.isdir(os.path.join(command.cwd, path)) for path in command.paths)
+        and len(query.paths) <= MAX_PATHS
+        and all(os.path.isdir(os.path.join(query.cwd, path)) for path in query.paths)
     )

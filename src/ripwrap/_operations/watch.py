@@ -18,7 +18,6 @@ from ripwrap._concurrency import in_thread
 from ripwrap._operations.search import search_request
 from ripwrap._operations.streaming import StreamRequest
 from ripwrap._operations.waiter import QUIET_SECONDS, ChangeWaiter
-from ripwrap._overlay import refuse_overlay
 from ripwrap._ripgrep.process import check_cwd
 from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap._text import shown
@@ -26,6 +25,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions, StrPath, check_timeout
+from ripwrap.places.holes import refuse_places
 from ripwrap.results import MatchChange
 
 _ByFile: TypeAlias = dict[str | None, tuple[Match, ...]]
@@ -105,7 +105,7 @@ class WatchRequest:
             real, changed = waiter.real, Path(path)
             return changed.is_relative_to(real) and ".git" not in changed.relative_to(real).parts
 
-        waiter = ChangeWaiter(Path(self.search.command.cwd), accept, quiet=self.quiet)
+        waiter = ChangeWaiter(Path(self.search.query.cwd), accept, quiet=self.quiet)
         return waiter
 
     def without_paths(self, error: FileNotFoundError) -> list[Match]:
@@ -116,7 +116,7 @@ class WatchRequest:
         Raises:
             FileNotFoundError: The searched directory does not exist either; this is `error`.
         """
-        if not os.path.isdir(self.search.command.cwd):
+        if not os.path.isdir(self.search.query.cwd):
             raise error
         return []
 
@@ -129,7 +129,7 @@ def watch_request(
     options: SearchOptions,
 ) -> WatchRequest:
     """Check the arguments, and return the request of `watch()`."""
-    refuse_overlay("watch()")
+    refuse_places("watch()", options)
     for name in _NOT_OF_WATCH:
         if name in options:
             raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to watch(); leave it out"))
@@ -137,8 +137,8 @@ def watch_request(
         paths = tuple(paths)
     include_git = bool(options.get("include_git", False))
     search = search_request(pattern, cwd, paths, None, options)
-    top = os.path.normpath(search.command.cwd)
-    for path in search.command.paths:
+    top = os.path.normpath(search.query.cwd)
+    for path in search.query.paths:
         if not Path(os.path.normpath(os.path.join(top, path))).is_relative_to(top):
             raise ValueError(
                 f"paths must be below cwd, which is watched; got {shown(path)}; pass a common parent directory as cwd"
@@ -160,14 +160,14 @@ def _check_quiet(quiet: float) -> float:
 async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange]:
     """Search, search again after each burst of changes, and yield the added and the removed matches."""
     waiter, before = request.waiter(), _ByFile()
-    check_cwd(request.search.command.cwd)
+    check_cwd(request.search.query.cwd)
     try:
         await anyio.to_thread.run_sync(waiter.begin)  # before the search, so that no change is missed
         first = True
         while first or await waiter.wait_async():
-            command, answer = request.search.command, request.search.answer()
+            query, answer = request.search.query, request.search.answer()
             try:
-                async with aclosing(stream(command, answer, rg)) as matches:
+                async with aclosing(stream(query, answer, rg)) as matches:
                     found = [match async for match in matches]
             except FileNotFoundError as error:
                 if first:
@@ -197,7 +197,7 @@ def run_watch_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> 
 
 def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Generator[MatchChange]:
     waiter, before = request.waiter(), _ByFile()
-    check_cwd(request.search.command.cwd)
+    check_cwd(request.search.query.cwd)
     deadline = math.inf if timeout is None else time.monotonic() + timeout
     try:
         waiter.begin()
@@ -205,7 +205,7 @@ def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Gener
         while first or waiter.wait(deadline):
             left = None if timeout is None else max(0.0, deadline - time.monotonic())
             try:
-                with closing(stream_blocking(request.search.command, request.search.answer(), rg, left)) as matches:
+                with closing(stream_blocking(request.search.query, request.search.answer(), rg, left)) as matches:
                     found = list(matches)
             except FileNotFoundError as error:
                 if first:

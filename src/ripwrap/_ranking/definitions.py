@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ripwrap._ranking.query import to_nfc
+from ripwrap._ranking.word_query import to_nfc
 
 # Grouped by first letters, because Python's `re` takes 1.5 times as long for a plain list of words.
 _KEYWORDS = (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ripwrap._ranking.query import Query
 from ripwrap._ranking.scoring import RankedCandidate, count_words, most_relevant_lines
+from ripwrap._ranking.word_query import WordQuery
 from ripwrap._text import byte_order_mark, raw_bytes, text_of
 from ripwrap.results import RankedChunk
 
@@ -79,7 +79,7 @@ def decode_source(path: str, raw: bytes) -> SourceText | None:
 
 
 def to_ranked_chunk(
-    query: Query,
+    query: WordQuery,
     entry: RankedCandidate,
     source: SourceText,
     symbol: str | None = None,
@@ -114,7 +114,7 @@ def to_ranked_chunk(
     )
 
 
-def _name_of(query: Query, text: str, start_line: int, name_at: Callable[[int], str]) -> str:
+def _name_of(query: WordQuery, text: str, start_line: int, name_at: Callable[[int], str]) -> str:
     """Return the name of the definition that contains the most relevant line of a chunk; empty at the top level."""
     # For "session login", the line of the class and the line of the method may have one word each. So count the words
     # of a line together with the words of the name around it: `Session.login` has both. Among equal lines, the name

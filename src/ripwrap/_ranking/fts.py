@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ripwrap._ranking.query import TOKENIZE, Query, fts_term, fts_text
 from ripwrap._ranking.scoring import PATH_WEIGHT, POOL_SIZE
+from ripwrap._ranking.word_query import TOKENIZE, WordQuery, fts_term, fts_text
 from ripwrap.errors import RipwrapError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def insert_chunks(database: "Connection", row: int, path: str, texts: Iterable[s
 
 
 def bm25_pool(
-    database: "Connection", query: Query, locate: LocateRows, depth: int = POOL_DEPTH
+    database: "Connection", query: WordQuery, locate: LocateRows, depth: int = POOL_DEPTH
 ) -> list[tuple[int, float]]:
     """Return the rows of the chunks to rank (the pool), each with its BM25.
 
@@ -114,7 +114,7 @@ def bm25_pool(
     return pool
 
 
-def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], int]:
+def count_rows(database: "Connection", query: WordQuery) -> tuple[dict[str, int], int]:
     """Count, for each word of a query, the rows with this word; also count the rows that match the query."""
     statement = "SELECT count(*) FROM fts WHERE fts MATCH ?"
 
@@ -165,7 +165,7 @@ def batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
         yield rows[at : at + _MAX_SQL_VARIABLES]
 
 
-def log_remark(query: Query) -> None:
+def log_remark(query: WordQuery) -> None:
     """Log a warning if some words of a query are not searched, because the query is too long."""
     if query.remark:
         _LOGGER.warning("%s", query.remark)

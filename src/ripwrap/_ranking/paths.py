@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from ripwrap._ranking.query import Query, identifier_parts, rough_stem, to_nfc
+from ripwrap._ranking.word_query import WordQuery, identifier_parts, rough_stem, to_nfc
 
 _MIN_PREFIX_CHARS = 3
 """Minimum number of characters of a word that also matches longer words with the same beginning; a shorter word matches
@@ -100,7 +100,7 @@ class PathWords(NamedTuple):
     parts: int = 0
 
 
-def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
+def path_weight(path: str, query: WordQuery, *, defining: bool = False) -> float:
     """Return the factor by which the score of a file is multiplied when the files to read are chosen.
 
     The factor is 1, or less for files that queries rarely ask for, such as tests.
@@ -116,7 +116,7 @@ def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
     return weight
 
 
-def path_penalty(path: str, query: Query, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
+def path_penalty(path: str, query: WordQuery, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
     """Return the penalty of a file, and the kinds of the file that cause the penalty, such as 'test code'.
 
     The penalty is added to the score of the file. It is negative for files that queries rarely ask for, such as tests,
@@ -131,7 +131,7 @@ def path_penalty(path: str, query: Query, *, defining: bool = False) -> tuple[fl
     return sum(kind.penalty for kind in kinds), tuple(kind.name for kind in kinds)
 
 
-def _kinds(path: str, query: Query, *, defining: bool) -> list[_Kind]:
+def _kinds(path: str, query: WordQuery, *, defining: bool) -> list[_Kind]:
     if not _ANY_KIND.search(path):
         return []
     path = path.replace("\\", "/")

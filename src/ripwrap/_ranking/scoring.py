@@ -29,7 +29,7 @@ from typing import Protocol
 
 from ripwrap._ranking.definitions import definition_lines, has_definition
 from ripwrap._ranking.paths import PathWords, joined_stem, match_path, path_penalty
-from ripwrap._ranking.query import Query, is_unspaced, rough_stem, split_camel_case, to_nfc
+from ripwrap._ranking.word_query import WordQuery, is_unspaced, rough_stem, split_camel_case, to_nfc
 from ripwrap._text import plural
 
 POOL_SIZE = 100
@@ -193,7 +193,7 @@ def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> 
 
 
 def rank_candidates(
-    query: Query,
+    query: WordQuery,
     pool: Sequence[Candidate],
     limit: int | None = None,
     *,
@@ -265,7 +265,7 @@ def _file_key(file: _File) -> tuple[float, str]:
     return -file.score, file.path
 
 
-def _group(query: Query, pool: Sequence[Candidate]) -> list[_File]:
+def _group(query: WordQuery, pool: Sequence[Candidate]) -> list[_File]:
     """Group chunks by file; within a file, the chunk with the highest BM25 is first."""
     chunks: dict[str, list[Candidate]] = defaultdict(list)
     for candidate in sorted(pool, key=lambda chunk: (-chunk.bm25, -(chunk.cosine or 0.0), chunk.start_line)):
@@ -273,7 +273,7 @@ def _group(query: Query, pool: Sequence[Candidate]) -> list[_File]:
     return [_File(path, of_file, match_path(path, query.words)) for path, of_file in chunks.items()]
 
 
-def _add_definitions(file: _File, query: Query) -> None:
+def _add_definitions(file: _File, query: WordQuery) -> None:
     for symbol in query.symbols:
         for chunk in file.chunks:
             if chunk not in file.defined and chunk.content.defines(symbol):
@@ -283,7 +283,7 @@ def _add_definitions(file: _File, query: Query) -> None:
         file.score += (DEFINES_ASKED if _asks_for_definition(query) else DEFINES) + DEFINES_NAMED * file.named
 
 
-def _asks_for_definition(query: Query) -> bool:
+def _asks_for_definition(query: WordQuery) -> bool:
     """Return True if a query asks for a definition: it is symbolic, and not a lowercase word such as `response`."""
     text = query.text.strip()
     return query.symbolic and not (text.isalpha() and text.islower())
@@ -297,7 +297,7 @@ def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
     return max((worths[word] for word in words.stem), default=0.0) / max(worths.values()) if words.exact else 0.0
 
 
-def _first_word(words: PathWords, query: Query) -> float:
+def _first_word(words: PathWords, query: WordQuery) -> float:
     """Return 1 if a file name has the first word of the query, else 1/2 for the second, 1/3 for the third, and so on.
 
     Return 0 if the file name has no word of the query.
@@ -409,7 +409,7 @@ def _begins_word(text: str, at: int) -> bool:
     return here.isupper() and (not before.isupper() or text[at + 1 : at + 2].islower())
 
 
-def _reasons(query: Query, file: _File) -> list[str]:
+def _reasons(query: WordQuery, file: _File) -> list[str]:
     """Return the reasons for the score of a file, as texts. They are shown with the first of `file.chunks`."""
     first = file.chunks[0]
     reasons = (
@@ -438,7 +438,7 @@ def _match_reasons(chunk: Candidate) -> Iterator[str]:
         yield f"cosine {chunk.cosine:.2f}"
 
 
-def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
+def _further(query: WordQuery, files: Sequence[_File]) -> Iterator[RankedCandidate]:
     """Yield all chunks except the first chunk of each file, with scores below the scores of all first chunks.
 
     The second chunk of the best file comes first. Within a file, the second chunk comes before the third, and so on.
@@ -454,7 +454,7 @@ def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
     yield from sorted(ranked, key=lambda entry: (-entry.score, entry.candidate.path, entry.candidate.start_line))
 
 
-def most_relevant_lines(text: str, query: Query) -> list[int]:
+def most_relevant_lines(text: str, query: WordQuery) -> list[int]:
     """Return the indexes, from 0, of the lines that define a symbol of the query, at most `_MAX_RELEVANT_LINES`.
 
     If the text defines several symbols of the query, only the first of them counts. If the text defines none, return
@@ -470,12 +470,12 @@ def most_relevant_lines(text: str, query: Query) -> list[int]:
     return list(islice((index for index, count in enumerate(most) if count == best), _MAX_RELEVANT_LINES))
 
 
-def count_words(query: Query, texts: Iterable[str]) -> list[int]:
+def count_words(query: WordQuery, texts: Iterable[str]) -> list[int]:
     """Count, for each text, the words of the query that occur in the text in any form, such as `parse` in `parsing`."""
     return _count_words(query, (split_camel_case(to_nfc(text)).lower() for text in texts))
 
 
-def _count_words(query: Query, prepared: Iterable[str]) -> list[int]:
+def _count_words(query: WordQuery, prepared: Iterable[str]) -> list[int]:
     """Count the words of the query in each text; the texts must be in lower case, with camel case split into words."""
     roots = [rough_stem(word) for word in query.words]
     return [[root in text for root in roots].count(True) for text in prepared]

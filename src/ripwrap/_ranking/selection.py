@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ripwrap._ranking.definitions import DEFINITION_PREFIX
 from ripwrap._ranking.paths import path_weight, words_in_path
-from ripwrap._ranking.query import Query, identifier_parts, is_unspaced, rough_stem, to_nfc, unicode_forms
+from ripwrap._ranking.word_query import WordQuery, identifier_parts, is_unspaced, rough_stem, to_nfc, unicode_forms
 
 MAX_FILES_READ = 40
 """Maximum number of files that are read to rank their chunks."""
@@ -25,7 +25,7 @@ _BM25_B = 0.5
 
 
 def choose_files(
-    query: Query,
+    query: WordQuery,
     files: Mapping[str, Mapping[str, int]],
     sizes: Mapping[str, int],
     files_with: Mapping[str, int],
@@ -73,7 +73,7 @@ def choose_files(
     return sorted(sizes, key=lambda path: (-score(path), path))[:limit]
 
 
-def query_stems(query: Query) -> list[str]:
+def query_stems(query: WordQuery) -> list[str]:
     """Return the stems (beginnings) of a query's words; longer stems first, as a stem may begin with another stem."""
     return sorted(dict.fromkeys(map(rough_stem, query.words)), key=lambda stem: (-len(stem), stem))
 

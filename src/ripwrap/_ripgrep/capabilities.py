@@ -1,4 +1,4 @@
-"""Find an rg that can run a command, and ask it for its file types."""
+"""Find an rg that can run a query, and ask it for its file types."""
 
 import functools
 import time
@@ -7,11 +7,11 @@ from contextlib import suppress
 import anyio
 
 from ripwrap._concurrency import in_thread
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd
+from ripwrap._ripgrep.query import Query
 from ripwrap.binary.probe import RgBinary, format_version
 from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import BinaryError, CapabilityError, Hint, HintedText, SearchError
@@ -20,26 +20,26 @@ SUGGESTION_SECONDS = 2.0
 """Time limit in seconds for listing the file types, for the suggestions in an error about an unknown type."""
 
 
-async def find_usable_rg(command: Command, rg: Rg) -> RgBinary:
-    """Return an rg that can run the command; raise what `stream()` raises."""
-    if command.on is not None:
-        binary = await in_thread(functools.partial(command.on.find, rg))
+async def find_usable_rg(query: Query, rg: Rg) -> RgBinary:
+    """Return an rg that can run the query; raise what `stream()` raises."""
+    if query.on is not None:
+        binary = await in_thread(functools.partial(query.on.find, rg))
     else:
-        check_cwd(command.cwd)
+        check_cwd(query.cwd)
         binary = await resolve(rg)
-    if command.needs:
-        await in_thread(functools.partial(_check_needs, command, binary))
+    if query.needs:
+        await in_thread(functools.partial(_check_needs, query, binary))
     return binary
 
 
-def find_usable_rg_blocking(command: Command, rg: Rg, timeout: float | None) -> RgBinary:
-    """Return an rg that can run the command, blocking; raise `TimeoutError` if installing rg takes too long."""
-    if command.on is not None:
-        binary = command.on.find(rg, timeout=timeout)
+def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBinary:
+    """Return an rg that can run the query, blocking; raise `TimeoutError` if installing rg takes too long."""
+    if query.on is not None:
+        binary = query.on.find(rg, timeout=timeout)
     else:
-        check_cwd(command.cwd)
+        check_cwd(query.cwd)
         binary = _find_blocking(rg, timeout)
-    _check_needs(command, binary)
+    _check_needs(query, binary)
     return binary
 
 
@@ -59,7 +59,7 @@ async def with_suggestions(end: Exit, binary: RgBinary) -> SearchError:
     """Return the error for an unknown type, with similar types if rg lists its types within `SUGGESTION_SECONDS`."""
     types: FileTypes = {}
     with suppress(SearchError), anyio.move_on_after(SUGGESTION_SECONDS):
-        types = await known_types(end.command.types(), binary)
+        types = await known_types(end.query.types(), binary)
     return end.failure(types)
 
 
@@ -67,23 +67,23 @@ def with_suggestions_blocking(end: Exit, binary: RgBinary) -> SearchError:
     """Return the error for an unknown type, blocking; see `with_suggestions()`."""
     types: FileTypes = {}
     with suppress(SearchError, TimeoutError):
-        types = known_types_blocking(end.command.types(), binary, SUGGESTION_SECONDS)
+        types = known_types_blocking(end.query.types(), binary, SUGGESTION_SECONDS)
     return end.failure(types)
 
 
-async def known_types(command: Command, rg: Rg) -> FileTypes:
-    """Return the file types that rg knows; `command` is the command that lists them."""
-    async with AsyncChild(await resolve(rg), command) as child:
+async def known_types(query: Query, rg: Rg) -> FileTypes:
+    """Return the file types that rg knows; `query` is the query that lists them."""
+    async with AsyncChild(await resolve(rg), query) as child:
         chunks: list[bytes] = []
         while chunk := await child.read():
             chunks.append(chunk)
         return _types(chunks, await child.wait())
 
 
-def known_types_blocking(command: Command, rg: Rg, timeout: float | None = None) -> FileTypes:
+def known_types_blocking(query: Query, rg: Rg, timeout: float | None = None) -> FileTypes:
     """Return the file types that rg knows, blocking; raise `TimeoutError` after `timeout` seconds."""
     begun = time.monotonic()
-    with BlockingChild(find(rg, timeout=timeout), command, timeout, begun) as child:
+    with BlockingChild(find(rg, timeout=timeout), query, timeout, begun) as child:
         return _types(list(iter(child.read, b"")), child.wait())
 
 
@@ -93,9 +93,9 @@ def _types(chunks: list[bytes], end: Exit) -> FileTypes:
     return decode_types(b"".join(chunks))
 
 
-def _check_needs(command: Command, binary: RgBinary) -> None:
-    place = "" if command.on is None else f"on {command.on}, "
-    for option, since in command.needs:
+def _check_needs(query: Query, binary: RgBinary) -> None:
+    place = "" if query.on is None else f"on {query.on}, "
+    for option, since in query.needs:
         if binary.version < since:
             function = option.removesuffix("()") if option.endswith("()") else None
             leave_out = ("Leave ", Hint(option, kind="omit"), " out, or use a newer rg: ")
@@ -107,7 +107,7 @@ def _check_needs(command: Command, binary: RgBinary) -> None:
                 ),
                 hint=HintedText(
                     *(leave_out if function is None else ("Use a newer rg: ",)),
-                    Hint(kind="install", target="ripwrap[bin]") if command.on is None else INSTALL_THERE,
+                    Hint(kind="install", target="ripwrap[bin]") if query.on is None else INSTALL_THERE,
                     ".",
                 ),
             )

@@ -13,12 +13,12 @@ import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, LiteralString, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, LiteralString, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from ripwrap._overlay import Overlay, active_overlay, refuse_overlay
+from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.query import NEEDS_CAPTURES, Mode, Query, Task
 from ripwrap.errors import Hint, HintedText
@@ -36,8 +36,6 @@ from ripwrap.options import (
 
 Options = TypeVar("Options", bound=FileOptions)
 
-Command: TypeAlias = Query
-
 ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
 """Arguments that most operations take besides the options. Hints for a misspelled name suggest these names, too."""
 
@@ -48,7 +46,7 @@ _END_OF_OPTIONS = "--"
 _LEADING_DOTS = {"/": re.compile(r"^(\./+)+"), "\\": re.compile(r"^(\.\\+)+")}
 
 
-def search_command(
+def search_query(
     pattern: str | Sequence[str],
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
@@ -62,7 +60,7 @@ def search_command(
     captures: str | None = None,
     pattern_file: str | None = None,
 ) -> Query:
-    """Return the command for a search that prints JSON, counts or paths.
+    """Return the query for a search that prints JSON, counts or paths.
 
     `include_zero` also prints the count 0 of files without a match. `stats` adds rg's statistics after counts.
     `arguments` are the names of the caller's other arguments, which an error about an unknown option may suggest. `on`
@@ -85,7 +83,7 @@ def search_command(
     return _check(
         Query(
             mode=mode,
-            options=_plain(checked),
+            options=plain_options(checked),
             patterns=patterns,
             paths=tuple(_paths(paths)),
             cwd=_directory(cwd, on),
@@ -100,17 +98,17 @@ def search_command(
     )
 
 
-def words_command(
+def words_query(
     pattern: str, cwd: StrPath, paths: StrPath | Iterable[StrPath], options: FileOptions, max_count: int
 ) -> Query:
-    """Return the command that prints the texts of all matches, file by file; raise what `search_command()` raises.
+    """Return the query that prints the texts of all matches, file by file; raise what `search_query()` raises.
 
     The output for a file is its path, a NUL, and one line for each match. An empty line separates files.
 
     Args:
         pattern: Pattern that matches neither empty text nor several lines.
-        cwd: See `search_command()`.
-        paths: See `search_command()`.
+        cwd: See `search_query()`.
+        paths: See `search_query()`.
         options: Options that select files.
         max_count: Maximum number of matching lines of a file.
     """
@@ -118,18 +116,18 @@ def words_command(
     return _file_query("words", cwd, paths, checked, (pattern,))
 
 
-def files_command(
+def files_query(
     cwd: StrPath,
     paths: StrPath | Iterable[StrPath],
     options: FileOptions,
     arguments: Collection[str] = ARGUMENTS[1:],
     on: RgHost | None = None,
 ) -> Query:
-    """Return the command that lists files, with a NUL after each path; raise what `search_command()` raises.
+    """Return the query that lists files, with a NUL after each path; raise what `search_query()` raises.
 
     Args:
-        cwd: See `search_command()`.
-        paths: See `search_command()`.
+        cwd: See `search_query()`.
+        paths: See `search_query()`.
         options: Options that select files.
         arguments: Names of the caller's other arguments, which an error about an unknown option may suggest.
         on: Host that rg runs on; `None` is this machine.
@@ -138,7 +136,7 @@ def files_command(
     return _file_query("files", cwd, paths, cast("SearchOptions", checked), on=on)
 
 
-def types_command() -> Query:
+def types_query() -> Query:
     """Return the query that lists the file types that rg knows."""
     return Query("types", os.curdir, ())
 
@@ -151,7 +149,7 @@ def _file_query(
     patterns: tuple[str, ...] = (),
     on: RgHost | None = None,
 ) -> Query:
-    plain, several = _plain(options), tuple(_paths(paths))
+    plain, several = plain_options(options), tuple(_paths(paths))
     return _check(Query(mode, _directory(cwd, on), several, patterns, plain, on=on, overlay=active_overlay()))
 
 
@@ -199,7 +197,7 @@ def spell_file_flags(flags: Collection[str]) -> list[str]:
     Args:
         flags: Flags that `choosing_flags()` has returned.
     """
-    usual = render(files_command(os.curdir, (), VISIBLE_FILES))
+    usual = render(files_query(os.curdir, (), VISIBLE_FILES))
     added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
     given = [one for one in flags if one not in usual and one not in added]
     opposites = {"--no-require-git": "--require-git", f"--glob=!{EXCLUDED[0]}": "--include-git"}
@@ -298,15 +296,13 @@ def _check(query: Query) -> Query:
     if "\0" in texts or not texts.isascii():
         for part in (*render(query), query.cwd):
             _check_text(part)
-    if query.overlay is not None:
-        _check_overlay(query, query.overlay)
-    return query
+    return check_overlay(query)
 
 
-def _check_overlay(query: Query, overlay: Overlay) -> None:
-    """Raise `ValueError` if the search runs on a host or sorts by time, or if a text is for an ignore file."""
-    if query.on is not None:
-        refuse_overlay("A search on a host")
+def check_overlay(query: Query) -> Query:
+    """Return the query; raise `ValueError` if an overlay cannot be used: with a sort by time, or for ignore files."""
+    if query.overlay is None:
+        return query
     options = query.options
     for name, value in (("sort", options.get("sort", "none")), ("sortr", options.get("sortr", "none"))):
         if value not in ("none", "path"):
@@ -319,12 +315,13 @@ def _check_overlay(query: Query, overlay: Overlay) -> None:
                 )
             )
     explicit = {os.path.realpath(os.path.join(query.cwd, path)) for path in query.values("ignore_file")}
-    for path in overlay.texts:
+    for path in query.overlay.texts:
         said = f"rg cannot use the text of overlay() for the ignore file {path}; leave the file out of overlay() and "
         if path in explicit and not options.get("no_ignore_files"):
             raise ValueError(HintedText(said, "write it to the disk, or leave out ", Hint("ignore_file", kind="omit")))
         if (os.path.basename(path) in _IGNORE_NAMES or path.endswith(_EXCLUDE)) and not options.get("no_ignore"):
             raise ValueError(HintedText(said, "write it to the disk, or pass ", Hint("no_ignore", value=True)))
+    return query
 
 
 def _make_absolute(cwd: str) -> str:
@@ -406,7 +403,7 @@ def _text_path(path: StrPath) -> str:
     return text
 
 
-def _plain(options: SearchOptions) -> SearchOptions:
+def plain_options(options: SearchOptions) -> SearchOptions:
     """Return the options with texts in place of paths, and tuples in place of other sequences."""
     given = cast("Mapping[str, Any]", options)
     plain = {name: value if isinstance(value, (str, int)) else _plain_value(value) for name, value in given.items()}

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stderr import MAX_STDERR, failure, only_path_errors, out_of_threads, path_errors
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, SearchError
@@ -26,7 +26,7 @@ class Exit:
     """Exit code and stderr of an rg process that has ended.
 
     Attributes:
-        command: Command that rg ran.
+        query: Query that rg ran.
         argv: The whole command line.
         returncode: Exit code; if a signal ended rg, the negative number of the signal.
         stderr: Stderr of rg, at most `MAX_STDERR + 1` bytes. With that length, it is truncated.
@@ -39,7 +39,7 @@ class Exit:
         also: Errors for what was not read, besides the paths that rg names, such as members of an archive.
     """
 
-    command: Command
+    query: Query
     argv: tuple[str, ...]
     returncode: int
     stderr: bytes
@@ -60,11 +60,11 @@ class Exit:
         return self.lingered or (self.returncode in (0, 1, 2) and self.failed is None)
 
     def followed_by(self, other: "Exit") -> "Exit":
-        """Return one exit for two runs, as if one rg had run with the paths of both commands."""
+        """Return one exit for two runs, as if one rg had run with the paths of both queries."""
         ended = {self.returncode, other.returncode}
         return replace(
             self,
-            command=self.command.followed_by(other.command),
+            query=self.query.followed_by(other.query),
             returncode=(2 if 2 in ended else min(ended)) if other.ended else other.returncode,
             stderr=(self.stderr + other.stderr)[: MAX_STDERR + 1],
             lingered=other.lingered,
@@ -84,7 +84,7 @@ class Exit:
         """
         if self.failed is not None:
             raise self.failed
-        if not (self.ended and summary) and not (self.command.silent and self.returncode in (0, 1)):
+        if not (self.ended and summary) and not (self.query.silent and self.returncode in (0, 1)):
             raise self.failure()
 
     def check_listing(self) -> None:
@@ -100,18 +100,18 @@ class Exit:
         # reaped the child (a handler of SIGCHLD), so 0 with stderr and without output is a failure. rg exits with 1
         # only if it listed nothing, or only zeros. A script that starts rg may exit with 1 at any time, and so does an
         # rg that is killed on Windows (TerminateProcess).
-        answered = {0: self.wrote or not self.stderr, 1: not self.wrote or self.command.lists_zeros}
+        answered = {0: self.wrote or not self.stderr, 1: not self.wrote or self.query.lists_zeros}
         if not answered.get(self.returncode) and not (self.partial and only_path_errors(self.stderr)):
             raise self.failure()
 
     def check_paths(self) -> None:
-        """Raise `FileNotFoundError` if no path of the command exists; an empty answer would mean that nothing matches.
+        """Raise `FileNotFoundError` if no path of the query exists; an empty answer would mean that nothing matches.
 
         If at least one path exists, the answer is returned, with an error for each missing path (rg-facts 28). With
         `--max-count=0`, rg reads no path and reports no missing path (rg-facts 25).
         """
-        paths = self.command.paths
-        if not paths or not (self.partial or self.command.silent) or not all(map(self._is_missing, paths)):
+        paths = self.query.paths
+        if not paths or not (self.partial or self.query.silent) or not all(map(self._is_missing, paths)):
             return
         first, *others = paths
         text = "no such file or directory"
@@ -123,11 +123,11 @@ class Exit:
 
     def _is_missing(self, path: str) -> bool:
         """Return True if a path does not exist, or is a broken link; False if that cannot be checked."""
-        if self.command.on is not None:
+        if self.query.on is not None:
             named = path.removeprefix("./")
             return any(error.kind == "missing" and error.path == named for error in self._path_errors)
-        full = os.path.join(self.command.cwd, path)
-        if self.command.overlay is not None and (exists := self.command.overlay.exists(full)) is not None:
+        full = os.path.join(self.query.cwd, path)
+        if self.query.overlay is not None and (exists := self.query.overlay.exists(full)) is not None:
             return not exists
         try:
             os.stat(full)
@@ -146,11 +146,11 @@ class Exit:
             self.argv,
             self.returncode,
             self.stderr,
-            self.command.patterns,
+            self.query.patterns,
             types,
             lingered=self.lingered,
-            bounded=self.command.bounded,
-            on_host=self.command.on is not None,
+            bounded=self.query.bounded,
+            on_host=self.query.on is not None,
         )
 
     def path_errors(self) -> tuple[PathError, ...]:
@@ -176,15 +176,15 @@ class Exit:
         host, any other missing path counts as a broken link, because rg has found its name in a directory.
         """
         found = error.kind == "missing" and error.path not in self._named
-        on_host = self.command.on is not None
-        if found and (on_host or os.path.islink(os.path.join(self.command.cwd, error.path or ""))):
+        on_host = self.query.on is not None
+        if found and (on_host or os.path.islink(os.path.join(self.query.cwd, error.path or ""))):
             return error.model_copy(update={"kind": "broken_link"})
         return error
 
     @functools.cached_property
     def _named(self) -> frozenset[str]:
-        """Paths of the command without a leading `./`, to be compared with `PathError.path`."""
-        return frozenset(path.removeprefix(os.path.join(os.curdir, "")) for path in self.command.paths)
+        """Paths of the query without a leading `./`, to be compared with `PathError.path`."""
+        return frozenset(path.removeprefix(os.path.join(os.curdir, "")) for path in self.query.paths)
 
     def warn(self, also: Collection[PathError] = ()) -> None:
         """Log the unreadable paths and the errors in `also`; called by operations that return no summary."""

@@ -26,13 +26,12 @@ from ripwrap._concurrency import countdown
 from ripwrap._ignore.selection import Selection
 from ripwrap._overlay import Overlay
 from ripwrap._ripgrep.change import COUNT, PATH, Change, plain_bytes
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import PathDecoder, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.place import Part, Plan
-from ripwrap._ripgrep.query import Output
+from ripwrap._ripgrep.query import Output, Query
 from ripwrap._ripgrep.runner import Step
 from ripwrap._ripgrep.spool import Batch, Spool
 from ripwrap._ripgrep.stderr import without_paths
@@ -67,7 +66,7 @@ class _Found:
     Attributes:
         path: Path of the file, as rg prints it.
         text: Text of the file in the overlay.
-        named: True if `path` is one of the paths of the command.
+        named: True if `path` is one of the paths of the query.
     """
 
     path: str
@@ -102,9 +101,9 @@ class _Listing(WholeOutput):
 class _Paths:
     """Converter of the paths that rg prints to real paths; it caches the real paths of directories."""
 
-    def __init__(self, command: Command, overlay: Overlay) -> None:
+    def __init__(self, query: Query, overlay: Overlay) -> None:
         self.overlay = overlay
-        self._cwd = command.cwd
+        self._cwd = query.cwd
         self._folders: dict[str, str] = {}
 
     def real(self, path: str) -> str:
@@ -142,10 +141,10 @@ class _Order:
         reverse: True if rg sorts files in reverse order.
     """
 
-    def __init__(self, command: Command) -> None:
-        self.sorted: bool = command.sort_key != "none"
-        self.reverse: bool = command.reverse
-        self._roots = [_plain(path).rstrip(os.sep) or os.sep for path in command.paths]
+    def __init__(self, query: Query) -> None:
+        self.sorted: bool = query.sort_key != "none"
+        self.reverse: bool = query.reverse
+        self._roots = [_plain(path).rstrip(os.sep) or os.sep for path in query.paths]
 
     def is_before(self, key: tuple[int, bytes], other: tuple[int, bytes]) -> bool:
         """Return True if rg writes the file with `key` before the file with `other`."""
@@ -168,11 +167,11 @@ def _is_below(path: str, root: str) -> bool:
     return root == os.curdir or path == root or path.startswith(os.path.join(root, ""))
 
 
-async def plan(command: Command, run: Any, seconds: float | None) -> Plan:
-    """Search the texts of the command's overlay, and return the run that adds their results to those of the disk.
+async def plan(query: Query, run: Any, seconds: float | None) -> Plan:
+    """Search the texts of the query's overlay, and return the run that adds their results to those of the disk.
 
     Args:
-        command: Command with an overlay.
+        query: Query with an overlay.
         run: Runner.
         seconds: Time limit of all runs of rg together; `None` is no limit.
 
@@ -180,44 +179,44 @@ async def plan(command: Command, run: Any, seconds: float | None) -> Plan:
         SearchError: rg failed.
     """
     try:
-        return await _plan(command, run, seconds)
+        return await _plan(query, run, seconds)
     except _TimeoutError as late:
         return Plan((), late.end)
 
 
-async def _plan(command: Command, runner: Any, seconds: float | None) -> Plan:
-    overlay = command.overlay
+async def _plan(query: Query, runner: Any, seconds: float | None) -> Plan:
+    overlay = query.overlay
     if overlay is None:
-        raise ValueError("the command has no overlay")
-    paths = _Paths(command, overlay)
+        raise ValueError("the query has no overlay")
+    paths = _Paths(query, overlay)
     left = countdown(seconds)
 
-    async def run(one: Command, make: Callable[[], Any]) -> Any:
+    async def run(one: Query, make: Callable[[], Any]) -> Any:
         collector: Any = await runner.collect(Step(one, make, left(), metered=False))
         if collector.timed_out:
             raise _TimeoutError(collector.end)
         return collector
 
-    disk: Command = await runner.call(partial(_on_disk, command, overlay))
+    disk: Query = await runner.call(partial(_on_disk, query, overlay))
     found: list[tuple[str, bytes]] = []
     # A listing is an error if none of its paths exists, so leave out the paths that exist only in the overlay.
     listed = await runner.call(lambda: [path for path in disk.paths if os.path.exists(os.path.join(disk.cwd, path))])
     if listed and any(text is not None for text in overlay.texts.values()):
         listing = replace(disk.only_files().without("max_filesize"), paths=tuple(listed), overlay=None)
         found += (await run(listing, lambda: _Listing(paths))).found
-    options = command.options
+    options = query.options
     types: Mapping[str, Sequence[str]] = {}
     if options.get("type") or options.get("type_not"):
-        known = await run(command.types(), lambda: WholeOutput(Exit.check_listing))
+        known = await run(query.types(), lambda: WholeOutput(Exit.check_listing))
         types = decode_types(b"".join(known.chunks))
-    found += await runner.call(lambda: list(_new_files(command, overlay, types, paths.folders())))
-    named = {_plain(path) for path in command.paths}
+    found += await runner.call(lambda: list(_new_files(query, overlay, types, paths.folders())))
+    named = {_plain(path) for path in query.paths}
     texts = [_Found(path, text, path in named) for path, text in found]
-    mode = command.output
+    mode = query.output
     blocks: list[tuple[str, bytes]] = []
     stats: list[dict[str, Any]] = []
-    mapped = len(command.paths) <= _MAX_MAPPED
-    mapped = mapped and all(_is_file(os.path.join(command.cwd, path), overlay) for path in command.paths)
+    mapped = len(query.paths) <= _MAX_MAPPED
+    mapped = mapped and all(_is_file(os.path.join(query.cwd, path), overlay) for path in query.paths)
     check = partial(_check, mode)
     with Spool() as spool:
         for is_named in (False, True):
@@ -226,10 +225,10 @@ async def _plan(command: Command, runner: Any, seconds: float | None) -> Plan:
             if not batch.names:
                 continue
             numbers = _numbers(batch.path) if is_named else (os.curdir,)
-            search = replace(_of_texts(command, mapped=mapped), cwd=batch.path, paths=numbers, overlay=None)
+            search = replace(_of_texts(query, mapped=mapped), cwd=batch.path, paths=numbers, overlay=None)
             output = await run(search, lambda: WholeOutput(check))
             blocks += _blocks(mode, b"".join(output.chunks), batch.name_of, stats)
-    return Plan((Part(replace(disk, overlay=None), Overlaid(command, paths, mode, blocks, stats)),))
+    return Plan((Part(replace(disk, overlay=None), Overlaid(query, paths, mode, blocks, stats)),))
 
 
 class Overlaid(Change):
@@ -237,7 +236,7 @@ class Overlaid(Change):
 
     def __init__(
         self,
-        original: Command,
+        original: Query,
         paths: _Paths,
         mode: Output,
         blocks: list[tuple[str, bytes]],
@@ -265,12 +264,12 @@ class Overlaid(Change):
         stderr += b"".join(b"rg: %b: No such file or directory (os error 2)\n" % os.fsencode(path) for path in missing)
         code = end.returncode
         # As in `Exit.check_listing()`: if the exit code does not fit the output, rg failed.
-        valid = {0: end.wrote or not end.stderr, 1: not end.wrote or end.command.lists_zeros or self._mode == "json"}
+        valid = {0: end.wrote or not end.stderr, 1: not end.wrote or end.query.lists_zeros or self._mode == "json"}
         if end.lingered or end.failed or not (valid.get(code) or code == 2):
-            return replace(end, command=self._original)
+            return replace(end, query=self._original)
         code = 2 if missing or (code == 2 and stderr) else 0 if self._wrote else 1
         wrote, self._wrote = self._wrote, False
-        return replace(end, command=self._original, returncode=code, stderr=stderr, wrote=wrote)
+        return replace(end, query=self._original, returncode=code, stderr=stderr, wrote=wrote)
 
     def _is_deleted(self, path: str) -> bool:
         return self._paths.overlay.exists(os.path.join(self._original.cwd, path)) is False
@@ -303,9 +302,9 @@ def _write(spool: Spool, batch: Batch, texts: Iterable[_Found]) -> None:
         spool.add(batch, one.path, one.text)
 
 
-def _of_texts(command: Command, *, mapped: bool) -> Command:
+def _of_texts(query: Query, *, mapped: bool) -> Query:
     """Return the query that searches all files of a directory, in path order, without memory maps if not `mapped`."""
-    search = command.without(*_FILE_OPTIONS).with_(**_ALL_FILES)
+    search = query.without(*_FILE_OPTIONS).with_(**_ALL_FILES)
     return search if mapped or search.options.get("mmap") else search.with_(mmap=False)
 
 
@@ -325,22 +324,22 @@ def _is_file(full: str, overlay: Overlay) -> bool:
     return overlay.is_file(full) if exists is not None else os.path.isfile(full)
 
 
-def _on_disk(command: Command, overlay: Overlay) -> Command:
-    """Return the command without the paths that exist only in the overlay, or that the overlay deletes."""
+def _on_disk(query: Query, overlay: Overlay) -> Query:
+    """Return the query without the paths that exist only in the overlay, or that the overlay deletes."""
     kept: list[str] = []
-    for path in command.paths:
-        full = os.path.join(command.cwd, path)
+    for path in query.paths:
+        full = os.path.join(query.cwd, path)
         exists = overlay.exists(full)
         if exists is None or (exists and os.path.lexists(full)):
             kept.append(path)
-    if len(kept) == len(command.paths):
-        return command
+    if len(kept) == len(query.paths):
+        return query
     # If no path is left, rg gets the current directory with a depth of 0, so that it searches nothing.
-    return replace(command, paths=tuple(kept)) if kept else replace(command.with_(max_depth=0), paths=(os.curdir,))
+    return replace(query, paths=tuple(kept)) if kept else replace(query.with_(max_depth=0), paths=(os.curdir,))
 
 
 def _new_files(
-    command: Command,
+    query: Query,
     overlay: Overlay,
     types: Mapping[str, Sequence[str]],
     folders: Mapping[str, str],
@@ -348,7 +347,7 @@ def _new_files(
     """For a file that exists only in the overlay, yield each path under which a search finds it, and the file's text.
 
     Args:
-        command: Command of the search.
+        query: Query of the search.
         overlay: Overlay with the files.
         types: File types that rg knows.
         folders: Map from the absolute path of a directory to its real path, which differs for a directory below a link.
@@ -356,9 +355,9 @@ def _new_files(
     new = {path: text for path, text in overlay.texts.items() if text is not None and not os.path.lexists(path)}
     if not new:
         return
-    selection = Selection(command.cwd, command.options, types)
-    for root in command.paths:
-        top = os.path.normpath(os.path.join(command.cwd, root))
+    selection = Selection(query.cwd, query.options, types)
+    for root in query.paths:
+        top = os.path.normpath(os.path.join(query.cwd, root))
         known = {top: os.path.realpath(top), **{path: real for path, real in folders.items() if _is_below(path, top)}}
         for path, text in new.items():
             if path == known[top]:

@@ -1,15 +1,16 @@
-"""Where a search takes place, besides the files on the disk: a place turns one command into several runs of rg."""
+"""Where a search takes place, besides the files on the disk: a place turns one query into several runs of rg."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ripwrap._concurrency import countdown
 
 if TYPE_CHECKING:
     from ripwrap._ripgrep.change import Change
-    from ripwrap._ripgrep.command import Command
     from ripwrap._ripgrep.exit_status import Exit
+    from ripwrap._ripgrep.query import Query
     from ripwrap._ripgrep.runner import Runner
     from ripwrap.models import PathError
 
@@ -19,15 +20,17 @@ class Part:
     """Run of rg that is a part of a search.
 
     Attributes:
-        command: Command, which has no place.
+        query: Query, which has no place.
         change: Change of rg's output; `None` if the output is taken as it is.
         in_order: True if the files of this run come after those of all earlier runs, in the order of rg's output. The
             files of other runs are in path order, over all these runs.
+        output: Output to read in place of a run of rg; `None` runs rg.
     """
 
-    command: "Command"
+    query: "Query"
     change: "Change | None" = None
     in_order: bool = False
+    output: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +61,22 @@ class Plan:
 class Place(Protocol):
     """Place of a search, such as texts that replace files, or files in several encodings."""
 
-    def plan(self, command: "Command", run: "Runner", seconds: float | None) -> Awaitable[Plan]:
+    def plan(self, query: "Query", run: "Runner", seconds: float | None) -> Awaitable[Plan]:
         """Return the runs that search this place.
 
         Args:
-            command: Command of the search; its `place` is this object.
+            query: Query of the search; its `place` is this object.
             run: Runner, for runs of rg that are needed to make the plan.
             seconds: Time limit for making the plan; `None` is no limit.
         """
         ...
 
 
-async def plan(command: "Command", run: "Runner", seconds: float | None) -> Plan:
-    """Return the runs of rg that a command needs; the command itself if it searches the files on the disk."""
-    if command.place is not None:
+async def plan(query: "Query", run: "Runner", seconds: float | None) -> Plan:
+    """Return the runs of rg that a query needs; the query itself if it searches the files on the disk."""
+    if query.place is not None:
         left = countdown(seconds)
-        made = await command.place.plan(replace(command, place=None), run, seconds)
+        made = await query.place.plan(replace(query, place=None), run, seconds)
         parts: list[Part] = []
         for part in made.parts:
             # If the time is over, the runs have the whole time limit again, so that not everything is missing.
@@ -81,21 +84,28 @@ async def plan(command: "Command", run: "Runner", seconds: float | None) -> Plan
             if inner.end is not None:
                 return inner
             parts += inner.parts
-        return replace(made, parts=parts)
-    if command.overlay is not None:
+        return replace(made, parts=parts, more=None if made.more is None else partial(_divide_more, made.more, run))
+    if query.overlay is not None:
         from ripwrap._ripgrep import overlaid  # late: few searches need it
 
-        return await overlaid.plan(command, run, seconds)
-    return Plan((Part(command),))
+        return await overlaid.plan(query, run, seconds)
+    return Plan((Part(query),))
 
 
 async def divide(part: Part, run: "Runner", seconds: float | None) -> Plan:
-    """Return the runs of rg that the command of a part needs, each with the change of the part after its own change."""
-    if part.command.is_plain:
+    """Return the runs of rg that the query of a part needs, each with the change of the part after its own change."""
+    if part.query.is_plain:
         return Plan((part,))
-    made = await plan(part.command, run, seconds)
-    parts = [Part(one.command, chain(one.change, part.change), part.in_order) for one in made.parts]
+    made = await plan(part.query, run, seconds)
+    parts = [replace(one, change=chain(one.change, part.change), in_order=part.in_order) for one in made.parts]
     return replace(made, parts=parts)
+
+
+async def _divide_more(more: Callable[[], Awaitable[Sequence[Part] | None]], run: "Runner") -> Sequence[Part] | None:
+    parts = await more()
+    if parts is None or all(part.query.is_plain for part in parts):
+        return parts
+    return [one for part in parts for one in (await divide(part, run, None)).parts]
 
 
 def chain(first: "Change | None", then: "Change | None") -> "Change | None":

@@ -14,7 +14,7 @@ The async side polls and reads the pipe itself, without a subprocess transport o
 `create_subprocess_exec` can lose its child (rg-facts 32). So spawning has no `await`, and a generator that is suspended
 at a `yield` holds only descriptors.
 
-On a host (`Command.on`), the child is a local program, such as ssh. Its stdin is a pipe to which nothing is written.
+On a host (`Query.on`), the child is a local program, such as ssh. Its stdin is a pipe to which nothing is written.
 When that pipe is closed, the host ends rg. Step 4 closes the pipe, or the system does so when this process is killed.
 """
 
@@ -36,9 +36,10 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from ripwrap._ripgrep.command import Command, render
+from ripwrap._ripgrep.command import render
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost, host_start_error
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads
 from ripwrap._subprocess import (
     KILLED_RETURNCODE,
@@ -62,6 +63,7 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, S
 
 if TYPE_CHECKING:
     from ripwrap._ripgrep.change import Change
+    from ripwrap._ripgrep.place import Part
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -123,7 +125,7 @@ def check_cwd(cwd: str) -> None:
 
     The system would report a wrong `cwd` as a missing rg (rg-facts 7).
     """
-    if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute, unless the current directory was deleted
+    if cwd and not os.path.isabs(cwd):  # `Query` makes it absolute, unless the current directory was deleted
         raise FileNotFoundError(
             errno.ENOENT, HintedText("the current directory was deleted; pass another directory as ", Hint("cwd")), cwd
         )
@@ -137,24 +139,24 @@ def check_cwd(cwd: str) -> None:
     raise NotADirectoryError(errno.ENOTDIR, wrong, cwd)
 
 
-def split(command: Command) -> Sequence[Command]:
-    """Return the command, or several commands for parts of its paths if the paths are too long for one command line.
+def split(query: Query) -> Sequence[Query]:
+    """Return the query, or several queries for parts of its paths if the paths are too long for one command line.
 
     The order of the paths stays the same.
     """
-    texts = tuple(command.texts())
+    texts = tuple(query.texts())
     if sum(map(len, texts)) + MAX_FLAG * len(texts) < SHORT_TEXTS:
-        return (command,)
-    arguments = render(command)
+        return (query,)
+    arguments = render(query)
     if sum(map(len, arguments)) < SHORT_COMMAND:
-        return (command,)
-    room, cost = (_room(), _cost) if command.on is None else (HOST_ROOM_BYTES, command.on.cost)
-    fixed = arguments[: len(arguments) - len(command.paths)]
-    return tuple(command.batches(room - sum(map(cost, fixed)), cost))
+        return (query,)
+    room, cost = (_room(), _cost) if query.on is None else (HOST_ROOM_BYTES, query.on.cost)
+    fixed = arguments[: len(arguments) - len(query.paths)]
+    return tuple(query.batches(room - sum(map(cost, fixed)), cost))
 
 
 def _room() -> int:
-    """Return the maximum cost of the arguments of a command, in the units of `_cost()`."""
+    """Return the maximum cost of the arguments of a query, in the units of `_cost()`."""
     if sys.platform == "win32":
         return MAX_COMMAND - SPARE_COMMAND
     limit = os.sysconf("SC_ARG_MAX")
@@ -169,13 +171,13 @@ def _cost(argument: str) -> int:
     return len(os.fsencode(argument)) + 1 + 8
 
 
-def _start(argv: tuple[str, ...], command: Command, stderr: IO[bytes]) -> Popen:
+def _start(argv: tuple[str, ...], query: Query, stderr: IO[bytes]) -> Popen:
     try:
-        if command.on is not None:
+        if query.on is not None:
             return spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
-        return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=command.cwd)
+        return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=query.cwd)
     except OSError as error:
-        raise start_error(error, argv, None if command.on is not None else command.cwd) from error
+        raise start_error(error, argv, None if query.on is not None else query.cwd) from error
 
 
 def start_error(error: OSError, argv: tuple[str, ...], cwd: str | None) -> Exception:
@@ -248,7 +250,7 @@ def _host_exit(end: Exit, host: RgHost, *, started: bool) -> Exit:
     code = host.returncode(end.returncode) if started else None
     if code is not None or end.lingered:
         return replace(end, returncode=end.returncode if code is None else code, stderr=stderr)
-    failed = host.failure(end.argv, end.command.cwd, end.returncode, stderr)
+    failed = host.failure(end.argv, end.query.cwd, end.returncode, stderr)
     return replace(end, stderr=stderr, failed=failed)
 
 
@@ -282,14 +284,14 @@ class _Opening:
 class _Child:
     """Running rg process; the base class of `AsyncChild` and `BlockingChild`."""
 
-    def __init__(self, binary: RgBinary, command: Command, change: "Change | None" = None) -> None:
-        self._command = command
+    def __init__(self, binary: RgBinary, query: Query, change: "Change | None" = None) -> None:
+        self._query = query
         self._change = change
-        self._argv = (binary.path, *render(command))
-        if command.on is not None:
-            self._argv = command.on.command_line(self._argv, command.cwd)
-        self._opening = _Opening(passed=command.on is None)
-        self._exit_grace = EXIT_GRACE_SECONDS if command.on is None else HOST_GRACE_SECONDS
+        self._argv = (binary.path, *render(query))
+        if query.on is not None:
+            self._argv = query.on.command_line(self._argv, query.cwd)
+        self._opening = _Opening(passed=query.on is None)
+        self._exit_grace = EXIT_GRACE_SECONDS if query.on is None else HOST_GRACE_SECONDS
         self._stderr = open_temporary_file()
         self._checked_stderr_bytes = 0  # size of stderr when it was last read
         self._waiting = threading.Lock()
@@ -297,7 +299,7 @@ class _Child:
         clean_up: Callable[[], object] = self._stderr.close
         try:
             with defer_interrupts():
-                self._popen = _start(self._argv, command, self._stderr)
+                self._popen = _start(self._argv, query, self._stderr)
                 self._stdout = cast("IO[bytes]", self._popen.stdout)
                 # The finalizer runs at garbage collection or interpreter exit, if a generator is never closed (rg-facts
                 # 31).
@@ -317,9 +319,9 @@ class _Child:
         stderr = self._stderr.read(MAX_STDERR + 1)
         known = KILLED_RETURNCODE if returncode is None else returncode
         lingered = lingers and known == KILLED_RETURNCODE
-        end = Exit(self._command, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
-        if self._command.on is not None:
-            end = _host_exit(end, self._command.on, started=self._opening.passed)
+        end = Exit(self._query, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
+        if self._query.on is not None:
+            end = _host_exit(end, self._query.on, started=self._opening.passed)
         return end if self._change is None else self._change.exit(end)
 
     def _take(self) -> bytes | None:
@@ -432,6 +434,73 @@ class AsyncChild(_Child):
         return reap(self._popen)
 
 
+class _GivenOutput:
+    """Output that is read as if rg had written it; see `Part.output`."""
+
+    def __init__(self, part: "Part") -> None:
+        self._part = part
+        self._left = part.output or b""
+
+    def kill(self) -> None:
+        """Do nothing."""
+
+    def end(self) -> Exit:
+        """Return the exit of an rg that wrote this output."""
+        output, change = self._part.output, self._part.change
+        end = Exit(replace(self._part.query, paths=()), (), 0 if output else 1, b"", wrote=bool(output))
+        return end if change is None else change.exit(end)
+
+    def _take(self) -> bytes:
+        chunk, self._left, change = self._left, b"", self._part.change
+        if change is None:
+            return chunk
+        return (change.feed(chunk) if chunk else b"") or change.close()
+
+
+class AsyncOutput(_GivenOutput):
+    """Output that is read as if rg had written it, for an async task; the interface of `AsyncChild`."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    async def read(self, *, whole: bool = False) -> bytes:  # noqa: ARG002 - see `AsyncChild`
+        """Return the whole output, then `b""`."""
+        await anyio.lowlevel.checkpoint()
+        return self._take()
+
+    async def wait(self) -> Exit:
+        """Return the exit of an rg that wrote this output."""
+        return self.end()
+
+
+class BlockingOutput(_GivenOutput):
+    """Output that is read as if rg had written it, for a caller that blocks; the interface of `BlockingChild`."""
+
+    timed_out = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    def read(self, *, whole: bool = False) -> bytes:  # noqa: ARG002 - see `BlockingChild`
+        """Return the whole output, then `b""`."""
+        return self._take()
+
+    def wait(self) -> Exit:
+        """Return the exit of an rg that wrote this output."""
+        return self.end()
+
+
+def start(binary: RgBinary, part: "Part") -> AsyncChild | AsyncOutput:
+    """Start rg for a part of a search, for an async task; if its output is given, start nothing."""
+    return AsyncChild(binary, part.query, part.change) if part.output is None else AsyncOutput(part)
+
+
 def timeout_error(seconds: float | None) -> TimeoutError:
     """Return the error for a blocking generator whose rg was killed at the time limit."""
     return TimeoutError(
@@ -452,12 +521,12 @@ class BlockingChild(_Child):
     def __init__(
         self,
         binary: RgBinary,
-        command: Command,
+        query: Query,
         timeout: float | None,
         begun: float,
         change: "Change | None" = None,
     ) -> None:
-        super().__init__(binary, command, change)
+        super().__init__(binary, query, change)
         self._timeout = timeout
         self._deadline = math.inf if timeout is None else begun + timeout
         self.timed_out = False
@@ -510,3 +579,12 @@ class BlockingChild(_Child):
 
     def __exit__(self, *_: object) -> None:
         self._finalizer()
+
+
+def start_blocking(
+    binary: RgBinary, part: "Part", timeout: float | None, begun: float
+) -> BlockingChild | BlockingOutput:
+    """Start rg for a part of a search, for a caller that blocks; if its output is given, start nothing."""
+    if part.output is not None:
+        return BlockingOutput(part)
+    return BlockingChild(binary, part.query, timeout, begun, part.change)

@@ -64,7 +64,7 @@ def count_paths(paths: bytes) -> Counts:
 
 
 def count_words(words: bytes) -> Counts:
-    """Count the files and matches in the output of `words_command()`.
+    """Count the files and matches in the output of `words_query()`.
 
     For each file, the output has the path, a NUL, and one line for each match. An empty line separates two files. The
     returned number of matches includes the empty lines; `Meter` subtracts them.

@@ -26,12 +26,20 @@ from ripwrap._ripgrep.capabilities import (
     with_suggestions,
     with_suggestions_blocking,
 )
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
 from ripwrap._ripgrep.place import Part, Plan, plan
-from ripwrap._ripgrep.process import AsyncChild, BlockingChild, parse_stderr
+from ripwrap._ripgrep.process import (
+    AsyncChild,
+    AsyncOutput,
+    BlockingChild,
+    BlockingOutput,
+    parse_stderr,
+    start,
+    start_blocking,
+)
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runs import Runs
 from ripwrap._ripgrep.spool import OverdueError
 from ripwrap.binary.probe import RgBinary
@@ -85,16 +93,16 @@ Lock = Callable[[], anyio.Lock]
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[C]):
-    """Search whose output goes to one collector: one run of rg, or several runs if its command has a place.
+    """Search whose output goes to one collector: one run of rg, or several runs if its query has a place.
 
     Attributes:
-        command: Command of rg.
+        query: Query of rg.
         collector: Function that makes the collector of the output. It is called again if rg is restarted.
         timeout: Seconds after which rg is stopped, not counting the wait until rg may start; `None` is no limit.
         metered: True if the output counts as progress of the call.
     """
 
-    command: Command
+    query: Query
     collector: Callable[[], C]
     timeout: float | None
     metered: bool = True
@@ -159,10 +167,10 @@ class _RgRunner(ABC):
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
         await self.checkpoint()  # let other tasks run between calls that start together
-        if step.command.is_plain:
-            return await self._collect(step, Plan((Part(step.command),)))
+        if step.query.is_plain:
+            return await self._collect(step, Plan((Part(step.query),)))
         left = countdown(step.timeout)
-        planned = await plan(step.command, cast("Runner", self), step.timeout)
+        planned = await plan(step.query, cast("Runner", self), step.timeout)
         if planned.end is not None:
             collector = step.collector()
             collector.finish(planned.end, timed_out=True)
@@ -191,7 +199,7 @@ class AsyncRunner(_RgRunner):
         self._meter = meter
 
     async def _collect(self, step: Step[C], plan: Plan) -> C:
-        binary = await find_usable_rg(step.command, self._rg)
+        binary = await find_usable_rg(step.query, self._rg)
         collector, end, timed_out = await _run(step, binary, plan, self._meter if step.metered else None)
         await parse_stderr(end)
         _finish(collector, end, timed_out=timed_out or plan.late)
@@ -227,7 +235,7 @@ class BlockingRunner(_RgRunner):
         self._meter = meter
 
     async def _collect(self, step: Step[C], plan: Plan) -> C:
-        binary = find_usable_rg_blocking(step.command, self._rg, self._install_timeout)
+        binary = find_usable_rg_blocking(step.query, self._rg, self._install_timeout)
         collector, end, timed_out = _run_blocking(step, binary, plan, self._meter if step.metered else None)
         _finish(collector, end, timed_out=timed_out or plan.late)
         return collector
@@ -390,7 +398,7 @@ async def _feed(collector: Collector, chunk: bytes) -> None:
 
 
 async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
-    runs = Runs(plan, lambda part: AsyncChild(binary, part.command, part.change))
+    runs = Runs(plan, partial(start, binary))
     async with _closing(runs), AsyncExitStack() as slots:
         if plan.parts:  # an iterable of items may search, too, and would wait for a slot forever
             await slots.enter_async_context(slot())
@@ -413,16 +421,16 @@ async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None
                 continue
             runs.add(end)
             if scope.cancelled_caught and (runs.unfinished or not end.partial):
-                return collector, runs.end(step.command), True
+                return collector, runs.end(step.query), True
             try:
                 collector.end_run(end)
             except UnknownTypeError:
                 raise await with_suggestions(end, binary) from None
-    return collector, runs.end(step.command), _is_late(runs.error)
+    return collector, runs.end(step.query), _is_late(runs.error)
 
 
 def _run_blocking(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
-    runs = Runs(plan, lambda part: BlockingChild(binary, part.command, step.timeout, begun, part.change))
+    runs = Runs(plan, lambda part: start_blocking(binary, part, step.timeout, begun))
     with _closing_blocking(runs), ExitStack() as slots:
         if plan.parts:
             slots.enter_context(blocking_slot())
@@ -442,16 +450,16 @@ def _run_blocking(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | N
                 continue
             runs.add(end)
             if child.timed_out and (runs.unfinished or not end.partial):
-                return collector, runs.end(step.command), True
+                return collector, runs.end(step.query), True
             try:
                 collector.end_run(end)
             except UnknownTypeError:
                 raise with_suggestions_blocking(end, binary) from None
-    return collector, runs.end(step.command), _is_late(runs.error)
+    return collector, runs.end(step.query), _is_late(runs.error)
 
 
 @asynccontextmanager
-async def _closing(runs: Runs[AsyncChild]) -> AsyncGenerator[None]:
+async def _closing(runs: Runs[AsyncChild | AsyncOutput]) -> AsyncGenerator[None]:
     """Close the plan of a search at its end, and end the runs whose output was not read."""
     try:
         yield
@@ -461,7 +469,7 @@ async def _closing(runs: Runs[AsyncChild]) -> AsyncGenerator[None]:
 
 
 @contextmanager
-def _closing_blocking(runs: Runs[BlockingChild]) -> Generator[None]:
+def _closing_blocking(runs: Runs[BlockingChild | BlockingOutput]) -> Generator[None]:
     try:
         yield
     finally:
@@ -469,7 +477,7 @@ def _closing_blocking(runs: Runs[BlockingChild]) -> Generator[None]:
             child.__exit__()
 
 
-async def _ask(runs: Runs[AsyncChild], slots: AsyncExitStack, deadline: float) -> bool:
+async def _ask(runs: Runs[AsyncChild | AsyncOutput], slots: AsyncExitStack, deadline: float) -> bool:
     """Return True if there is a run to read; ask for further runs, until the deadline, without holding a slot."""
     if runs.asks:
         await slots.aclose()
@@ -481,7 +489,7 @@ async def _ask(runs: Runs[AsyncChild], slots: AsyncExitStack, deadline: float) -
     return bool(runs.pending)
 
 
-def _ask_blocking(runs: Runs[BlockingChild], slots: ExitStack) -> bool:
+def _ask_blocking(runs: Runs[BlockingChild | BlockingOutput], slots: ExitStack) -> bool:
     if runs.asks:
         slots.close()
         run_blocking(runs.ask())

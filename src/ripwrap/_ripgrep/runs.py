@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.process import split
+from ripwrap._ripgrep.query import Query
 from ripwrap.errors import Hint, HintedText, SearchError
 
 _LOGGER = logging.getLogger("ripwrap")
@@ -37,7 +37,7 @@ class Runs(Generic[Child]):
     """
 
     def __init__(self, plan: Plan, start: Callable[[Part], Child], *, ordered: bool = False) -> None:
-        """Split each command whose paths are too long for one command line.
+        """Split each query whose paths are too long for one command line.
 
         Args:
             plan: Plan of the search.
@@ -52,12 +52,12 @@ class Runs(Generic[Child]):
         self._more = plan.more
         self._start = start
         self._parts = [
-            part if command is part.command else replace(part, command=command)
+            part if query is part.query else replace(part, query=query)
             for part in plan.parts
-            for command in split(part.command)
+            for query in split(part.query)
         ]
-        if ordered and len(self._parts) > 1 and self._parts[0].command.sorts_all:
-            raise _order_error(plan.parts[0].command, len(self._parts))
+        if ordered and len(self._parts) > 1 and self._parts[0].query.sorts_all:
+            raise _order_error(plan.parts[0].query, len(self._parts))
         self.pending: deque[_Run[Child]] = deque(map(_Run, self._parts))
         self._known = len(self._parts)  # number of the runs in `pending` that are parts of the plan
         self._waits = False
@@ -108,20 +108,20 @@ class Runs(Generic[Child]):
         self._known -= bool(self._known)
         self._end = end if self._end is None else self._end.followed_by(end)
 
-    def end(self, command: Command) -> Exit:
-        """Return the joined exit of all runs that have ended; `command` is the command of the whole search."""
-        end = Exit(command, (), 1, b"") if self._end is None else self._end
+    def end(self, query: Query) -> Exit:
+        """Return the joined exit of all runs that have ended; `query` is the query of the whole search."""
+        end = Exit(query, (), 1, b"") if self._end is None else self._end
         errors = tuple(self._plan.errors())
         return replace(end, also=errors) if errors else end
 
     def retry(self, end: Exit, *, everything: bool = False) -> bool:
         """Return True if rg must run again with one thread, because it could not start another thread (rg-facts 8).
 
-        If so, change the commands in `pending` to use one thread.
+        If so, change the queries in `pending` to use one thread.
 
         Args:
             end: Exit of the last run.
-            everything: True to run all commands again, False to run only the pending commands.
+            everything: True to run all queries again, False to run only the pending queries.
         """
         if self._single_threaded or not end.out_of_threads or not self._known:
             return False
@@ -132,7 +132,7 @@ class Runs(Generic[Child]):
             for part in self._parts:
                 if part.change is not None:
                     part.change.restart()
-        parts = (replace(run.part, command=run.part.command.single_threaded()) for run in self.pending)
+        parts = (replace(run.part, query=run.part.query.single_threaded()) for run in self.pending)
         self.pending = deque(map(_Run, parts))
         self._single_threaded = True
         return True
@@ -144,10 +144,10 @@ class Runs(Generic[Child]):
         return [run.child for run in self.pending if run.child is not None]
 
 
-def _order_error(command: Command, lines: int) -> SearchError:
+def _order_error(query: Query, lines: int) -> SearchError:
     return SearchError(
         HintedText(
-            f"rg cannot sort the files of all {len(command.paths)} paths together, because this system needs {lines} "
+            f"rg cannot sort the files of all {len(query.paths)} paths together, because this system needs {lines} "
             "command lines for so many paths; pass fewer paths, leave out ",
             Hint("sort", kind="omit"),
             " and ",

@@ -277,7 +277,7 @@ class Feed:
             self._write(batch, item)
 
     def _write(self, batch: Batch, item: Item) -> None:
-        name, content = _check_item(item, files=self._source is not None)
+        name, content = check_item(item, files=self._source is not None)
         if self._source is not None or self._selects(name):
             self._spool.add(batch, name, content)
 
@@ -318,7 +318,7 @@ def check_items(items: object, *, blocking: bool = False) -> None:
         raise TypeError(f"items must be an iterable of pairs (name, bytes or str), got {type(items).__name__}")
 
 
-def _check_item(item: Any, *, files: bool) -> tuple[str, bytes | IO[bytes]]:
+def check_item(item: Any, *, files: bool) -> tuple[str, bytes | IO[bytes]]:
     """Return the name and the bytes of an item; with `files`, also the open file that has them.
 
     Raises:

@@ -7,6 +7,7 @@ An `Answer` converts the output to the items that an operation yields; each oper
 import itertools
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
+from functools import partial
 from typing import Protocol, TypeVar
 
 from ripwrap._concurrency import in_thread
@@ -16,11 +17,11 @@ from ripwrap._ripgrep.capabilities import (
     with_suggestions,
     with_suggestions_blocking,
 )
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.place import Part, Plan, plan
-from ripwrap._ripgrep.process import AsyncChild, BlockingChild, parse_stderr
+from ripwrap._ripgrep.process import parse_stderr, start, start_blocking
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.runs import Runs
 from ripwrap.binary.probe import RgBinary
@@ -72,25 +73,25 @@ class Answer(Protocol[T_co]):
 
 
 async def stream(  # noqa: C901 - no nested generators, which would take time for each item
-    command: Command, answer: Answer[T], rg: Rg
+    query: Query, answer: Answer[T], rg: Rg
 ) -> AsyncGenerator[T]:
     """Run rg and yield the items into which `answer` converts its output; other tasks run between chunks of output.
 
     Raises:
         FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter, or no path
-            of the command exists.
+            of the query exists.
         BinaryError: rg cannot be found or started.
-        CapabilityError: This rg does not have an option of the command.
+        CapabilityError: This rg does not have an option of the query.
         SearchError: rg failed, or the paths need several command lines, so that their files cannot be sorted together.
         DecodeError: rg's output is malformed.
-        Exception: The place of the command raised this error, for example an iterable of items. The results before the
+        Exception: The place of the query raised this error, for example an iterable of items. The results before the
             error are yielded first.
     """
     if answer.full:
         return
-    binary = await find_usable_rg(command, rg)
-    planned = Plan((Part(command),)) if command.is_plain else await plan(command, AsyncRunner(binary), None)
-    runs = Runs(planned, lambda part: AsyncChild(binary, part.command, part.change), ordered=True)
+    binary = await find_usable_rg(query, rg)
+    planned = Plan((Part(query),)) if query.is_plain else await plan(query, AsyncRunner(binary), None)
+    runs = Runs(planned, partial(start, binary), ordered=True)
     try:
         while (runs.asks and await runs.ask()) or runs.pending:
             _, started = runs.next()
@@ -114,7 +115,7 @@ async def stream(  # noqa: C901 - no nested generators, which would take time fo
     finally:
         for child in runs.close():
             await child.__aexit__()
-    end = runs.end(command)
+    end = runs.end(query)
     await parse_stderr(end)
     for item in _finish(answer, end, runs.error):
         yield item
@@ -130,7 +131,7 @@ async def _feed(answer: Answer[T], chunk: bytes) -> Iterator[T]:
     return itertools.chain(first, items)
 
 
-def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
+def stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
     """Run rg and yield the items into which `answer` converts its output, blocking; see `stream()`.
 
     Raises:
@@ -140,9 +141,9 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     if answer.full:
         return
     begun = time.monotonic()
-    binary = find_usable_rg_blocking(command, rg, timeout)
-    planned = Plan((Part(command),)) if command.is_plain else _plan_blocking(command, binary, timeout, begun)
-    runs = Runs(planned, lambda part: BlockingChild(binary, part.command, timeout, begun, part.change), ordered=True)
+    binary = find_usable_rg_blocking(query, rg, timeout)
+    planned = Plan((Part(query),)) if query.is_plain else _plan_blocking(query, binary, timeout, begun)
+    runs = Runs(planned, lambda part: start_blocking(binary, part, timeout, begun), ordered=True)
     try:
         while (runs.asks and run_blocking(runs.ask())) or runs.pending:
             _, started = runs.next()
@@ -165,12 +166,12 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     finally:
         for child in runs.close():
             child.__exit__()
-    yield from _finish(answer, runs.end(command), runs.error)
+    yield from _finish(answer, runs.end(query), runs.error)
 
 
-def _plan_blocking(command: Command, binary: RgBinary, timeout: float | None, begun: float) -> Plan:
+def _plan_blocking(query: Query, binary: RgBinary, timeout: float | None, begun: float) -> Plan:
     left = None if timeout is None else max(0.0, timeout - (time.monotonic() - begun))
-    made = run_blocking(plan(command, BlockingRunner(binary), left))
+    made = run_blocking(plan(query, BlockingRunner(binary), left))
     if made.end is not None or made.late:
         made.close()
         raise TimeoutError(f"rg was stopped after timeout={timeout} seconds; allow more time")

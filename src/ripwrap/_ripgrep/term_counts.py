@@ -25,7 +25,7 @@ _REMARK = re.compile(
 
 
 class TermCounts:
-    """Collector of the output of `words_command()`, with bounded memory.
+    """Collector of the output of `words_query()`, with bounded memory.
 
     Only counts are in memory. If there are many files, only the best `max_files` files of each word are kept: the files
     with the most different words, then the files with the most matches. The result does not depend on the order in

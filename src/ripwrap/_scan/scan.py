@@ -6,8 +6,6 @@ from contextlib import aclosing, closing
 from typing import Any, Unpack, cast
 
 from ripwrap._operations.streaming import run_stream, run_stream_blocking
-from ripwrap._overlay import refuse_overlay
-from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import Spool
 from ripwrap._scan.rules import Rule, check_rules
@@ -17,6 +15,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, PatternError
 from ripwrap.models import ScanMatch
 from ripwrap.options import SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.places.where import PlacedSearchOptions, placed_search
 
 _REFUSED = {
     "fixed_strings": "rules are regular expressions; put a backslash before their special characters",
@@ -39,7 +38,7 @@ def scan(
     overlaps: bool = False,
     limit: int | None = None,
     rg: Rg = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> AsyncGenerator[ScanMatch]:
     r"""Search files for many rules at once and yield each text that a rule matches, with its rule and its groups.
 
@@ -86,7 +85,8 @@ def scan(
         overlaps: Yield all texts that rules match, also texts that overlap.
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, rg runs once for each rule.
+        **options: rg's flags for all rules, and where to search, as in `search()`. With `pcre2`, rg runs once for each
+            rule.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -113,19 +113,19 @@ def scan_request(
     overlaps: bool,
 ) -> ScanRequest:
     """Check the arguments, and return the request of `scan()`; raise what the call of `scan()` raises."""
-    refuse_overlay("scan()")
     known = check_rules(rules)
     for name, reason in _REFUSED.items():
         if cast("Mapping[str, Any]", options).get(name) not in (None, False):
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to a scan: {reason}"))
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
-    command = search_command([rule.pattern for rule in known], cwd, several, options)
-    return ScanRequest(known, command.cwd, several, overlaps, check_limit(limit), options)
+    query = placed_search("scan()", [rule.pattern for rule in known], cwd, several, options)
+    folder = cwd if query.on is not None else os.path.abspath(cwd)
+    return ScanRequest(known, folder, several, overlaps, check_limit(limit), options, on_host=query.on is not None)
 
 
 async def run_scan(request: ScanRequest, rg: Rg) -> AsyncGenerator[ScanMatch]:
     """Search, and yield the texts that the rules match."""
-    run = AsyncRunner(rg)
+    run = AsyncRunner(None if request.on_host else rg)
     with Spool() as spool:
         scanning = Scanning(request, None, spool.path)
         await scanning.check(run)
@@ -170,7 +170,7 @@ def run_scan_blocking(request: ScanRequest, rg: Rg, timeout: float | None) -> Ge
 
 
 def _scan_blocking(request: ScanRequest, rg: Rg, timeout: float | None) -> Generator[ScanMatch]:
-    run = BlockingRunner(rg, timeout=timeout)
+    run = BlockingRunner(None if request.on_host else rg, timeout=timeout)
     with Spool() as spool:
         scanning = Scanning(request, timeout, spool.path)
         run_blocking(scanning.check(run))

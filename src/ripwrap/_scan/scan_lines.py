@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NoReturn, cast
 
 from ripwrap._operations.search import MatchAnswer, capturing_search
-from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.literals import fold
 from ripwrap._ripgrep.runner import Runner, Step
@@ -15,6 +15,7 @@ from ripwrap._text import raw_bytes
 from ripwrap.errors import PatternError
 from ripwrap.models import CapturedMatch, Match, ScanMatch
 from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.places.where import PLACE_OPTIONS
 
 _NARROW_RULES = 3
 """Number of rules above which a first search, for all rules together, drops the lines that no rule matches."""
@@ -22,7 +23,7 @@ _NARROW_RULES = 3
 _NARROWING = frozenset({"word_regexp", "line_regexp"})
 """Options that only remove matches: without these options, the same lines match, and possibly other lines, too."""
 
-_FILE_OPTIONS = frozenset(FileOptions.__annotations__) - {"threads"}
+_FILE_OPTIONS = frozenset((*FileOptions.__annotations__, *PLACE_OPTIONS)) - {"threads"}
 _FOR_FILES = frozenset(
     {"encoding", "max_count", "context", "before_context", "after_context", "passthru", "stop_on_nonmatch", "binary"}
 )
@@ -149,15 +150,17 @@ class LineSearch:
         """Return the lines of the temporary file that any of the patterns matches."""
         file = os.path.join(self._directory, "patterns")
         await run.call(partial(write_patterns, file, patterns))
-        command = for_scan(search_command(patterns, self._directory, self._path, options, pattern_file=file))
+        query = for_scan(search_query(patterns, self._directory, self._path, options, pattern_file=file))
         return (
-            await run.collect(Step(command, lambda: _LineCollector(MatchAnswer(None), self._timeout), self._left()))
+            await run.collect(Step(query, lambda: _LineCollector(MatchAnswer(None), self._timeout), self._left()))
         ).matches
 
     async def _search(self, run: Runner, rule: CompiledRule) -> list[CapturedMatch]:
         """Return the matches of a rule in the temporary file."""
-        command, answer = capturing_search([rule.rule.pattern], self._directory, self._path, None, self._options)
-        step = Step(for_scan(command), lambda: _LineCollector(answer(), self._timeout), self._left())
+        query, answer = capturing_search(
+            "scan()", [rule.rule.pattern], self._directory, self._path, None, self._options
+        )
+        step = Step(for_scan(query), lambda: _LineCollector(answer(), self._timeout), self._left())
         try:
             return cast("list[CapturedMatch]", (await run.collect(step)).matches)
         except PatternError as error:

@@ -13,10 +13,9 @@ from functools import cached_property
 from typing import Any, cast
 
 from ripwrap._operations.search import read_groups
-from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.groups import Groups
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
-from ripwrap._ripgrep.query import NEEDS_SCAN
+from ripwrap._ripgrep.query import NEEDS_SCAN, Query
 from ripwrap._scan.rules import Rule
 from ripwrap.options import SearchOptions, StrPath
 
@@ -46,15 +45,17 @@ class ScanRequest:
         paths: Files or directories to search; empty is all of `cwd`.
         overlaps: True to yield all texts, also texts that overlap.
         limit: Maximum number of texts; `None` is no limit.
-        options: rg's flags for all rules.
+        options: rg's flags for all rules, and where to search.
+        on_host: True if rg searches on another machine.
     """
 
     rules: tuple[Rule, ...]
-    cwd: str
+    cwd: StrPath
     paths: tuple[StrPath, ...]
     overlaps: bool
     limit: int | None
     options: SearchOptions
+    on_host: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,9 +171,9 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
     return [Pass(rare, literals=True, held=True), Pass(others), *alone]
 
 
-def for_scan(command: Command) -> Command:
-    """Return the command with another error for an old rg: the error names `scan()`, and not the option `captures`."""
-    return replace(command, features=(NEEDS_SCAN,))
+def for_scan(query: Query) -> Query:
+    """Return the query with another error for an old rg: the error names `scan()`, and not the option `captures`."""
+    return replace(query, features=(NEEDS_SCAN,))
 
 
 def _rarest(required: Required) -> list[bytes]:

@@ -11,7 +11,6 @@ from typing import Any, cast
 from ripwrap._operations.files import files_request
 from ripwrap._operations.search import MatchAnswer, capturing_search
 from ripwrap._operations.streaming import StreamRequest
-from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._scan.rules import accepted
 from ripwrap._scan.scan_lines import LineSearch, texts, timeout_error, widened, write_patterns
@@ -19,6 +18,7 @@ from ripwrap._scan.scan_plan import ScanRequest, compile_rules, for_scan, plan_p
 from ripwrap.errors import PatternError
 from ripwrap.models import CapturedMatch, Match, ScanMatch, Submatch
 from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.places.where import PLACE_OPTIONS, placed_search
 
 _BATCH_LINES = 16384
 """Number of collected lines at which rg searches these lines for each rule."""
@@ -99,19 +99,22 @@ class Scanning:
         if part.alone:
             (rule,) = (one.rule for one in part.rules)
             options: SearchOptions = {**request.options, "multiline": True} if rule.multiline else request.options
-            command, answer = capturing_search([rule.pattern], request.cwd, request.paths, None, options)
-            return StreamRequest(for_scan(command), answer)
+            query, answer = capturing_search("scan()", [rule.pattern], request.cwd, request.paths, None, options)
+            return StreamRequest(for_scan(query), answer)
         patterns, file = part.patterns(), None
         if sum(map(len, patterns)) > _LONG_PATTERNS:
             file = os.path.join(self._directory, "patterns-of-run")
             write_patterns(file, patterns)
-        command = search_command(patterns, request.cwd, request.paths, widened(request.options), pattern_file=file)
-        return StreamRequest(for_scan(command), partial(MatchAnswer, None))
+        query = placed_search(
+            "scan()", patterns, request.cwd, request.paths, widened(request.options), pattern_file=file
+        )
+        return StreamRequest(for_scan(query), partial(MatchAnswer, None))
 
     def listing(self) -> StreamRequest[str]:
         """Return the request that lists the files, for the rules that find files by name."""
         given = cast("Mapping[str, Any]", self._request.options)
-        options = {name: value for name, value in given.items() if name in FileOptions.__annotations__}
+        names = (*FileOptions.__annotations__, *PLACE_OPTIONS)
+        options = {name: value for name, value in given.items() if name in names}
         return files_request(self._request.cwd, self._request.paths, None, cast("FileOptions", options))
 
     def names(self, path: str) -> Sequence[ScanMatch]:
@@ -142,7 +145,7 @@ class Scanning:
         else:
             hits = await self._search.search(run, lines, part.rules) if lines else []
         if hits and any(one.rule.filters for one in part.rules):
-            hits = await run.call(lambda: list(accepted(hits, self._rules, self._request.cwd)))
+            hits = await run.call(lambda: list(accepted(hits, self._rules, os.fspath(self._request.cwd))))
         if part.held:
             for hit in hits:
                 self._early.setdefault(hit.path, []).append(hit)

@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ripwrap import sync
-from ripwrap._operations.revisions import messages_revision_request
+from ripwrap._operations.search import messages_request
 from ripwrap._operations.streaming import run_stream_blocking
 from ripwrap._operations.streams import messages_in_request
 from ripwrap._text import plural
@@ -14,6 +14,7 @@ from ripwrap.cli.output import Plain, match_printer, print_all, print_json
 from ripwrap.cli.search import GitOptions
 from ripwrap.models import HistoryMatch, Match
 from ripwrap.options import SearchOptions
+from ripwrap.places.where import PlacedSearchOptions
 
 MAX_STDIN_BYTES = 1 << 30
 """Maximum number of bytes of standard input, which is read into memory."""
@@ -37,7 +38,8 @@ def search_source(
 
     def found() -> Iterator[object]:
         if git.rev is not None:
-            request = messages_revision_request(pattern, cwd, paths, git.rev, git.repository, limit, options)
+            placed = cast("PlacedSearchOptions", {**options, "rev": git.rev, "repositories": git.repository})
+            request = messages_request(pattern, cwd, paths, limit, placed)
         else:
             request = messages_in_request(pattern, [("<stdin>", _read_stdin())], limit, options)
         yield from run_stream_blocking(request, rg, None)

@@ -24,10 +24,8 @@ from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
-from ripwrap._overlay import refuse_overlay
-from ripwrap._places.candidates import Candidates
-from ripwrap._ranking.query import Query, parse_query
-from ripwrap._ripgrep.command import choosing_flags, files_command
+from ripwrap._ranking.word_query import WordQuery, parse_query
+from ripwrap._ripgrep.command import choosing_flags, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import Required, required_literals
@@ -62,6 +60,8 @@ from ripwrap.options import (
     check_max_age,
     check_timeout,
 )
+from ripwrap.places.candidates import Candidates
+from ripwrap.places.holes import refuse_places
 from ripwrap.results import GrepResult, RankedChunk
 
 if TYPE_CHECKING:
@@ -176,14 +176,14 @@ class BaseIndex:
         check_weight(hybrid_weight)
         check_workers(workers)
         self._file_options: FileOptions = {**VISIBLE_FILES, **options}
-        command = files_command(os.path.realpath(root), (), self._file_options, _ARGUMENTS)
-        self._command = replace(command, overlay=None)
-        self._root = Path(self._command.cwd)
+        listing = files_query(os.path.realpath(root), (), self._file_options, _ARGUMENTS)
+        self._listing = replace(listing, overlay=None)
+        self._root = Path(self._listing.cwd)
         self._rg = rg
         self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
         self._chunker = _make_chunker(chunker)
         self._splitter = Splitter(self._chunker, workers)
-        self._options = json.dumps(choosing_flags(self._command))
+        self._options = json.dumps(choosing_flags(self._listing))
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER, "files": _FILES_VERSION}
         self._location = location
         project = location == "project"
@@ -239,13 +239,13 @@ class BaseIndex:
 
     def _position(self, view: View) -> "Position | None":
         """Return the position in the journal (the record of changes); `None` if no journal records all changes now."""
-        if not self._watches or view.follows or self._command.options.get("include_git"):
+        if not self._watches or view.follows or self._listing.options.get("include_git"):
             return None
         journal = self._journal
         if journal is None:
             from ripwrap.index.inotify import Journal  # imports ctypes
 
-            ignore_files = [os.path.join(self._root, one) for one in self._command.values("ignore_file")]
+            ignore_files = [os.path.join(self._root, one) for one in self._listing.values("ignore_file")]
             own = own_files(self._store.folder, self._root)
             journal = Journal(self._root, own, ignore_files, is_excluded=self._is_excluded)
             self._journal = journal
@@ -317,7 +317,7 @@ class BaseIndex:
 
     async def _refresh(self, run: Runner, on_progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
         """Refresh the files of the index, then embed their texts."""
-        refuse_overlay("An index")
+        refuse_places("an index")
         check_callback(on_progress)
         if rebuild:
             await run.call(self._delete)
@@ -350,7 +350,7 @@ class BaseIndex:
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
             view, generation, position = await run.call(self._state_before)
-            listing = await run.collect(Step(self._command, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
+            listing = await run.collect(Step(self._listing, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
             if listing.end is not None:
                 listing.end.warn()
             self._unlisted = listing.errors
@@ -426,7 +426,7 @@ class BaseIndex:
         patience: float | None = None,
     ) -> Found:
         """Search like `Index.search()`. Wait for the embedder at most `patience` seconds; `None` is no limit."""
-        refuse_overlay("An index")
+        refuse_places("an index")
         query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
         check_weight(hybrid_weight)
         if hybrid_weight and self._hybrid is None:
@@ -549,13 +549,13 @@ class BaseIndex:
 
         If the options choose other files than the options of the index, search all files, without the index.
         """
-        refuse_overlay("An index")
+        refuse_places("an index")
         chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
-        command = files_command(self._root, (), cast("FileOptions", chosen))
-        if choosing_flags(command) != choosing_flags(self._command):
+        listing = files_query(self._root, (), cast("FileOptions", chosen))
+        if choosing_flags(listing) != choosing_flags(self._listing):
             return await run_grep(run, request)
         max_age = check_max_age(max_age)
-        required = required_literals(request.command.patterns, request.options)
+        required = required_literals(request.query.patterns, request.options)
         candidates = await self._candidates(run, required, max_age, refresh=refresh)
         return await run_grep(run, request.within(candidates))
 
@@ -610,7 +610,7 @@ class BaseIndex:
         none = f"there is no index of {root} yet for its current branch, these options and this chunker; "
         return RipwrapError(HintedText(none, way, " makes it"))
 
-    def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> Found | None:
+    def _rank(self, query: WordQuery, limit: int | None, vectors: VectorSearch | None) -> Found | None:
         view = self._current_view()
 
         def find(database: "Connection") -> Found | None:

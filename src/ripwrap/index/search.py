@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import batches, best_rows, log_remark
-from ripwrap._ranking.query import Query
 from ripwrap._ranking.scoring import POOL_SIZE, Candidate, RankedCandidate, rank_candidates, word_worths
+from ripwrap._ranking.word_query import WordQuery
 from ripwrap.index.file_state import IndexedFile, Span
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text
@@ -73,7 +73,7 @@ def search(
     postings: PostingsReader,
     view: View,
     number: int,
-    query: Query,
+    query: WordQuery,
     limit: int | None,
     vectors: VectorSearch | None = None,
 ) -> Found:
@@ -221,7 +221,7 @@ def _read_candidates(
 
 
 def _to_results(
-    query: Query, found: Iterable[RankedCandidate], chunks: Mapping[Candidate, _StoredChunk]
+    query: WordQuery, found: Iterable[RankedCandidate], chunks: Mapping[Candidate, _StoredChunk]
 ) -> Iterator[RankedChunk]:
     for entry in found:
         check()

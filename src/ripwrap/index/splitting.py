@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ripwrap._code.windows import Chunk
 from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText
-from ripwrap._ranking.query import MAX_WORD_CHARS, fts_text
+from ripwrap._ranking.word_query import MAX_WORD_CHARS, fts_text
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.index.file_state import Span, Stamp, read_file
 
@@ -176,7 +176,7 @@ def _text_digest(text: str) -> bytes:
 class _WordCharacters(dict[int, str]):
     """Table for `str.translate()` that replaces each character by a space, except the characters of words.
 
-    The characters of words are letters, numbers, marks and private-use characters, as in `_ranking.query.TOKENIZE`.
+    The characters of words are letters, numbers, marks and private-use characters, as in `word_query.TOKENIZE`.
     """
 
     def __missing__(self, code: int) -> str:

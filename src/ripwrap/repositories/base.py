@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
 
 from ripwrap._operations.grep import grep_request
 from ripwrap._operations.rank import FileTerms, rank_request
-from ripwrap._overlay import refuse_overlay
-from ripwrap._ranking.query import Query
-from ripwrap._ripgrep.command import files_command, search_command
+from ripwrap._ranking.word_query import WordQuery
+from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.places.holes import refuse_places
 from ripwrap.repositories.collectors import MatchesCollector, Progress, ShardPlanner, TermsCollector
 from ripwrap.repositories.discovery import absolute_path, find_roots, git_repositories, read_roots
 from ripwrap.repositories.models import Root, RootCount, RootError, RootFile, RootMatch, Worker
@@ -167,7 +167,7 @@ class BaseRepositories:
 
     def _tasks(self, request: Request[T], timeout: float | None = None) -> list[Task[T]]:
         """Return a task for each root."""
-        refuse_overlay("Repositories")
+        refuse_places("Repositories")
         rg = self._plan.rg
         name = rg.path if isinstance(rg, RgBinary) else None if rg is None else os.fspath(rg)
         return [Task(root, request, name, check_timeout(timeout)) for root in self._roots]
@@ -195,7 +195,7 @@ class BaseRepositories:
         on_progress: OnProgress | None,
         options: FileOptions,
     ) -> "Question[str, RootFile]":
-        files_command(os.curdir, (), options, ARGUMENTS[1:])
+        files_query(os.curdir, (), options, ARGUMENTS[1:])
         tasks = self._tasks(FilesRequest(check_limit(per_root, "per_root"), _plain(options)), timeout)
         return Question(tasks, _to_file, check_limit(limit), _check_order(order), on_progress)
 
@@ -310,7 +310,7 @@ class TermsQuestion:
 
     tasks: list[Task[FileTerms]]
     terms: TermsCollector
-    query: Query
+    query: WordQuery
     limit: int | None
     options: FileOptions
 
@@ -355,7 +355,7 @@ def _check_search(pattern: str | Sequence[str], options: SearchOptions) -> tuple
     """Check the patterns and the options, and return the patterns."""
     if options.get("passthru"):
         raise ValueError("passthru returns every line of every file; leave passthru out")
-    return search_command(pattern, os.curdir, (), options, arguments=ARGUMENTS).patterns
+    return search_query(pattern, os.curdir, (), options, arguments=ARGUMENTS).patterns
 
 
 def _plain(options: Any) -> Any:

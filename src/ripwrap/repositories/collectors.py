@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ripwrap._operations.rank import MAX_TOTAL_BYTES, FileTerms
 from ripwrap._ranking.document import MAX_FILE_BYTES
-from ripwrap._ranking.query import Query
 from ripwrap._ranking.selection import choose_files
+from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.round_robin import shares
 from ripwrap._ripgrep.term_counts import TermCounts
@@ -251,7 +251,7 @@ def split_files(sizes: Iterable[tuple[str, int]], shards: int) -> list[list[str]
 class TermsCollector:
     """Collector of the counts of a query's words in all roots, as if all roots were in one directory."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: WordQuery) -> None:
         """Set the query, whose words are counted in the roots."""
         self._query = query
         self._terms = TermCounts(lambda _: ())

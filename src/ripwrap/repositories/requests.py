@@ -17,16 +17,17 @@ import anyio
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._operations.rank import FileTerms, RankRequest, find_terms, rank_request, read_raw_files
 from ripwrap._operations.search import search_messages
-from ripwrap._places.candidates import Candidates
-from ripwrap._ripgrep.command import Command, files_command, search_command
+from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, Step
 from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import Rg, resolve
 from ripwrap.errors import GlobError, PatternError, RipwrapError, UnknownTypeError
 from ripwrap.models import FileCount, Match, PathError
 from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.places.candidates import Candidates
 from ripwrap.repositories.lease import Lease, dask_cancellation, wait_for_cancellation, wait_for_lease
 from ripwrap.repositories.models import Root, RootError, Worker, incomplete_error, root_error
 from ripwrap.results import GrepResult
@@ -141,7 +142,7 @@ class FilesRequest(_Whole[str]):
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[str]:  # noqa: ARG002 - all of them
         """List the files."""
         most = 2**62 if self.limit is None else self.limit
-        listing = await _list(files_command(cwd, (), self.options), partial(_paths, most), rg)
+        listing = await _list(files_query(cwd, (), self.options), partial(_paths, most), rg)
         return Found(listing.items(), listing.errors)
 
 
@@ -159,7 +160,7 @@ class SizesRequest(_Whole["tuple[str, int]"]):
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[str, int]]:  # noqa: ARG002 - all of them
         """List the files with their sizes."""
-        listing = await _list(files_command(cwd, (), self.options), partial(_paths, 2**62), rg)
+        listing = await _list(files_query(cwd, (), self.options), partial(_paths, 2**62), rg)
         sizes = await AsyncRunner(rg).call(lambda: [(path, _size(cwd, path)) for path in listing.items()])
         return Found(sizes, listing.errors)
 
@@ -178,8 +179,8 @@ class CountRequest(_Whole["tuple[int, int]"]):
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[int, int]]:  # noqa: ARG002 - one
         """Count the lines."""
-        command = search_command(self.patterns, cwd, (), self.options, "count")
-        listing = await _list(command, _counts, rg)
+        query = search_query(self.patterns, cwd, (), self.options, "count")
+        listing = await _list(query, _counts, rg)
         return Found([(listing.counted, listing.total)], listing.errors)
 
 
@@ -270,8 +271,8 @@ class ReadRequest(_Whole["tuple[str, bytes]"]):
 
     async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[str, bytes]]:  # noqa: ARG002 - all of them
         """Read the files."""
-        command = files_command(cwd, (), self.options)
-        return Found(await AsyncRunner(rg).call(lambda: list(read_raw_files(command, self.files))))
+        query = files_query(cwd, (), self.options)
+        return Found(await AsyncRunner(rg).call(lambda: list(read_raw_files(query, self.files))))
 
 
 def _paths(most: int) -> ListingCollector[str]:
@@ -282,8 +283,8 @@ def _counts() -> ListingCollector[FileCount]:
     return ListingCollector(CountDecoder(), 0)
 
 
-async def _list(command: Command, collector: Callable[[], ListingCollector[Item]], rg: Rg) -> ListingCollector[Item]:
-    return await AsyncRunner(rg).collect(Step(command, collector, None))
+async def _list(query: Query, collector: Callable[[], ListingCollector[Item]], rg: Rg) -> ListingCollector[Item]:
+    return await AsyncRunner(rg).collect(Step(query, collector, None))
 
 
 def _size(cwd: str, path: str) -> int:

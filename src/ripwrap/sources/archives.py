@@ -177,13 +177,12 @@ class ArchiveSource(Source):
         except OSError as error:
             self.errors.append(PathError(path=path, kind="other", message=error.strerror or str(error)))
 
-    def members(self, name: str, content: bytes) -> Iterator[Item]:
-        """Yield the members of an archive, compressed file or document that is held in memory.
+    def members(self, name: str, file: IO[bytes]) -> Iterator[Item]:
+        """Yield the members of an archive, compressed file or document that is open.
 
         An error is recorded for each member that cannot be read.
         """
         try:
-            file = io.BytesIO(content)
             yield from _Reader(self, file, self._inside, self._bounds).read_all(name, file)
         except _ClosedError:
             return

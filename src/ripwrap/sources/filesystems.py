@@ -178,7 +178,7 @@ class FileSystemSource(Source):
         self._members.errors = self.errors
         for name, content in self._contents():
             if format_of(name, self._inside):
-                yield from self._members.members(name, content)
+                yield from self._members.members(name, io.BytesIO(content))
             else:
                 yield name, content
             del content  # the next object needs the memory

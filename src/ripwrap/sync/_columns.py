@@ -5,11 +5,11 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Unpack
 
 from ripwrap._operations.columns import BATCH_ROWS, columns_request, run_columns_blocking
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
 from ripwrap.columns import Columns
-from ripwrap.options import SearchOptions, StrPath
+from ripwrap.options import StrPath
+from ripwrap.places.where import PlacedSearchOptions
 
 
 def search_columns(
@@ -21,9 +21,8 @@ def search_columns(
     batch: int = BATCH_ROWS,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
     timeout: float | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> Generator[Columns]:
     """Search files for a pattern and yield the matches in batches of columns.
 
@@ -50,9 +49,8 @@ def search_columns(
         batch: Number of matches in a batch. The last batch, which is yielded when the search has ended, may have fewer.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags; see `SearchOptions`. Lines of context are not in the columns.
+        **options: rg's flags, and where to search, as in `search()`. Lines of context are not in the columns.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -72,5 +70,5 @@ def search_columns(
     If the search fails midway, the matches found before the error are yielded first.
     """
     return run_columns_blocking(
-        columns_request(pattern, cwd, paths, limit, batch, options, on, on_progress), rg, timeout=timeout
+        columns_request(pattern, cwd, paths, limit, batch, options, on_progress), rg, timeout=timeout
     )

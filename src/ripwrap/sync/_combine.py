@@ -7,7 +7,8 @@ from typing import Unpack
 from ripwrap._operations.combine import matching_request, run_matching
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import SearchOptions, StrPath
+from ripwrap.options import StrPath
+from ripwrap.places.where import PlacedSearchOptions
 
 
 def files_matching(
@@ -19,7 +20,7 @@ def files_matching(
     paths: StrPath | Iterable[StrPath] = (),
     rg: Rg = None,
     timeout: float | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> list[str]:
     """Return the paths of the files that match several patterns, in the order of `rg --sort=path`.
 
@@ -45,7 +46,8 @@ def files_matching(
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags for all patterns; see `SearchOptions`. `sort` and `sortr` have no effect.
+        **options: rg's flags for all patterns, and where to search, as in `search()`. `sort` and `sortr` have no
+            effect.
 
     Raises:
         ValueError: There is no pattern; or see `search()`.

@@ -6,11 +6,11 @@ from typing import Unpack
 
 from ripwrap._operations.counts import counts_request, paths_request, run_file_types
 from ripwrap._operations.streaming import run_stream_blocking
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import FileCount
-from ripwrap.options import SearchOptions, StrPath
+from ripwrap.options import StrPath
+from ripwrap.places.where import PlacedSearchOptions
 
 
 def files_with_matches(
@@ -20,21 +20,18 @@ def files_with_matches(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
     timeout: float | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> Generator[str]:
     """Yield the path of each file with a match (`rg --files-with-matches`); rg stops in a file at its first match.
 
     Options for context have no effect. Unreadable paths are logged as warnings. With `invert_match` or `multiline`, rg
     buffers its output, so the first paths come late (rg-facts 51).
 
-    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files.
     """
-    return run_stream_blocking(
-        paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg, timeout=timeout
-    )
+    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=True), rg, timeout=timeout)
 
 
 def files_without_match(
@@ -44,18 +41,15 @@ def files_without_match(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
     timeout: float | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> Generator[str]:
     """Yield the path of each file without a match (`rg --files-without-match`).
 
-    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files.
     """
-    return run_stream_blocking(
-        paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg, timeout=timeout
-    )
+    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=False), rg, timeout=timeout)
 
 
 def count(
@@ -66,19 +60,18 @@ def count(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
-    on: RgHost | None = None,
     timeout: float | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> Generator[FileCount]:
     """Yield the number of matching lines of each file with a match (`rg --count`).
 
     With `multiline`, and a pattern that can span lines, rg counts matches instead of lines.
 
-    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg, timeout=timeout
+        counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg, timeout=timeout
     )
 
 
@@ -90,17 +83,16 @@ def count_matches(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
-    on: RgHost | None = None,
     timeout: float | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> Generator[FileCount]:
     """Yield the number of matches of each file with a match (`rg --count-matches`); a line may have several.
 
-    The arguments and errors are the same as in `search()`, without `inside`, `captures` and `on_progress`. `limit` is
+    The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. `limit` is
     the maximum number of files. With `include_zero`, files without a match are yielded, too, with the number 0.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero),
+        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero),
         rg,
         timeout=timeout,
     )

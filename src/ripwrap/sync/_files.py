@@ -6,11 +6,10 @@ from typing import Unpack
 
 from ripwrap._operations.files import files_request
 from ripwrap._operations.streaming import metered, run_stream_blocking
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, combination_error
-from ripwrap.options import Directories, FileOptions, StrPath
+from ripwrap.options import StrPath
+from ripwrap.places.where import PlacedFileOptions
 
 
 def files(
@@ -18,13 +17,10 @@ def files(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
-    rev: str | None = None,
-    repositories: Directories | None = None,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
     timeout: float | None = None,
-    **options: Unpack[FileOptions],
+    **options: Unpack[PlacedFileOptions],
 ) -> Generator[str]:
     """List files and yield each path as rg finds it, relative to `cwd` and without a leading `./`.
 
@@ -46,15 +42,13 @@ def files(
         cwd: The directory to list; globs and `paths` are relative to it.
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths. At this number, rg is stopped.
-        rev: Git revision to list in place of the files on disk, as in `grep()`. Its files come in path order.
-        repositories: With `rev`, directories in which the repository must be, as in `grep()`; `None` allows all.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
-            function ends the call. `on_progress` cannot be combined with `rev`.
+            function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags; see `FileOptions`.
+        **options: rg's flags, and where to list files, such as `rev="main"` or `on=host`; see `FileOptions` and
+            `PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -73,14 +67,6 @@ def files(
     The call itself raises the errors about arguments. The first iteration raises the other errors, and the error about
     a `rev` that names no revision.
     """
-    if rev is not None:
-        if on_progress is not None:
-            raise combination_error("on_progress", Hint("rev"))
-        from ripwrap._operations.revisions import listing_request, run_revision_listing_blocking  # git is rarely needed
-
-        return run_revision_listing_blocking(
-            listing_request(cwd, paths, rev, repositories, limit, options, on), rg, timeout=timeout
-        )
     return run_stream_blocking(
-        metered(files_request(cwd, paths, limit, options, on), on_progress, limit), rg, timeout=timeout
+        metered(files_request(cwd, paths, limit, options), on_progress, limit), rg, timeout=timeout
     )

@@ -2,18 +2,16 @@
 """Blocking twins of the functions of `ripwrap._operations.grep`, for `ripwrap.sync`."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, page_counts, refuse_beside, run_grep
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, grep_request, page_counts, run_grep
 from ripwrap._operations.near import NEAR_LINES, near_condition
-from ripwrap._operations.places import refuse_with_detect
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import Directories, SearchOptions, StrPath, check_callback
+from ripwrap.options import StrPath, check_callback
+from ripwrap.places.where import PlacedSearchOptions
 from ripwrap.results import GrepResult
 
 
@@ -28,15 +26,11 @@ def grep(
     timeout: float | None = GREP_TIMEOUT,
     explain: bool = False,
     coverage: bool = False,
-    rev: str | None = None,
-    repositories: Directories | None = None,
-    inside: str | Iterable[str] = (),
     near: str | Sequence[str] = (),
     within: int = NEAR_LINES,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> GrepResult:
     """Search files and return a page of matches with their context, and the number of all matches.
 
@@ -70,52 +64,28 @@ def grep(
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
             plain text. `message` then names the options that find something. With `hidden=False`, `message` of the
             last page says how many more matches there are in hidden files. `explain` takes up to 5 seconds more.
-            `explain` cannot be combined with `rev` or `inside`.
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
-            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`. `coverage`
-            cannot be combined with `rev`, `inside` or `on`.
-        rev: Git revision to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout. All
-            files of the revision below `cwd` are searched; ignore files have no effect. `GrepResult.errors` names what
-            cannot be searched: submodules, objects that are missing in a partial clone, and, without `max_filesize`,
-            files of more than 256 MiB. The configuration of the repository has no effect.
-        repositories: With `rev`, directories in which the repository must be, with all directories that it uses; `None`
-            allows all. The `.git` of a downloaded tree may lead to any repository that the user can read.
-        inside: Formats of archives, notebooks and documents to search inside, too, as in `search()`. The matches inside
-            of these files come after all other matches. `GrepResult.errors` names files and members that cannot be
-            read.
+            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`. Only for
+            files on the disk of this machine.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
-            that count. For each further pattern, rg searches once more, for up to `timeout` seconds. `near` cannot be
-            combined with `rev` or `inside`.
+            that count. For each further pattern, rg searches once more, for up to `timeout` seconds.
         within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
             function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
-            `explain` is one more run of rg on the host. `on` cannot be combined with `rev`, `inside` or
-            `encoding="detect"`.
-        **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
-            or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
+        **options: rg's flags, and where to search, as in `search()`. The default context is 2 lines, unless `context`,
+            `before_context` or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on
+            the answer.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
     cannot be combined, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
     `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
-    for name, value in (("rev", rev), ("inside", inside)):
-        if value:
-            refuse_with_detect(options, name)
     condition = near_condition(near, within, options)
-    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition, on=on)
+    kept = partial(grep_request, explain=explain, coverage=coverage, near=condition)
     request = kept(pattern, cwd, paths, limit, max_files, offset, timeout, options)
-    if rev is not None:
-        refuse_beside("rev", "inside", inside)
-        from ripwrap._operations.revisions import grep_revision_request  # it imports this module
-
-        request = grep_revision_request(request, rev, repositories)
-    if inside:
-        request.refuse_extras("inside")
-        request = replace(request, command=request.command_for(request.query, request.options, inside=inside))
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_json, collected=page_counts)
     runner = BlockingRunner(rg, meter=meter)

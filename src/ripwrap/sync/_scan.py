@@ -8,7 +8,8 @@ from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan import run_scan_blocking, scan_request
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import ScanMatch
-from ripwrap.options import SearchOptions, StrPath
+from ripwrap.options import StrPath
+from ripwrap.places.where import PlacedSearchOptions
 
 
 def scan(
@@ -20,7 +21,7 @@ def scan(
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> Generator[ScanMatch]:
     r"""Search files for many rules at once and yield each text that a rule matches, with its rule and its groups.
 
@@ -61,7 +62,8 @@ def scan(
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags for all rules; see `SearchOptions`. With `pcre2`, rg runs once for each rule.
+        **options: rg's flags for all rules, and where to search, as in `search()`. With `pcre2`, rg runs once for each
+            rule.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.

@@ -6,11 +6,11 @@ from typing import Unpack
 
 from ripwrap._operations.search import captures_request, messages_request, search_request
 from ripwrap._operations.streaming import metered, run_stream_blocking
-from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.progress import OnProgress
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match, Message
-from ripwrap.options import SearchOptions, StrPath
+from ripwrap.options import StrPath
+from ripwrap.places.where import PlacedSearchOptions
 
 
 def search(
@@ -19,13 +19,11 @@ def search(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
-    inside: str | Iterable[str] = (),
     captures: bool = False,
     on_progress: OnProgress | None = None,
     rg: Rg = None,
-    on: RgHost | None = None,
     timeout: float | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> Generator[Match]:
     r"""Search files for a pattern and yield each matching line as rg finds it.
 
@@ -55,23 +53,16 @@ def search(
             `sort="path"`, which sorts the files of each path, and keeps the order of `paths`.
         limit: Maximum number of matches, over all files. At this number, rg is stopped. To learn if there are more
             matches, ask for one match more than you show. (`max_count` is the limit for each file.)
-        inside: Formats of files to search inside, too. Archives and compressed files: `zip`, `tar`, `gz`, `bz2`, `xz`,
-            `zst`. Notebooks by cell: `ipynb`, or `ipynb-outputs` with the outputs. Documents, with the extra
-            `documents`: `pdf` by page, `docx` by paragraph, `xlsx` by sheet. Matches inside of such files come after
-            all other matches, with paths such as `a.zip!/dir/b.py` or `report.pdf!/page 3`; `Match.location` has the
-            page, sheet, paragraph or cell. Globs and types choose members and documents. Files and members that cannot
-            be read are logged as warnings.
         captures: Yield each match as a `CapturedMatch`, with the text of each group of the pattern in
             `match.groups`, `match.named` and `match.captures`. `captures` needs a single pattern, and rg 15 or later.
-            `captures` cannot be combined with `inside`, `invert_match` or `replace`.
+            Not with `invert_match` or `replace`.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in this task or thread. An exception in the function ends the
             search.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. With a host, `cwd`, `paths`
-            and `rg` are paths on the host. `cwd` is relative to the directory that the host was created with.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags; see `SearchOptions`.
+        **options: rg's flags, and where to search, such as `rev="main"`, `inside="zip"` or `on=host`; see
+            `SearchOptions` and `PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -91,9 +82,9 @@ def search(
     The call itself raises the errors about arguments and missing packages. The first iteration raises the other errors.
     """
     if captures:
-        with_groups_of = captures_request(pattern, cwd, paths, limit, options, on, inside=bool(inside))
+        with_groups_of = captures_request("search()", pattern, cwd, paths, limit, options)
         return run_stream_blocking(metered(with_groups_of, on_progress, limit), rg, timeout=timeout)
-    request = search_request(pattern, cwd, paths, limit, options, on, inside)
+    request = search_request(pattern, cwd, paths, limit, options)
     return run_stream_blocking(metered(request, on_progress, limit), rg, timeout=timeout)
 
 
@@ -103,11 +94,9 @@ def search_messages(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
-    inside: str | Iterable[str] = (),
     rg: Rg = None,
-    on: RgHost | None = None,
     timeout: float | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[PlacedSearchOptions],
 ) -> Generator[Message]:
     """Search files for a pattern and yield all messages of rg, in the order in which rg writes them.
 
@@ -118,4 +107,4 @@ def search_messages(
     The arguments and errors are the same as in `search()`, without `captures` and `on_progress`. With `inside`, the
     errors of the summary include the parts of files that could not be read.
     """
-    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options, on, inside), rg, timeout=timeout)
+    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)

@@ -16,7 +16,8 @@ from ripwrap._operations.tree import (
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import TreeEntry
-from ripwrap.options import FileOptions, StrPath
+from ripwrap.options import StrPath
+from ripwrap.places.where import PlacedFileOptions
 from ripwrap.results import Tree
 
 
@@ -27,7 +28,7 @@ def tree(
     exclude: Collection[str] = EXCLUDE,
     rg: Rg = None,
     timeout: float | None = None,
-    **options: Unpack[FileOptions],
+    **options: Unpack[PlacedFileOptions],
 ) -> Generator[TreeEntry]:
     """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is its line.
 
@@ -40,7 +41,7 @@ def tree(
         exclude: Names of files and directories to leave out, at any depth; by default `.opencode`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags; see `FileOptions`.
+        **options: rg's flags, and where to list files, as in `files()`.
 
     Raises what `files()` raises, and `TypeError` if `exclude` is a string.
     """
@@ -56,7 +57,7 @@ def tree_text(
     exclude: Collection[str] = EXCLUDE,
     rg: Rg = None,
     timeout: float | None = None,
-    **options: Unpack[FileOptions],
+    **options: Unpack[PlacedFileOptions],
 ) -> Tree:
     """List files as a tree and return the whole tree; its `str()` is the text.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
@@ -169,10 +169,10 @@ async def _find_files(
     """With rg, list the files that the glob `pattern` matches; return the first `most` of them in path order."""
     files = file_filter(scope.location, pattern)
     allowed, cut = await visible_paths(run, scope, files)
-    command = files_command(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})
+    query = files_query(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})
     listing = await run.collect(
         Step(
-            command,
+            query,
             lambda: ListingCollector(PathDecoder(), most, allowed=allowed, progress=progress),
             scope.timeout,
         )

@@ -17,18 +17,18 @@ from ripwrap._operations.explain import Probe
 from ripwrap._operations.grep import counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._overlay import active_overlay
-from ripwrap._places.candidates import Candidates
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
-from ripwrap._ripgrep.query import Mode
+from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import as_utf8, in_seconds, nothing_found, plural
 from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
+from ripwrap.places.candidates import Candidates
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.budget import MAX_REACHABLE, Page, fit_to_budget, shortened
@@ -85,7 +85,7 @@ _WITHOUT_CONTEXT = {"context_lines": 0, "before_context": 0, "after_context": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ContentCall:
     """One call of `grep_content`.
 
     Attributes:
@@ -137,10 +137,10 @@ class Query:
         """
         return self.scope.timeout if timed_out or self.incomplete else None
 
-    def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
-        """Return the command that searches for the pattern in the files and directories of the call.
+    def query(self, options: Mapping[str, object], mode: Mode = "json") -> Query:
+        """Return the query that searches for the pattern in the files and directories of the call.
 
-        The command has the options of `scope`, e.g. about links and ignore files, and the given `options`, which take
+        The query has the options of `scope`, e.g. about links and ignore files, and the given `options`, which take
         precedence.
         """
         merged: dict[str, object] = {**self.scope.options}
@@ -149,8 +149,8 @@ class Query:
         merged.update(options)
         location = self.scope.location
         if self.items is not None:
-            return self.items.command(cast("SearchOptions", merged), mode)
-        return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
+            return self.items.query(cast("SearchOptions", merged), mode)
+        return search_query(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
     def shown(self, path: str) -> str:
         """Return the path of a file, or the name of an item, as it appears in the answer."""
@@ -168,15 +168,15 @@ class Query:
             return self.items.allows(path)
         return self.scope.location.has(path) and (self.allowed is None or self.allowed(path))
 
-    def first_command(self, options: SearchOptions, mode: Mode = "json") -> Command:
-        """Return the command that searches with `options`, in the candidates of the index if there are any."""
-        command = self.command(options, mode)
-        return command if self.candidates is None else replace(command, place=self.candidates)
+    def first_query(self, options: SearchOptions, mode: Mode = "json") -> Query:
+        """Return the query that searches with `options`, in the candidates of the index if there are any."""
+        query = self.query(options, mode)
+        return query if self.candidates is None else replace(query, place=self.candidates)
 
     def first_step(self, page_request: PageRequest) -> Step[RoundRobinMatchCollector]:
         """Return the step that searches for the matches, with the options of the call."""
         collector = partial(RoundRobinMatchCollector, page_request, self.allowed, self.progress)
-        return Step(self.first_command(self.options), collector, self.scope.timeout)
+        return Step(self.first_query(self.options), collector, self.scope.timeout)
 
     def step(
         self, options: SearchOptions, page_request: PageRequest, timeout: float | None
@@ -186,11 +186,11 @@ class Query:
         same = all(options.get(name) == own.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
         allowed = self.allowed if same else self.scope.allowed
         return Step(
-            self.command(options), partial(RoundRobinMatchCollector, page_request, allowed, self.progress), timeout
+            self.query(options), partial(RoundRobinMatchCollector, page_request, allowed, self.progress), timeout
         )
 
 
-async def run_grep_content(call: ToolCall, arguments: GrepContentArguments) -> GrepContentResult:
+async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments) -> GrepContentResult:
     """Search, with PCRE2 if the pattern needs it. If nothing is found, try to find out why.
 
     With indexes, rg searches only the files that may have a match. Searches with `rev` or `inside`, and the searches
@@ -199,7 +199,7 @@ async def run_grep_content(call: ToolCall, arguments: GrepContentArguments) -> G
     Raises:
         ValueError: The pattern is empty.
     """
-    run, settings, indexes = call.run, call.settings, call.indexes()
+    run, settings, indexes = tool_call.run, tool_call.settings, tool_call.indexes()
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
     async with open_scope(
@@ -207,53 +207,53 @@ async def run_grep_content(call: ToolCall, arguments: GrepContentArguments) -> G
     ) as scope:
         files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
-        query = Query(settings, arguments, scope, files, allowed, incomplete, call.progress)
+        call = ContentCall(settings, arguments, scope, files, allowed, incomplete, tool_call.progress)
         if arguments.rev or arguments.inside:
             from ripwrap.workspace.grep_items import ItemSearch, check_arguments  # few calls need it
 
             check_arguments(arguments)
-            query = replace(query, items=ItemSearch(settings, arguments, scope))
+            call = replace(call, items=ItemSearch(settings, arguments, scope))
         elif indexes is not None:
-            query = await _with_candidates(run, indexes, query)
+            call = await _with_candidates(run, indexes, call)
         answer = _matches if arguments.output_mode == "content" else _files
         try:
-            return await answer(run, query)
+            return await answer(run, call)
         except PatternError as error:
             if _PCRE2 in error.hints:
                 try:
-                    return await answer(run, replace(query, pcre2=True, candidates=None))
+                    return await answer(run, replace(call, pcre2=True, candidates=None))
                 except CapabilityError:
                     error.add_note("The pattern needs PCRE2, which this rg does not have; use a simpler pattern.")
                 except SearchError:
                     pass  # raise the first error, which is more helpful
             if not arguments.rev:
-                await _add_literal(run, query, error)
+                await _add_literal(run, call, error)
             raise
 
 
-async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Query:
-    """Return the query with candidates: the files of an index that may have a match.
+async def _with_candidates(run: Runner, indexes: "Indexes", call: ContentCall) -> ContentCall:
+    """Return the call with candidates: the files of an index that may have a match.
 
-    The query gets no candidates in these cases: the caller chooses files by name or type, or includes hidden or ignored
+    The call gets no candidates in these cases: the caller chooses files by name or type, or includes hidden or ignored
     files; the pattern can match without a fixed text; texts in memory replace files; no index can be used. If the
     index fails, or is not refreshed in time, a note says this.
     """
     if active_overlay() is not None:  # the index knows only the files on disk
-        return query
+        return call
     from ripwrap._ripgrep.literals import required_literals
 
-    arguments, scope = query.arguments, query.scope
-    required = required_literals([arguments.pattern], query.options)
-    if required is None or query.files.names or arguments.include_hidden or arguments.include_ignored:
-        return query
+    arguments, scope = call.arguments, call.scope
+    required = required_literals([arguments.pattern], call.options)
+    if required is None or call.files.names or arguments.include_hidden or arguments.include_ignored:
+        return call
     try:
         return replace(
-            query, candidates=await indexes.candidates(run, replace(scope, timeout=half(scope.timeout)), required)
+            call, candidates=await indexes.candidates(run, replace(scope, timeout=half(scope.timeout)), required)
         )
     except (SearchError, BinaryError):
         raise
     except RipwrapError as error:  # continue without the index
-        return replace(query, notes=(f"The index could not be used: {spell_error(error, spell_as_argument)}.",))
+        return replace(call, notes=(f"The index could not be used: {spell_error(error, spell_as_argument)}.",))
     except TimeoutError:
         if scope.timeout is None:
             raise
@@ -262,23 +262,23 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
             f"The index could not be refreshed within {seconds}, so it was not used; "
             "index_codebase refreshes it without a time limit."
         )
-        return replace(query, notes=(note,))
+        return replace(call, notes=(note,))
 
 
-async def _matches(run: Runner, query: Query) -> GrepContentResult:
+async def _matches(run: Runner, call: ContentCall) -> GrepContentResult:
     """Return the answer for mode `content`: the lines that match."""
-    arguments = query.arguments
+    arguments = call.arguments
     offset = min(arguments.offset, MAX_REACHABLE)
     # Collect only as many matches as may fit into the budget.
-    most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
-    page_request = make_page_request(offset, most, arguments.max_files or None, query.options)
-    found = await run.collect(query.first_step(page_request))
+    most = min(arguments.max_matches, call.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
+    page_request = make_page_request(offset, most, arguments.max_files or None, call.options)
+    found = await run.collect(call.first_step(page_request))
     files = _joined(await files_round_robin(run, page_request, found))
-    page = _page(query, page_request, found, files)
-    explained, notes = "", list(_omissions(query, found))
-    if not found.matches and page.exact and query.items is None:
-        explained = await _explained(run, query)
-        notes += await unsearched_notes(run, query.settings.sandbox, query.scope, query.options, verb="searched")
+    page = _page(call, page_request, found, files)
+    explained, notes = "", list(_omissions(call, found))
+    if not found.matches and page.exact and call.items is None:
+        explained = await _explained(run, call)
+        notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     named = [os.fsdecode(one.path) for one in found.named()]
     if (
         page.exact
@@ -286,12 +286,12 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
         and found.matches <= page_request.end
         and len(named) == found.files
     ):
-        notes.append(await _hidden_matches(run, query, named))
-    much = counts_text(found, None if page.exact else query.scope.timeout)
+        notes.append(await _hidden_matches(run, call, named))
+    much = counts_text(found, None if page.exact else call.scope.timeout)
     answer = GrepContentResult(
-        **_about(query, found.end, timed_out=found.timed_out, notes=notes),
-        files=tuple(FileHits(path=query.shown(file.path), count=file.total_matches) for file in files),
-        message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(query, found)}{explained}",
+        **_about(call, found.end, timed_out=found.timed_out, notes=notes),
+        files=tuple(FileHits(path=call.shown(file.path), count=file.total_matches) for file in files),
+        message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(call, found)}{explained}",
         matches=(),
         truncated=False,
         next_offset=None,
@@ -299,7 +299,7 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
         files_matched=found.files,
         exact=page.exact,
     )
-    return await run.call(partial(_fit_with_sections, query, page, answer))
+    return await run.call(partial(_fit_with_sections, call, page, answer))
 
 
 def _joined(files: Iterable[FileMatches]) -> tuple[FileMatches, ...]:
@@ -317,32 +317,32 @@ def _joined(files: Iterable[FileMatches]) -> tuple[FileMatches, ...]:
     return tuple(by_path.values())
 
 
-def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> GrepContentResult:
+def _fit_with_sections(call: ContentCall, page: Page, answer: GrepContentResult) -> GrepContentResult:
     """Return the answer with as many matches as fit into `max_chars`.
 
     With `sections` or `expand`, each match names the definition around it. With `expand`, lines of the definition are
     added.
     """
-    location, settings = query.scope.location, query.settings
-    files = {query.shown(file.path): file for file in page.files if file.matches}
+    location, settings = call.scope.location, call.settings
+    files = {call.shown(file.path): file for file in page.files if file.matches}
     masking = Deadline(
-        query.scope.timeout, "the secrets in the lines were not masked", "ask for fewer matches or lines of context"
+        call.scope.timeout, "the secrets in the lines were not masked", "ask for fewer matches or lines of context"
     )
-    redactors = {name: query.redactor(file.path, masking.check) for name, file in files.items()}
-    anchors = settings.anchors and query.items is None  # an anchor names a line of a file that can be read
+    redactors = {name: call.redactor(file.path, masking.check) for name, file in files.items()}
+    anchors = settings.anchors and call.items is None  # an anchor names a line of a file that can be read
     found = {
         name: content_matches(file, name, settings.max_line, redactors[name], anchors=anchors)
         for name, file in files.items()
     }
     fitted = fit_to_budget(page, found, answer, settings.max_chars)
-    grows = query.arguments.expand == "definition"
-    if not query.arguments.sections and not grows:
+    grows = call.arguments.expand == "definition"
+    if not call.arguments.sections and not grows:
         return fitted
     from ripwrap.workspace.expansion import read_source_file
 
     # Definitions are read only for matches that are shown. With definitions, fewer matches may fit.
     sources: dict[str, SourceFile] = {}
-    deadline = math.inf if query.scope.timeout is None else time.monotonic() + query.scope.timeout
+    deadline = math.inf if call.scope.timeout is None else time.monotonic() + call.scope.timeout
     for name, matches in groupby(fitted.matches, key=lambda match: match.file):
         if CANCELLED.get().is_set() or time.monotonic() > deadline:
             answer = answer.model_copy(
@@ -358,11 +358,11 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
             match.model_copy(update={"section": source.section_at(match.line)}) for match in shown
         ]
     fitted = fit_to_budget(page, found, answer, settings.max_chars)
-    return _fit_expanded(query, page, answer, fitted, files, sources) if grows else fitted
+    return _fit_expanded(call, page, answer, fitted, files, sources) if grows else fitted
 
 
 def _fit_expanded(
-    query: Query,
+    call: ContentCall,
     page: Page,
     answer: GrepContentResult,
     fitted: GrepContentResult,
@@ -372,7 +372,7 @@ def _fit_expanded(
     """Add to the answer `fitted` as many lines of the definitions around its matches as fit."""
     from ripwrap.workspace.expansion import REACHES, expand_matches
 
-    settings = query.settings
+    settings = call.settings
     shown = {name: list(matches) for name, matches in groupby(fitted.matches, key=lambda match: match.file)}
     for reach in REACHES:
         grown = {
@@ -387,15 +387,15 @@ def _fit_expanded(
     return fitted
 
 
-def _nothing(query: Query, found: RoundRobinMatchCollector) -> str:
+def _nothing(call: ContentCall, found: RoundRobinMatchCollector) -> str:
     """Return the sentence for an answer without matches."""
     if found.dropped_records:
         return "No match can be shown, because the lines are too long; output_mode=count counts these lines."
-    return f"{nothing_found('matches', query.ended_after(timed_out=found.timed_out))}."
+    return f"{nothing_found('matches', call.ended_after(timed_out=found.timed_out))}."
 
 
 def _page(
-    query: Query, page_request: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]
+    call: ContentCall, page_request: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]
 ) -> Page:
     """Return the page from which `fit_to_budget()` takes matches."""
     all_reached = found.files <= page_request.max_files
@@ -406,16 +406,16 @@ def _page(
         reachable=min(reachable, MAX_REACHABLE),
         total_matches=found.matches,
         files_matched=found.files,
-        exact=found.exact and not query.incomplete,
-        names=0 if page_request.offset else min(max(query.arguments.max_matches, 10), 100),
+        exact=found.exact and not call.incomplete,
+        names=0 if page_request.offset else min(max(call.arguments.max_matches, 10), 100),
     )
 
 
-def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
+def _omissions(call: ContentCall, found: RoundRobinMatchCollector) -> Iterator[str]:
     """Yield notes about lines that are too long, and about binary files."""
     if found.dropped_records:
         where = "".join(
-            f", e.g. in {shown_start(query.shown(path))}" for path in islice(filter(query.names, found.dropped), 1)
+            f", e.g. in {shown_start(call.shown(path))}" for path in islice(filter(call.names, found.dropped), 1)
         )
         yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
@@ -423,41 +423,41 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
         yield f"{files} taken for binary, so searched only up to the first NUL byte; matches may be missing."
 
 
-async def _files(run: Runner, query: Query) -> GrepContentResult:
+async def _files(run: Runner, call: ContentCall) -> GrepContentResult:
     """Return the answer for the modes `files_with_matches` (paths of files) and `count` (paths with counts)."""
-    arguments = query.arguments
+    arguments = call.arguments
     counting = arguments.output_mode == "count"
     offset = arguments.offset
-    most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
-    options = {name: value for name, value in query.options.items() if not name.endswith("_context")}
-    command = query.first_command(cast("SearchOptions", options), "count" if counting else "files-with-matches")
-    decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=command.counts)
+    most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, call.settings.max_chars // MIN_FILE_CHARS)
+    options = {name: value for name, value in call.options.items() if not name.endswith("_context")}
+    query = call.first_query(cast("SearchOptions", options), "count" if counting else "files-with-matches")
+    decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=query.counts)
 
     def collector() -> ListingCollector[FileCount | str]:
-        return ListingCollector(decoder(), offset + most, allowed=query.allowed, progress=query.progress)
+        return ListingCollector(decoder(), offset + most, allowed=call.allowed, progress=call.progress)
 
-    found = await run.collect(Step(command, collector, query.scope.timeout))
+    found = await run.collect(Step(query, collector, call.scope.timeout))
     hits = tuple(
-        FileHits(path=query.shown(item))
+        FileHits(path=call.shown(item))
         if isinstance(item, str)
-        else FileHits(path=query.shown(item.path), count=item.count)
+        else FileHits(path=call.shown(item.path), count=item.count)
         for item in found.items()[offset:]
     )
-    ended_after = query.ended_after(timed_out=found.timed_out)
+    ended_after = call.ended_after(timed_out=found.timed_out)
     exact = ended_after is None
     explained, notes = "", list[str]()
-    if exact and not found.total and query.items is None:
-        explained = await _explained(run, query)
-        notes += await unsearched_notes(run, query.settings.sandbox, query.scope, query.options, verb="searched")
+    if exact and not found.total and call.items is None:
+        explained = await _explained(run, call)
+        notes += await unsearched_notes(run, call.settings.sandbox, call.scope, call.options, verb="searched")
     if exact and found.total <= offset + most:
         names = [item if isinstance(item, str) else item.path for item in found.items()]
-        notes.append(await _hidden_matches(run, query, names))
+        notes.append(await _hidden_matches(run, call, names))
 
     def answer(count: int) -> GrepContentResult:
         end = offset + count
         said = listed(found.total, "matching file", offset, count, exact=exact, matches=found.counted)
         return GrepContentResult(
-            **_about(query, found.end, timed_out=found.timed_out, notes=notes),
+            **_about(call, found.end, timed_out=found.timed_out, notes=notes),
             files=hits[:count],
             truncated=found.total > end or not exact,
             next_offset=end if found.total > end and count else None,
@@ -468,28 +468,28 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
             exact=exact,
         )
 
-    return await run.call(partial(shortened, answer, len(hits), query.settings.max_chars))
+    return await run.call(partial(shortened, answer, len(hits), call.settings.max_chars))
 
 
-async def _explained(run: Runner, query: Query) -> str:
+async def _explained(run: Runner, call: ContentCall) -> str:
     """Return a sentence that names arguments with which the search would find something; empty if there are none."""
-    location = query.scope.location
-    unseen = {name for name in ("hidden", "no_ignore") if not query.options.get(name)}
+    location = call.scope.location
+    unseen = {name for name in ("hidden", "no_ignore") if not call.options.get(name)}
 
     def how(probe: Probe) -> str | None:
         options = {hint.option for hint in probe.hints}
         if options == {"text"}:
             return None if location.is_file else "to search one, pass it as path"
-        if query.files.overrides and "file_type" in query.files.names and "no_ignore" in options:
+        if call.files.overrides and "file_type" in call.files.names and "no_ignore" in options:
             return None  # the glob overrides ignore files and types, and the results of these searches are not filtered
-        if query.files.overrides and len(options) == 1 and options < unseen:
+        if call.files.overrides and len(options) == 1 and options < unseen:
             return None  # the glob finds hidden and ignored files with either of the two options
         if any(hint.kind == "omit" for hint in probe.hints):
-            return f"without {', '.join(query.files.names)}"
+            return f"without {', '.join(call.files.names)}"
         spelled = [text for hint in probe.hints if (text := spell_as_argument(hint)) is not None]
         return ", ".join(spelled) if len(spelled) == len(probe.hints) else None
 
-    quiet = replace(query, progress=None)
+    quiet = replace(call, progress=None)
 
     def step(
         options: SearchOptions, page_request: PageRequest, timeout: float | None
@@ -500,8 +500,8 @@ async def _explained(run: Runner, query: Query) -> str:
 
     said = await explanation(
         run,
-        (query.arguments.pattern,),
-        query.options,
+        (call.arguments.pattern,),
+        call.options,
         step,
         how,
         lambda path: shown_start(location.shown(path)),
@@ -509,7 +509,7 @@ async def _explained(run: Runner, query: Query) -> str:
     return f" {said}" if said else ""
 
 
-async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> str:
+async def _hidden_matches(run: Runner, call: ContentCall, seen: Collection[str]) -> str:
     """Return a sentence about further matches in hidden files; empty if there are none, or if they are not counted.
 
     rg reads only hidden files here, so the search takes about as long as a listing of all files. The time limit is
@@ -517,27 +517,27 @@ async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> s
 
     Args:
         run: Runner of the search.
-        query: The search, which has ended.
+        call: The search, which has ended.
         seen: Paths of all files in which the search found a match; they are not counted again. Hidden files are among
             them if an ignore file includes them with `!`.
     """
-    scope, unwanted = query.scope, frozenset(seen)
+    scope, unwanted = call.scope, frozenset(seen)
     # With `overrides`, the globs of the caller would include ignored files again.
-    if not seen or query.arguments.include_hidden or query.files.overrides or scope.location.is_file:
+    if not seen or call.arguments.include_hidden or call.files.overrides or scope.location.is_file:
         return ""
-    if query.items is not None:
+    if call.items is not None:
         return ""
 
     def allowed(path: str) -> bool:
         return path not in unwanted and (scope.allowed is None or scope.allowed(path))
 
-    hidden = replace(query, scope=replace(scope, allowed=allowed), progress=None)
+    hidden = replace(call, scope=replace(scope, allowed=allowed), progress=None)
     timeout = HIDDEN_SECONDS if scope.timeout is None else min(HIDDEN_SECONDS, scope.timeout)
     try:
         with rules_file(HIDDEN_RULES) as file:
             # Of several ignore files, the last one takes precedence, so the file of the scope must come last.
             options: dict[str, object] = {
-                **query.options,
+                **call.options,
                 "hidden": True,
                 "ignore_file": [file, *filter(None, [scope.options.get("ignore_file")])],
                 "before_context": 0,
@@ -550,13 +550,13 @@ async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> s
     return in_hidden_files(found, found.matches, "include_hidden=True")
 
 
-async def _add_literal(run: Runner, query: Query, error: PatternError) -> None:
+async def _add_literal(run: Runner, call: ContentCall, error: PatternError) -> None:
     """Add notes to an error: its position in the pattern, and the number of lines that contain the pattern as text."""
     if error.offset is not None:
         error.add_note(f"The error is at character {error.offset}, counted from 0.")
     try:
-        step = replace(query, progress=None).step(
-            {**query.options, "fixed_strings": True}, PageRequest(0, 0, 0, 0, 0, None), LITERAL_SECONDS
+        step = replace(call, progress=None).step(
+            {**call.options, "fixed_strings": True}, PageRequest(0, 0, 0, 0, 0, None), LITERAL_SECONDS
         )
         found = await run.collect(step)
     except SearchError:
@@ -568,25 +568,25 @@ async def _add_literal(run: Runner, query: Query, error: PatternError) -> None:
     error.add_note(f"As plain text the pattern matches {least}{lines} in {files} (fixed_strings=True).")
 
 
-def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
+def _about(call: ContentCall, end: Exit | None, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
     """Return the fields that every answer of this tool has."""
-    location = query.scope.location
+    location = call.scope.location
     errors = end.path_errors() if end else ()
-    if query.candidates is not None:
-        errors = query.candidates.errors_with(errors)
-    if query.items is not None:
-        errors = tuple(filter(query.items.shows, errors))
+    if call.candidates is not None:
+        errors = call.candidates.errors_with(errors)
+    if call.items is not None:
+        errors = tuple(filter(call.items.shows, errors))
     return {
         "root": as_utf8(location.cwd),
         "path": location.name,
-        "query": query.arguments.pattern,
-        "output_mode": query.arguments.output_mode,
-        "expand": query.arguments.expand,
+        "query": call.arguments.pattern,
+        "output_mode": call.arguments.output_mode,
+        "expand": call.arguments.expand,
         "notes": (
             *filter(None, notes),
-            *notes_of(errors, query.ended_after(timed_out=timed_out), location),
-            *query.scope.notes,
-            *denied_glob_notes(query.scope, query.arguments.file_pattern),
-            *query.notes,
+            *notes_of(errors, call.ended_after(timed_out=timed_out), location),
+            *call.scope.notes,
+            *denied_glob_notes(call.scope, call.arguments.file_pattern),
+            *call.notes,
         ),
     }

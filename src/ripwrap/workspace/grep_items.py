@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
-from ripwrap._places.inside import ArchiveLimits, in_files
-from ripwrap._places.items import ItemPlace, in_items
-from ripwrap._ripgrep.command import Command, search_command
-from ripwrap._ripgrep.query import Mode
+from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._text import as_utf8
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions
+from ripwrap.places.inside import ArchiveLimits, in_files
+from ripwrap.places.items import ItemPlace, in_items
 from ripwrap.sources.archives import check_inside
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision
@@ -100,8 +100,8 @@ class ItemSearch:
     scope: Scope
     keys: dict[str, KeyLines] = field(default_factory=dict[str, KeyLines])
 
-    def command(self, options: SearchOptions, mode: Mode) -> Command:
-        """Return the command that searches the items, and with `inside` also the files, with these options of rg.
+    def query(self, options: SearchOptions, mode: Mode) -> Query:
+        """Return the query that searches the items, and with `inside` also the files, with these options of rg.
 
         Raises:
             ValueError: With `rev`, the call is for several roots, or the revision is invalid.
@@ -109,14 +109,14 @@ class ItemSearch:
         location, pattern = self.scope.location, self.arguments.pattern
         if self.arguments.rev:
             plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})
-            query = search_command(pattern, location.cwd, (), plain, mode)
+            call = search_query(pattern, location.cwd, (), plain, mode)
             roots = self._revision(location).roots
             opens: Callable[[], Source] = lambda: self._noting(self._revision(location))  # noqa: E731
-            return in_items(query, ItemPlace(opens, roots, self.allows))
+            return in_items(call, ItemPlace(opens, roots, self.allows))
         denied = () if self.scope.denied is None else self.scope.denied.iglobs()
         limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)
-        query = search_command(pattern, location.cwd, location.paths, options, mode)
-        return in_files(query, comma_separated(self.arguments.inside), limits)
+        call = search_query(pattern, location.cwd, location.paths, options, mode)
+        return in_files(call, comma_separated(self.arguments.inside), limits)
 
     def allows(self, name: str) -> bool:
         """Return True if an answer may show an item."""

@@ -14,7 +14,6 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ripwrap._concurrency import in_thread
-from ripwrap._places.candidates import Candidates
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner
@@ -28,6 +27,7 @@ from ripwrap.index.models import Progress as Done
 from ripwrap.index.search import Found
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
+from ripwrap.places.candidates import Candidates
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.index_results import (

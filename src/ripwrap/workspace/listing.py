@@ -8,13 +8,13 @@ from functools import partial
 from itertools import accumulate
 
 from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrange, in_order
-from ripwrap._overlay import refuse_overlay
-from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.runner import Step
 from ripwrap._text import as_utf8, nothing_found, plural, shown
 from ripwrap.errors import BinaryError
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions
+from ripwrap.places.holes import refuse_places
 from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.listing_tools import Layout, ListEntry, ListResult, LsArguments, TreeArguments
 from ripwrap.workspace.notes import denied_note, scope_notes
@@ -45,10 +45,10 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
         engine: ListingEngine = "rg"
         try:
-            command = files_command(scope.location.cwd, scope.location.paths, options)
-            tree = await run.collect(Step(command, new, scope.timeout))
+            query = files_query(scope.location.cwd, scope.location.paths, options)
+            tree = await run.collect(Step(query, new, scope.timeout))
         except BinaryError as error:
-            refuse_overlay("ls without rg")
+            refuse_places("ls without rg")
             _LOGGER.debug("ls lists files without rg, because rg cannot be used: %s", error)
             engine = "python"
             tree = await run.call(partial(walk_tree, scope, new, options))
@@ -66,10 +66,10 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
-        command = files_command(scope.location.cwd, scope.location.paths, scope.options)
+        query = files_query(scope.location.cwd, scope.location.paths, scope.options)
         common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
         new = partial(TreeCollector, scope, 0, EXCLUDE, call.progress, common=common)
-        tree = await run.collect(Step(command, new, scope.timeout))
+        tree = await run.collect(Step(query, new, scope.timeout))
         if tree.is_empty:
             tree = await run.call(partial(add_folders, tree, scope, scope.options))
         listed = await run.call(partial(_with_denied, settings, scope, tree, scope.options))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeAlias, cast
 
-from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.runner import Runner, Step
@@ -245,9 +245,9 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
     # rg's --glob overrides ignore files (ripgrep#865), so only the files that rg lists without it are visible.
     types = {name: value for name, value in files.options.items() if name in ("type", "type_add")}
     options = cast("FileOptions", {**scope.options, **types})
-    command = files_command(scope.location.cwd, scope.location.paths, options)
+    query = files_query(scope.location.cwd, scope.location.paths, options)
     listing = await run.collect(
-        Step(command, lambda: ListingCollector(PathDecoder(), NO_LIMIT, allowed=scope.allowed), half(scope.timeout))
+        Step(query, lambda: ListingCollector(PathDecoder(), NO_LIMIT, allowed=scope.allowed), half(scope.timeout))
     )
     return frozenset(listing.every()).__contains__, listing.timed_out
 

@@ -31,8 +31,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ripwrap._ranking.query import is_unspaced, to_nfc
 from ripwrap._ranking.scoring import PATH_WEIGHT
+from ripwrap._ranking.word_query import is_unspaced, to_nfc
 from ripwrap.errors import RipwrapError
 from ripwrap.index.splitting import SplitText, fold, words_of
 from ripwrap.index.storage.database import BUSY, READONLY, check, code_of, read_transaction, write_transaction

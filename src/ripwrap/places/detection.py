@@ -6,18 +6,18 @@ usual, without the results for the files with a guessed encoding, and once more 
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
 from ripwrap._overlay import with_overlay
 from ripwrap._ripgrep.change import Change
-from ripwrap._ripgrep.command import Command, in_paths
+from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.place import Part, Plan
-from ripwrap._ripgrep.query import Output
+from ripwrap._ripgrep.query import Output, Query
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.options import FileOptions, SearchOptions
@@ -32,19 +32,19 @@ _NO_LIMIT = 2**62
 class Detection:
     """Place of a search in files of several encodings."""
 
-    async def plan(self, command: Command, run: Runner, seconds: float | None) -> Plan:
+    async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
         """Return the run that searches all files, and a run for the files of each guessed encoding."""
-        files, late = await self._guess(command, run, seconds)
+        files, late = await self._guess(query, run, seconds)
         guessed = frozenset(path for paths in files.values() for path in paths)
-        output = command.output
-        parts = [Part(command, Change(output, guessed.__contains__, len(guessed)) if guessed else None)]
+        output = query.output
+        parts = [Part(query, Change(output, guessed.__contains__, len(guessed)) if guessed else None)]
         parts += [
-            Part(in_paths(command.with_(encoding=label), paths), Labelled(output, label))
+            Part(in_paths(query.with_(encoding=label), paths), Labelled(output, label))
             for label, paths in files.items()
         ]
         return Plan(tuple(parts), late=late)
 
-    async def _guess(self, command: Command, run: Runner, seconds: float | None) -> tuple[dict[str, list[str]], bool]:
+    async def _guess(self, query: Query, run: Runner, seconds: float | None) -> tuple[dict[str, list[str]], bool]:
         """Return the files of each encoding, and True if files may be missing, because the time limit was reached."""
         begun = time.monotonic()
 
@@ -53,14 +53,14 @@ class Detection:
             begun = time.monotonic()  # rg starts now; the wait for a slot does not count
             return ListingCollector(PathDecoder(), _NO_LIMIT)
 
-        listed = await run.collect(Step(_not_utf8(command), collector, seconds, metered=False))
+        listed = await run.collect(Step(_not_utf8(query), collector, seconds, metered=False))
         deadline = math.inf if seconds is None else begun + seconds
         others = listed.every()
         if not others:
             return {}, listed.timed_out
         # The active overlay may differ: a generator keeps the overlay of the call that made it.
-        guess = partial(guess_encodings, command.cwd, others, deadline)
-        files = await run.call(partial(with_overlay, command.overlay, guess))
+        guess = partial(guess_encodings, query.cwd, others, deadline)
+        files = await run.call(partial(with_overlay, query.overlay, guess))
         return files, listed.timed_out or time.monotonic() >= deadline
 
 
@@ -75,8 +75,8 @@ class Labelled(Change):
         return record.replace(b'"data":{', b'"data":{"encoding":"%b",' % self._label, 1)
 
 
-def detecting(command: Command) -> Command:
-    """Return the query that searches files in several encodings; `command` has no encoding.
+def detection() -> Detection:
+    """Return the place of a search in files of several encodings; the query of the search has no encoding.
 
     Raises:
         RipwrapError: charset-normalizer is not installed.
@@ -86,15 +86,15 @@ def detecting(command: Command) -> Command:
     except ModuleNotFoundError as error:
         package = Hint(kind="install", target="ripwrap[detect]")
         raise RipwrapError(HintedText("encoding='detect' needs the package charset-normalizer: ", package)) from error
-    return replace(command, place=Detection())
+    return Detection()
 
 
-def _not_utf8(command: Command) -> Command:
+def _not_utf8(query: Query) -> Query:
     """Return the query that lists the files, of those that a query searches, with a line that is not UTF-8."""
-    files: dict[str, Any] = {name: value for name, value in command.options.items() if name in _FILE_NAMES}
-    if command.options.get("null_data"):
+    files: dict[str, Any] = {name: value for name, value in query.options.items() if name in _FILE_NAMES}
+    if query.options.get("null_data"):
         files["text"] = True  # with `null_data`, no file is binary
     # With `--files-with-matches --invert-match`, rg 15 reads each file to its end, and then leaves out files with a NUL
     # byte (rg-facts 51). With `max_count=1`, rg stops at the first match.
     wanted = {**files, "encoding": "none", "invert_match": True, "max_count": 1}
-    return command.another("files-with-matches", (_NOT_UTF8,), cast("SearchOptions", wanted))
+    return query.another("files-with-matches", (_NOT_UTF8,), cast("SearchOptions", wanted))

@@ -66,7 +66,7 @@ _ENDINGS = sorted(_ENDING_NAMES.split(), key=lambda ending: (-len(ending), endin
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class WordQuery:
     """Query, parsed into words and symbols (names of functions, classes and so on).
 
     Attributes:
@@ -105,7 +105,7 @@ class Query:
         )
 
 
-def parse_query(text: str) -> Query:
+def parse_query(text: str) -> WordQuery:
     """Parse the text of a query into words and symbols.
 
     Stop words, such as `the`, are searched only if the query has no other words. If a query has too many words, the
@@ -144,7 +144,7 @@ def parse_query(text: str) -> Query:
     short = tuple(name for name in names if len(name) <= MAX_WORD_CHARS)[:MAX_QUERY_WORDS]
     kept = _most_telling(telling, short)
     left_out = len(every) - len(kept) + len(names) - len(short)
-    return Query(
+    return WordQuery(
         text, kept, short, alone is not None, _match_expression(kept, short), _definition_expression(short), left_out
     )
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ripwrap._ripgrep.change import Change
-from ripwrap._ripgrep.command import Command, in_paths
+from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.place import Part, Plan
-from ripwrap._ripgrep.query import Output
+from ripwrap._ripgrep.query import Output, Query
 from ripwrap._ripgrep.runner import Runner
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions
@@ -21,7 +21,7 @@ _FILE_NAMES = frozenset(FileOptions.__annotations__) - {"threads"}
 # A file name without characters that are special in globs, or `*` with a file extension.
 _PLAIN_GLOB = re.compile(r"[*A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
 _MAX_GLOBS = 200
-"""Maximum number of globs of a command. If more are needed, rg lists all files of the directories instead."""
+"""Maximum number of globs of a query. If more are needed, rg lists all files of the directories instead."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Candidates:
 
     @cached_property
     def paths(self) -> frozenset[str]:
+        """Paths of all candidates."""
         return frozenset((*(self.named or ()), *self.unsure))
 
     def errors_with(self, errors: Iterable[PathError]) -> tuple[PathError, ...]:
@@ -95,17 +96,17 @@ class Candidates:
         named = None if self.named is None else tuple(filter(allowed, self.named))
         return replace(self, named=named, unsure=tuple(filter(allowed, self.unsure)))
 
-    async def plan(self, command: Command, run: Runner, seconds: float | None) -> Plan:  # noqa: ARG002 - see `Place`
+    async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:  # noqa: ARG002 - see `Place`
         """Return the runs that search the candidates; they share a change, which keeps each candidate once."""
-        change = None if self.keeps_all else _Candidates(command.output, self)
-        return Plan(tuple(Part(one, change) for one in self.commands(command)))
+        change = None if self.keeps_all else _Candidates(query.output, self)
+        return Plan(tuple(Part(one, change) for one in self.queries(query)))
 
-    def commands(self, command: Command) -> Iterator[Command]:
+    def queries(self, query: Query) -> Iterator[Query]:
         """Yield the queries that search the candidates, given the query that searches all files."""
         if self.named is None:
-            yield command
+            yield query
             return
-        others = command.without(*_FILE_NAMES)
+        others = query.without(*_FILE_NAMES)
         # rg maps files into memory if the command line names few files, and then treats NUL bytes differently (rg-facts
         # 20). `mmap=False` turns that off. The directory itself is among the paths so that at least one path exists,
         # and rg always checks the pattern.

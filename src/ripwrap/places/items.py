@@ -9,25 +9,27 @@ import base64
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
 from ripwrap._concurrency import countdown
+from ripwrap._overlay import with_overlay
 from ripwrap._ripgrep.change import Change, plain_bytes
 from ripwrap._ripgrep.decoder import DOT_SLASH, FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.place import Part, Place, Plan, chain, divide
 from ripwrap._ripgrep.query import Output, Query
-from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool
+from ripwrap._ripgrep.runner import BlockingRunner, Runner, Step
+from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool, check_item, check_items
 from ripwrap._text import raw_bytes
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions
-from ripwrap.sources.base import AnyItems, NamedItem, Source
+from ripwrap.sources.base import AnyItems, Item, NamedItem, NamedSource, Source
 
 ARGUMENTS = ("pattern", "items", "limit", "rg")
 
@@ -68,9 +70,12 @@ class ItemPlace:
 
     async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
         """Return a plan with a run for each batch of items."""
-        left = countdown(seconds)
+        left, items = countdown(seconds), self.open()
+        check_items(items, blocking=isinstance(run, BlockingRunner))
         selects = await self.selects(query, run, left())
-        batches = Batches(replace(query, place=self.inner), run, self.open(), selects, left())
+        if query.mode == "files":
+            return await listed(query, run, items, selects, left())
+        batches = Batches(replace(query, place=self.inner), run, items, selects, left())
         return Plan((), more=batches.more, ahead=MAX_RUNNING, errors=batches.errors, close=batches.close)
 
     async def selects(self, query: Query, run: Runner, seconds: float | None) -> Callable[[str], bool]:
@@ -101,6 +106,45 @@ async def _output(run: Runner, query: Query, seconds: float | None, check: Calla
     return b"".join(output.chunks)
 
 
+async def listed(
+    query: Query, run: Runner, items: AnyItems, selects: Callable[[str], bool], seconds: float | None
+) -> Plan:
+    """Return the plan of a listing of items, whose output is their names.
+
+    Args:
+        query: Query of the listing.
+        run: Runner, which reads the names.
+        items: The items.
+        selects: Function that takes the name of an item and returns True if the item is to be listed.
+        seconds: Time limit; `None` is no limit.
+    """
+    if isinstance(items, AsyncIterable):
+        names = [name async for name, _ in items if selects(name)]
+        source = None
+    else:
+        source = items if isinstance(items, Source) else None
+        names = await run.call(partial(_names, items, selects, seconds))
+    if any("\0" in name for name in names):
+        raise ValueError("the name of an item has a NUL, so it cannot be listed")
+    output = b"".join(raw_bytes(DOT_SLASH + name) + b"\0" for name in names)
+    errors: Callable[[], Sequence[PathError]] = tuple if source is None else lambda: source.errors
+    return Plan((Part(replace(query, overlay=None), in_order=True, output=output),), errors=errors)
+
+
+def _names(items: Iterable[Item], selects: Callable[[str], bool], seconds: float | None) -> list[str]:
+    if not isinstance(items, Source):
+        checked = (check_item(item, files=False) for item in items)
+        return [name for name, _ in checked if selects(name)]
+    items.selects = selects
+    items.deadline = None if seconds is None else time.monotonic() + seconds
+    try:
+        return list(items.names() if isinstance(items, NamedSource) else (name for name, _ in items))
+    except TimeoutError as error:
+        raise OverdueError(f"not all names were listed within timeout={seconds} seconds; allow more time") from error
+    finally:
+        items.close()
+
+
 class Batches:
     """Runs of rg for items, each for one batch."""
 
@@ -117,6 +161,8 @@ class Batches:
             seconds: Time limit for taking items; `None` is no limit.
         """
         # rg searches the files of a batch in the order of their names, which is the order of the items.
+        self._overlay = query.overlay  # archives among the files may have a text in place of their bytes
+        self._left = countdown(seconds)
         plain = query.without(*_BY_NAME).with_(no_ignore=True, follow=False, sort="path")
         self._query, self._run = replace(plain, paths=(os.curdir,), overlay=None), run
         self._source = items if isinstance(items, Source) else None
@@ -142,7 +188,7 @@ class Batches:
             if feed.is_async:
                 await feed.fill_async(batch)
             else:
-                await self._run.call(partial(feed.fill, batch))
+                await self._run.call(partial(with_overlay, self._overlay, partial(feed.fill, batch)))
             if batch.names or (feed.ended and not self._searched):
                 self._searched, self._waits = True, feed.slow
                 return await self._parts(batch)
@@ -164,8 +210,10 @@ class Batches:
 
     async def _parts(self, batch: Batch) -> Sequence[Part]:
         query = replace(self._query, cwd=batch.path)
-        parts = (await divide(Part(query, in_order=True), self._run, None)).parts
-        left = len(parts)
+        made = await divide(Part(query, in_order=True), self._run, self._left())
+        if made.end is not None or made.late:
+            raise OverdueError("the time limit was reached before all items were read; allow more time")
+        parts, left = made.parts, len(made.parts)
 
         def ended() -> None:
             nonlocal left
@@ -197,7 +245,7 @@ class Renamed(Change):
             stderr = end.stderr.decode("utf-8", "replace")
             error = SearchError(text, argv=end.argv, returncode=end.returncode, stderr=stderr)
             end = replace(end, failed=error)
-        return replace(end, command=replace(end.command, paths=()))
+        return replace(end, query=replace(end.query, paths=()))
 
     def _begin(self, record: bytes) -> bytes:
         start = record.index(b'"path":')

@@ -11,17 +11,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ripwrap._concurrency import countdown
-from ripwrap._overlay import refuse_overlay
-from ripwrap._places.items import Batches, ItemPlace
 from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
-from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._ripgrep.spool import MAX_RUNNING, OverdueError
 from ripwrap.binary.cache import folder, why_untrusted
 from ripwrap.models import PathError
+from ripwrap.places.items import Batches, ItemPlace, listed
 from ripwrap.sources.archives import ArchiveSource, check_inside, format_of, is_document
 from ripwrap.sources.base import Source
 from ripwrap.sources.reading import DocumentReader
@@ -60,16 +59,21 @@ class InsidePlace:
     Attributes:
         formats: Formats to search inside of, such as `zip`, as `check_inside()` returns them.
         limits: Restrictions of the caller.
+        inner: Place of the search in the files, and in each batch of items; `None` for a plain one.
     """
 
     formats: tuple[str, ...]
     limits: ArchiveLimits = ArchiveLimits()
+    inner: Place | None = None
 
     async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
         """Return the run that searches the files, followed by runs for the items inside of them."""
         # rg also searches the bytes of documents. These results are dropped, because the texts are searched as items.
-        documents = any(is_document(f"x.{name}", self.formats) or name == "ipynb-outputs" for name in self.formats)
+        documents = query.mode != "files" and any(
+            is_document(f"x.{name}", self.formats) or name == "ipynb-outputs" for name in self.formats
+        )
         change = Change(query.output, lambda path: is_document(path, self.formats)) if documents else None
+        query = replace(query, place=self.inner)
         inside = _Inside(self, query, run, seconds)
         errors, close = inside.errors, inside.close
         return Plan((Part(query, change),), more=inside.more, ahead=MAX_RUNNING, errors=errors, close=close)
@@ -100,41 +104,54 @@ class _Inside:
         self._seconds = seconds
         self._left = countdown(seconds)
         self._batches: Batches | None = None
+        self._listed: Plan | None = None
 
     async def more(self) -> Sequence[Part] | None:
+        if self._query.mode == "files":
+            if self._listed is not None:
+                return None
+            source, selects = await self._open()
+            self._listed = await listed(self._query, self._run, source, selects, self._left())
+            return self._listed.parts
         if self._batches is None:
-            self._batches = await self._begin()
+            source, selects = await self._open()
+            self._batches = Batches(self._query.without(*_OF_FILES), self._run, source, selects, self._left())
         return await self._batches.more()
 
     def errors(self) -> Sequence[PathError]:
-        return () if self._batches is None else self._batches.errors()
+        begun = self._batches or self._listed
+        return () if begun is None else begun.errors()
 
     def close(self) -> None:
         if self._batches is not None:
             self._batches.close()
 
-    async def _begin(self) -> Batches:
+    async def _open(self) -> tuple[Source, Callable[[str], bool]]:
         place, run, left = self._place, self._run, self._left
         collector = partial(ListingCollector[str], PathDecoder(), _NO_LIMIT, allowed=place.limits.opens)
-        listed = await run.collect(Step(place.listing(self._query), collector, left(), metered=False))
-        if listed.timed_out:
+        found = await run.collect(Step(place.listing(self._query), collector, left(), metered=False))
+        if found.timed_out:
             raise OverdueError(f"rg was stopped after timeout={self._seconds} seconds; allow more time")
         query = self._query.without(*_OF_FILES)
         selects = await ItemPlace(tuple, allows=place.limits.allows).selects(query, run, left())
         seconds = left()
         until = None if seconds is None else time.monotonic() + seconds
-        source = place.limits.wrap(place.source(self._query, listed.every(), until))
-        return Batches(query, run, source, selects, seconds)
+        return place.limits.wrap(place.source(self._query, found.every(), until)), selects
 
 
-def in_files(query: Query, inside: str | Iterable[str], limits: ArchiveLimits = ArchiveLimits()) -> Query:
+def in_files(
+    query: Query,
+    inside: str | Iterable[str],
+    limits: ArchiveLimits = ArchiveLimits(),
+    *,
+    inner: Place | None = None,
+) -> Query:
     """Return the query that searches files, and inside of archives, notebooks and documents.
 
     Raises:
-        ValueError: A format is unknown or needs a package, or an overlay is active.
+        ValueError: A format is unknown or needs a package.
     """
-    refuse_overlay("A search inside of files")
-    return replace(query, place=InsidePlace(check_inside(inside), limits))
+    return replace(query, place=InsidePlace(check_inside(inside), limits, inner))
 
 
 def document_cache() -> TextCache | None:

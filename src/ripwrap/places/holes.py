@@ -1,0 +1,121 @@
+"""Combinations that are not possible, each with its reason: the one table from which errors and a page are made."""
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import Any
+
+from ripwrap._overlay import active_overlay
+from ripwrap.errors import Hint, combination_error
+
+PLACES: Mapping[str, Hint] = {
+    "overlay": Hint("overlay()", kind="omit"),
+    "rev": Hint("rev"),
+    "inside": Hint("inside"),
+    "detect": Hint("encoding", "detect"),
+    "host": Hint("on"),
+    "items": Hint("where"),
+    "place": Hint("where"),
+}
+"""Kinds of places, each as the caller names it. `items` are pairs in memory, and `place` is a place of the caller."""
+
+_CHANGES = {
+    "overlay": "the files on the disk would be changed, not the texts",
+    "rev": "a revision cannot be changed",
+    "inside": "what is inside of archives and documents cannot be changed",
+    "detect": "a wrong guess would change wrong bytes",
+    "host": "files of another machine cannot be changed",
+    "items": "items cannot be changed",
+    "place": "only files on the disk can be changed",
+}
+_SYNTAX = {
+    "overlay": "the parser reads files from the disk",
+    "rev": "the parser reads files from the disk",
+    "inside": "the parser reads files from the disk",
+    "detect": "source code is read as UTF-8",
+    "host": "the parser reads files of this machine",
+    "items": "the parser reads files from the disk",
+    "place": "the parser reads files from the disk",
+}
+_DISK = {
+    "overlay": "it reads files from the disk",
+    "rev": "it reads files from the disk",
+    "inside": "it reads files from the disk",
+    "detect": "it reads the bytes of files",
+    "host": "it reads files of this machine",
+    "items": "it reads files from the disk",
+    "place": "it reads files from the disk",
+}
+
+HOLES: Mapping[str, Mapping[str, str]] = {
+    "replace()": _CHANGES,
+    "replace_code()": _CHANGES,
+    "search_code()": _SYNTAX,
+    "rank()": _DISK,
+    "coverage": _DISK,
+    "coverage()": _DISK,
+    "watch()": _DISK,
+    "Repositories": {"overlay": _DISK["overlay"]},
+    "an index": {"overlay": "it has the files on the disk"},
+    "file_info()": {"overlay": _DISK["overlay"]},
+    "list_directory()": {"overlay": _DISK["overlay"]},
+    "ls without rg": {"overlay": _DISK["overlay"]},
+    "host": {
+        "overlay": "the texts are on this machine",
+        "inside": "archives and documents are read on this machine",
+        "detect": "encodings are guessed on this machine",
+    },
+    "place": {
+        "overlay": "ripwrap does not know how the place names its files",
+        "inside": "ripwrap does not know how the place reads its files",
+    },
+    "async": {
+        "overlay": "an async iterable of items is read in the event loop; pass an iterable",
+        "inside": "an async iterable of items is read in the event loop; pass an iterable",
+    },
+}
+"""For each operation, or kind of place, the kinds of places with which it cannot be combined, with the reasons."""
+
+
+def refuse(what: str, kinds: Iterable[str]) -> None:
+    """Raise `ValueError` if an operation, or a kind of place, cannot be combined with one of the kinds of places."""
+    known = HOLES.get(what, {})
+    for kind in kinds:
+        if kind in known:
+            wrong = PLACES.get(what, what)
+            raise combination_error(wrong, PLACES[kind], known[kind])
+
+
+def refuse_pairs(kinds: Iterable[str]) -> None:
+    """Raise `ValueError` if two of the kinds of places cannot be combined."""
+    for one, other in combinations(kinds, 2):
+        refuse(one, (other,))
+        refuse(other, (one,))
+
+
+def refuse_places(operation: str, options: Mapping[str, Any] | None = None) -> None:
+    """Raise `ValueError` if a call names a place, or is in a block of `overlay()`, for an operation without places."""
+    options = options or {}
+    given = {
+        "overlay": active_overlay() is not None,
+        "rev": options.get("rev") is not None,
+        "inside": options.get("inside"),
+        "detect": options.get("encoding") == "detect",
+        "host": options.get("on") is not None,
+        "place": options.get("where") is not None,
+    }
+    refuse(operation, (kind for kind, is_given in given.items() if is_given))
+
+
+def table() -> str:
+    """Return the table of the documentation: operations and places that cannot be combined, with the reasons."""
+    rows = (
+        f"| {_named(what)} | {_named(kind)} | {reason} |"
+        for what, kinds in HOLES.items()
+        for kind, reason in kinds.items()
+    )
+    return "\n".join(("| what | with | why not |", "|---|---|---|", *dict.fromkeys(rows)))
+
+
+def _named(what: str) -> str:
+    others = {"items": "`Items`", "place": "a place of your own", "async": "`Items` of an async iterable"}
+    return others.get(what) or (f"`{PLACES[what]}`" if what in PLACES else f"`{what}`")

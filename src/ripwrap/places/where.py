@@ -1,0 +1,368 @@
+"""Places of a search, and how they are combined: `Inside(Revision("main"), "zip")`.
+
+`Directory`, `Host`, `Revision`, `Items` and places of a caller are where a search begins. `Overlay`, `Inside` and
+`Detected` are on top of another place, in any order: texts replace files first, then files are opened, and encodings
+are guessed last.
+"""
+
+import os
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+from typing_extensions import TypedDict
+
+from ripwrap._overlay import Overlay as Texts
+from ripwrap._overlay import merge_texts
+from ripwrap._ripgrep.command import ARGUMENTS, check_overlay, files_query, plain_options, search_query
+from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.place import Place, Plan, plan
+from ripwrap._ripgrep.query import Mode, Query
+from ripwrap._ripgrep.runner import Runner
+from ripwrap._text import raw_bytes
+from ripwrap.errors import Hint, HintedText, combination_error
+from ripwrap.options import Directories, FileOptions, SearchOptions, StrPath
+from ripwrap.places.holes import refuse, refuse_pairs
+from ripwrap.sources.base import AnyItems
+
+PLACE_OPTIONS = ("where", "rev", "repositories", "inside", "on")
+
+
+class PlaceOptions(TypedDict, total=False):
+    """Options that say where a search looks, besides the files on the disk; see `ripwrap.places`.
+
+    Attributes:
+        where: A place: `Directory`, `Host`, `Revision`, `Items`, a place of your own, or a combination, such as
+            `Inside(Revision("main"), "zip")`; `None` is the directory `cwd`.
+        rev: Git revision to search in place of the files on the disk, such as `v1.2` or `main~3`, without a checkout:
+            short for `where=Revision(rev)`. All files of the revision below `cwd` are searched; ignore files have no
+            effect. What cannot be searched is an error of the answer, or is logged: submodules, objects that are
+            missing in a partial clone, and, without `max_filesize`, files of more than 256 MiB. The configuration of
+            the repository has no effect.
+        repositories: With `rev`, directories in which the repository must be, with all directories that it uses; `None`
+            allows all. The `.git` of a downloaded tree may lead to any repository that the user can read.
+        inside: Formats of archives, notebooks and documents to search inside, too: short for
+            `where=Inside(Directory(), inside)`. The results from inside of files come after those of the files.
+        on: Host to run rg on, from `ripwrap.remote`: short for `where=Host(on)`. `cwd`, `paths` and `rg` are then paths
+            on the host. `cwd` is relative to the directory that the host was created with.
+    """
+
+    where: Place | None
+    rev: str | None
+    repositories: Directories | None
+    inside: str | Iterable[str]
+    on: RgHost | None
+
+
+class PlacedFileOptions(FileOptions, PlaceOptions, total=False):
+    """Options that select files, and say where they are."""
+
+
+class PlacedSearchOptions(SearchOptions, PlaceOptions, total=False):
+    """Options of a search, and of the place in which it looks."""
+
+
+class _Combined:
+    """Base class of the places of this module."""
+
+    async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
+        """Return the runs that search this place; see `Place`."""
+        return await plan(_settle(_layers(cast("Place", self)), query), run, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Directory(_Combined):
+    """Files of a directory on the disk.
+
+    Attributes:
+        path: The directory, relative to the `cwd` of the call.
+    """
+
+    path: StrPath = os.curdir
+
+
+@dataclass(frozen=True, slots=True)
+class Host(_Combined):
+    """Files on another machine, on which rg runs.
+
+    Attributes:
+        host: The host, from `ripwrap.remote`.
+    """
+
+    host: RgHost
+
+
+@dataclass(frozen=True, slots=True)
+class Revision(_Combined):
+    """Files of a git revision, without a checkout.
+
+    Attributes:
+        rev: The revision, such as a commit, branch or tag.
+        repositories: Directories in which the repository must be, with all directories that it uses; `None` allows all.
+    """
+
+    rev: str
+    repositories: Directories | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Items(_Combined):
+    """Pairs of a name and a content.
+
+    Attributes:
+        items: Iterable of pairs, such as a list, a `Source`, or an async iterable. An operation that searches several
+            times, such as `grep(near=)`, iterates several times.
+    """
+
+    items: AnyItems
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay(_Combined):
+    """Texts in place of files of another place, such as unsaved editor buffers.
+
+    Attributes:
+        place: The other place.
+        texts: Map from paths to texts, as for `ripwrap.overlay()`: a `str` is encoded as UTF-8, and `None` treats the
+            file as deleted. Paths are relative to the directory of the other place; for items, they are their names.
+    """
+
+    place: Place
+    texts: Mapping[str, str | bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Inside(_Combined):
+    """Files of another place, and what is inside of archives, notebooks and documents among them.
+
+    Attributes:
+        place: The other place.
+        formats: Formats to search inside of: `zip`, `tar`, `gz`, `bz2`, `xz`, `zst`, `ipynb`, `ipynb-outputs`, `pdf`,
+            `docx` or `xlsx`.
+    """
+
+    place: Place
+    formats: str | Iterable[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Detected(_Combined):
+    """Files of another place, each in its own encoding, which is guessed if the file is not UTF-8.
+
+    Attributes:
+        place: The other place.
+    """
+
+    place: Place = Directory()
+
+
+Base: TypeAlias = Place  # a place that is on top of no other place
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """Place of a search, in the order in which its parts apply.
+
+    Attributes:
+        base: Place where the search begins.
+        texts: Texts in place of files of the base; empty if there are none.
+        formats: Formats of files to search inside of; empty if no files are opened.
+        detected: True if encodings are guessed.
+    """
+
+    base: Place
+    texts: Mapping[str, str | bytes | None]
+    formats: tuple[str, ...]
+    detected: bool
+
+    def kinds(self) -> tuple[str, ...]:
+        """Return the names of the kinds of places, as in the table of holes."""
+        kind = {Host: "host", Revision: "rev", Items: "items", Directory: ""}.get(type(self.base), "place")
+        given = {kind: kind, "overlay": self.texts, "inside": self.formats, "detect": self.detected}
+        return tuple(name for name, value in given.items() if value)
+
+
+def _layers(place: Place) -> Layers:
+    match place:
+        case Detected(inner):
+            return replace(_layers(inner), detected=True)
+        case Inside(inner, formats):
+            below = _layers(inner)
+            return replace(below, formats=(*below.formats, *_several(formats)))
+        case Overlay(inner, texts):
+            below = _layers(inner)
+            return replace(below, texts={**below.texts, **texts})
+        case _:
+            return Layers(place, {}, (), detected=False)
+
+
+def _several(formats: str | Iterable[str]) -> tuple[str, ...]:
+    return (formats,) if isinstance(formats, str) else tuple(formats)
+
+
+def layers_of(options: Mapping[str, Any]) -> Layers:
+    """Return the place that the options of a call name.
+
+    Raises:
+        ValueError: Two options name a place where the search begins.
+    """
+    given = [name for name in ("where", "rev", "on") if options.get(name) is not None]
+    if len(given) > 1:
+        raise combination_error(given[0], Hint(given[1], kind="omit"))
+    rev, on = options.get("rev"), options.get("on")
+    place: Place = Directory() if options.get("where") is None else options["where"]
+    if rev is not None:
+        place = cast("Place", Revision(rev, options.get("repositories")))
+    if on is not None:
+        place = cast("Place", Host(on))
+    if formats := options.get("inside", ()):
+        place = cast("Place", Inside(place, formats))
+    if options.get("encoding") == "detect":
+        place = cast("Place", Detected(place))
+    return _layers(place)
+
+
+def placed_search(
+    operation: str,
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    options: SearchOptions,
+    mode: Mode = "json",
+    *,
+    sorts: bool = True,
+    **known: Any,
+) -> Query:
+    """Return the query of a search, with the place in which it looks; see `search_query()`.
+
+    Args:
+        operation: Name of the operation, for the table of holes.
+        pattern: See `search_query()`.
+        cwd: See `search_query()`.
+        paths: See `search_query()`.
+        options: Options of rg, and of the place.
+        mode: See `search_query()`.
+        sorts: True if the results keep the order of rg's output, so that the runs of rg cannot be sorted together.
+        known: Further arguments of `search_query()`.
+
+    Raises:
+        RipwrapError: A package is not installed that the place needs.
+        ValueError: An option, or the operation, cannot be combined with the place.
+
+    Raises what `search_query()` raises, too.
+    """
+    layers, plain = _split(operation, options)
+    for name in ("sort", "sortr") if sorts and layers.detected else ():
+        if options.get(name) not in (None, "none"):
+            raise combination_error(name, Hint("encoding", "detect"))
+    folder, on = _start(layers.base, cwd)
+    query = search_query(pattern, folder, paths, cast("SearchOptions", plain), mode, on=on, **known)
+    return _settle(layers, query)
+
+
+def placed_files(
+    operation: str,
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    options: FileOptions,
+    arguments: Sequence[str] = ARGUMENTS[1:],
+) -> Query:
+    """Return the query that lists files in a place; see `placed_search()` and `files_query()`."""
+    layers, plain = _split(operation, options)
+    folder, on = _start(layers.base, cwd)
+    query = files_query(folder, paths, cast("FileOptions", plain), arguments, on)
+    return _settle(replace(layers, detected=False), query)  # names do not depend on encodings
+
+
+def options_of_rg(options: Mapping[str, Any]) -> SearchOptions:
+    """Return the options of a call without those of its place, as in a query."""
+    left_out = (*PLACE_OPTIONS, "encoding") if options.get("encoding") == "detect" else PLACE_OPTIONS
+    return plain_options(cast("SearchOptions", {name: one for name, one in options.items() if name not in left_out}))
+
+
+def _split(operation: str, options: Mapping[str, Any]) -> tuple[Layers, dict[str, Any]]:
+    """Return the place that the options name, and the options of rg."""
+    layers = layers_of(options)
+    refuse(operation, layers.kinds())
+    plain = {name: value for name, value in options.items() if name not in PLACE_OPTIONS}
+    if layers.detected:
+        plain.pop("encoding", None)
+    return layers, plain
+
+
+def _start(base: Place, cwd: StrPath) -> tuple[StrPath, RgHost | None]:
+    """Return the directory and the host of a search."""
+    if isinstance(base, Directory) and base.path != os.curdir:
+        return os.path.join(cwd, base.path), None
+    return cwd, base.host if isinstance(base, Host) else None
+
+
+def _settle(layers: Layers, query: Query) -> Query:
+    """Return the query that searches a place.
+
+    Raises:
+        ValueError: Two parts of the place, or an option and the place, cannot be combined.
+    """
+    base, kinds = layers.base, layers.kinds()
+    refuse_pairs((*kinds, "overlay") if query.overlay is not None else kinds)
+    inner: Place | None = None
+    if layers.detected:
+        from ripwrap.places.detection import detection  # late: few searches need it
+
+        inner = detection()
+    if isinstance(base, (Revision, Items)):
+        return _in_items(layers, query, inner)
+    if layers.texts:
+        outer = query.overlay.texts if query.overlay else {}
+        query = check_overlay(replace(query, overlay=Texts(merge_texts(layers.texts, query.cwd, outer))))
+    if layers.formats:
+        from ripwrap.places.inside import in_files
+
+        return in_files(query, layers.formats, inner=inner)
+    if not isinstance(base, (Directory, Host)):
+        return replace(query, place=base if inner is None else Nested(base, inner))
+    return query if inner is None else replace(query, place=inner)
+
+
+def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
+    from ripwrap.places.items import ItemPlace, in_items
+    from ripwrap.places.layered import layered
+
+    opens: Callable[[], AnyItems]
+    base, roots = layers.base, cast("Sequence[str]", ())
+    texts = {name: raw_bytes(text) if isinstance(text, str) else text for name, text in layers.texts.items()}
+    if isinstance(base, Revision):
+        from ripwrap.places.revision import revision_source
+
+        opens = partial(revision_source, query, base.rev, base.repositories)
+        roots = revision_source(query, base.rev, base.repositories).roots
+    else:
+        items = cast("Items", base).items
+        if query.paths != (os.curdir,):
+            raise ValueError(HintedText("paths do not apply to items; choose them with ", Hint("glob")))
+        if isinstance(items, AsyncIterable) and (texts or layers.formats):
+            refuse_pairs(("async", *layers.kinds()))
+        opens = lambda: items  # noqa: E731 - as short as a function
+    if texts or layers.formats:
+        opens = partial(layered, opens, texts, layers.formats)
+    return in_items(query, ItemPlace(opens, roots, inner=inner))
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """Place whose runs are searched in another place, such as files in several encodings.
+
+    Attributes:
+        outer: Place that makes the runs.
+        inner: Place of the search in each run.
+    """
+
+    outer: Place
+    inner: Place
+
+    async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
+        """Return the runs of the outer place, each divided by the inner place."""
+        made = await self.outer.plan(query, run, seconds)
+        parts = [replace(part, query=replace(part.query, place=self.inner)) for part in made.parts]
+        return replace(made, parts=parts)

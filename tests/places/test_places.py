@@ -1,0 +1,221 @@
+"""Places and their combinations: composed two at a time they equal the same files in a directory, searched plainly."""
+
+import io
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ripwrap
+from ripwrap import sync
+from ripwrap.places import Detected, Directory, Host, Inside, Items, Overlay, Place, Revision
+from support.effort import times
+from support.git import require_git
+from support.hosts import ThisMachine
+
+Plant = Callable[..., Path]
+Files: TypeAlias = dict[str, str]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
+
+CYRILLIC = "Поиск должен найти каждую строку в этом файле\n" * 9
+LINES = st.sampled_from(["needle\n", "hay\n", "needle needle\n", "\n", "a needle in hay\n"])
+TEXTS = st.lists(LINES, max_size=6).map("".join) | st.just(CYRILLIC)
+NAMES = st.sampled_from(["a.py", "b.txt", "sub/a.py", "sub/b.md", ".hidden", "sub/deep/c.py"])
+TREES = st.dictionaries(NAMES, TEXTS, min_size=1, max_size=5)
+OPTIONS = st.sampled_from(
+    [{}, {"glob": "*.py"}, {"type": "py"}, {"hidden": False}, {"max_count": 1}, {"context": 1}, {"ignore_case": True},
+     {"max_depth": 1}, {"invert_match": True}]
+)  # fmt: skip
+BASES = st.sampled_from(["directory", "revision", "items"])
+TOPS = st.sampled_from(["overlay", "inside", "detected", "inside+overlay", "overlay+detected", "inside+detected"])
+
+
+def write(folder: Path, files: Files, encoding: str = "utf-8") -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(encoded(text, encoding))
+
+
+def encoded(text: str, encoding: str) -> bytes:
+    return text.encode("utf-8" if text.isascii() else encoding)
+
+
+def based(base: str, folder: Path, files: dict[str, bytes]) -> Place:
+    """Put files where a place begins."""
+    if base == "items":
+        return Items(sorted(files.items()))
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    if base == "directory":
+        return Directory(folder.name)
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "-f", "."], ["commit", "-qm", "all", "--allow-empty"]):
+        subprocess.run([*git, *words], check=True)
+    for name in files:
+        (folder / name).unlink()
+    return Revision("HEAD")
+
+
+def composed(base: str, tops: str, folder: Path, files: Files, instead: Files) -> Place:
+    """Return a place that has the files: those of the base, with the texts of `instead` in place of some."""
+    codec = "cp1251" if "detected" in tops else "utf-8"
+    below = {name: encoded(text, codec) for name, text in files.items()}
+    texts: dict[str, str | bytes | None] = {}
+    if "overlay" in tops:
+        texts = {name: encoded(text, codec) for name, text in instead.items()}
+        below |= dict.fromkeys(list(instead)[:1], b"needle needle needle of the base\n")
+        below["gone.py"], texts["gone.py"] = b"needle\n", None
+        below = {name: content for name, content in below.items() if name not in list(instead)[1:]}
+    if "inside" in tops:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in below.items():
+                archive.writestr(name, content)
+        below = {"all.zip": packed.getvalue()}
+        if texts:  # the text is an archive, too
+            with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name, text in {**files, **instead}.items():
+                    archive.writestr(name, encoded(text, codec))
+            below, texts = {"all.zip": b"no archive"}, {"all.zip": packed.getvalue()}
+    place = based(base, folder, below)
+    for top in tops.split("+"):
+        match top:
+            case "overlay":
+                place = Overlay(place, texts)
+            case "inside":
+                place = Inside(place, "zip")
+            case _:
+                place = Detected(place)
+    return place
+
+
+def line(one: Any) -> tuple[Any, ...]:
+    return one.path.removeprefix("all.zip!/"), one.line_number, one.text, one.spans()
+
+
+def answers(**options: Any) -> dict[str, object]:
+    """Return what the operations find, blocking, in any order."""
+    page = sync.grep("needle|строку", **options)
+    columns = sync.search_columns("needle|строку", **options)
+    return {
+        "stream": sorted(map(line, sync.search("needle|строку", **options))),
+        "page": sorted((line(one), len(one.before), len(one.after)) for file in page.files for one in file.matches),
+        "total": (page.total_matches, page.files_matched, page.exact),
+        "columns": sorted(
+            (path.removeprefix("all.zip!/"), number, text)
+            for one in columns
+            for path, number, text in zip(one.path, one.line_number, one.text, strict=True)
+        ),
+        "counts": sorted((one.path.removeprefix("all.zip!/"), one.count) for one in sync.count("needle", **options)),
+        "listed": sorted(
+            path.removeprefix("all.zip!/") for path in sync.files_with_matches("needle|строку", **options)
+        ),
+    }
+
+
+async def answers_async(**options: Any) -> dict[str, object]:
+    page = await ripwrap.grep("needle|строку", **options)
+    return {
+        "stream": sorted([line(one) async for one in ripwrap.search("needle|строку", **options)]),
+        "total": (page.total_matches, page.files_matched, page.exact),
+        "counts": sorted(
+            [(one.path.removeprefix("all.zip!/"), one.count) async for one in ripwrap.count("needle", **options)]
+        ),
+    }
+
+
+@settings(max_examples=times(25, 2000), deadline=None)
+@given(BASES, TOPS, TREES, TREES, OPTIONS)
+def test_places_on_top_of_places_equal_the_same_files_in_a_directory(
+    base: str, tops: str, files: Files, instead: Files, options: dict[str, Any]
+) -> None:
+    require_git()
+    if "max_depth" in options and "inside" in tops:  # counts the directories on the disk, not those of an archive
+        options = {}
+    with tempfile.TemporaryDirectory() as above:
+        here, flat = Path(above, "here"), Path(above, "flat")
+        here.mkdir()
+        flat.mkdir()
+        write(flat, {**files, **instead} if "overlay" in tops else files)
+        place = composed(base, tops, here, files, instead)
+        cwd = here.parent if base == "directory" else here
+        plain = answers(cwd=flat, **options)
+        assert answers(cwd=cwd, where=place, **options) == plain
+        found = anyio.run(lambda: answers_async(cwd=cwd, where=place, **options))
+        assert found == {name: plain[name] for name in found}
+
+
+def test_place_of_a_caller_makes_runs_of_rg(plant: Plant) -> None:
+    folder = plant({"one/a.txt": "needle\n", "two/b.txt": CYRILLIC.encode("cp1251"), "three/c.txt": "needle\n"})
+
+    class Worktrees:
+        """Several directories as one place."""
+
+        async def plan(self, query: Any, run: Any, seconds: float | None) -> ripwrap.places.Plan:
+            names = ("one", "two")
+            return ripwrap.places.Plan([ripwrap.places.Part(replace(query, paths=(name,))) for name in names])
+
+    assert [one.path for one in sync.search("needle", cwd=folder, where=Worktrees())] == ["one/a.txt"]
+    found = list(sync.search("строку", cwd=folder, where=Detected(Worktrees())))
+    assert [one.path for one in found] == ["two/b.txt"] * 9
+    with pytest.raises(
+        ValueError, match=r"where= cannot be combined with inside=: ripwrap does not know how the place"
+    ):
+        sync.search("needle", cwd=folder, where=Inside(Worktrees(), "zip"))
+
+
+def test_short_ways_and_places_mean_the_same(plant: Plant) -> None:
+    folder = plant({"a.txt": "needle\n"})
+    with zipfile.ZipFile(folder / "b.zip", "w") as archive:
+        archive.writestr("c.txt", "needle\n")
+    host = ThisMachine(str(folder))
+    assert sync.grep("needle", cwd=folder, inside="zip") == sync.grep(
+        "needle", cwd=folder, where=Inside(Directory(), "zip")
+    )
+    assert sync.grep("needle", cwd=".", on=host).files == sync.grep("needle", cwd=".", where=Host(host)).files
+    with ripwrap.overlay({"a.txt": "x\n"}, cwd=folder):
+        short = list(sync.count("needle", cwd=folder))
+    assert list(sync.count("needle", cwd=folder, where=Overlay(Directory(), {"a.txt": "x\n"}))) == short == []
+
+
+@pytest.mark.parametrize("names", [("where", "rev"), ("where", "on"), ("rev", "on")])
+def test_two_places_to_begin_are_refused(names: tuple[str, str], plant: Plant) -> None:
+    known: dict[str, Any] = {"where": Directory(), "rev": "HEAD", "on": ThisMachine(".")}
+    with pytest.raises(ValueError, match=f"{names[0]} cannot be combined with {names[1]}; leave one of them out"):
+        sync.search("x", cwd=plant({}), **{name: known[name] for name in names})
+
+
+async def items() -> AsyncIterator[tuple[str, bytes]]:
+    yield "a.txt", b"needle\n"
+
+
+@pytest.mark.anyio
+async def test_async_items_are_a_place() -> None:
+    assert [one.path async for one in ripwrap.search("needle", where=Items(items()))] == ["a.txt"]
+    assert (await ripwrap.grep("needle", where=Items(items()))).total_matches == 1
+    with pytest.raises(ValueError, match="an async iterable of items is read in the event loop; pass an iterable"):
+        ripwrap.search("needle", where=Inside(Items(items()), "zip"))
+
+
+def test_blocking_functions_refuse_async_items() -> None:
+    for call in (sync.search, sync.grep, sync.search_columns, sync.count):
+        with pytest.raises(TypeError, match="a blocking function cannot take an async iterable as items"):
+            list(cast("Any", call)("needle", where=Items(items())))
+
+
+def test_items_are_read_again_by_each_search() -> None:
+    def once() -> Iterator[tuple[str, str]]:
+        yield "a.txt", "needle\nhay\n"
+
+    assert sync.grep("needle", near="hay", where=Items([*once()])).total_matches == 1
+    with pytest.raises(ValueError, match="paths do not apply to items"):
+        sync.grep("needle", paths=["a.txt"], where=Items([*once()]))
