@@ -11,7 +11,6 @@ from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, byte_order_mark, plural, shown
 from ripwrap.errors import AccessDeniedError
-from ripwrap.places.holes import refuse_places
 from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import key_lines, redact
@@ -33,17 +32,23 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
     """Return a file's or directory's kind, size, and time of the last change."""
-    refuse_places("file_info()")
+    _refuse_places("file_info()")
     return await run.call(lambda: _file_info(settings.sandbox.locate(path)))
 
 
 async def run_list_directory(run: Runner, settings: Settings, path: str) -> tuple[FileInfo, ...]:
     """Return the entries of a directory, sorted by name."""
-    refuse_places("list_directory()")
+    _refuse_places("list_directory()")
     deadline = Deadline(
         settings.timeout, "not all entries of the directory were listed", "list it with ls or find_files"
     )
     return await run.call(partial(_list_directory, settings.sandbox, path, deadline))
+
+
+def _refuse_places(method: str) -> None:
+    from ripwrap.places.holes import refuse_places  # late: `Workspace` starts faster, and only backends call this
+
+    refuse_places(method)
 
 
 def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
