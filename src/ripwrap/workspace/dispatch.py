@@ -228,10 +228,11 @@ class ToolDispatcher:
         Raises:
             ValueError: An argument is unknown, missing or invalid.
         """
+        arguments = parse_arguments(tool.arguments, given)
         limited = CallRunner(self.runner, self.settings.timeout)
         required = partial(self.required_indexes, tool.name)
         call = ToolCall(limited, self.runner, self.settings, self.indexes, required, progress)
-        return await tool.function()(call, parse_arguments(tool.arguments, given))
+        return await tool.function()(call, arguments)
 
     async def answer(self, tool: AnyTool, parameters: Mapping[str, Any]) -> str:
         """Run a tool for its method, and return the text of its result or of its error.
