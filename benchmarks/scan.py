@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from ripwrap import CapturedMatch, Match, sync
-from ripwrap._scan.gitleaks import to_rust
+from ripwrap._scan.syntax import parse_go
 
 Text: TypeAlias = tuple[str, str | None, int, str, tuple[str | None, ...]]
 T = TypeVar("T")
@@ -28,7 +28,7 @@ T = TypeVar("T")
 def read_patterns(path: Path, number: int) -> dict[str, str]:
     """Return the first patterns of a file, by the names of their rules."""
     rules = [rule for rule in tomllib.loads(path.read_text("utf-8"))["rules"] if rule.get("regex")]
-    return {rule["id"]: to_rust(rule["regex"]) for rule in rules[:number]}
+    return {rule["id"]: parse_go(rule["regex"]).rust for rule in rules[:number]}
 
 
 def texts(rule: str, matches: Iterable[Match]) -> list[Text]:

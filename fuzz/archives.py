@@ -21,7 +21,7 @@ with atheris.instrument_imports(include=["ripwrap", "gzip", "tarfile", "zipfile"
     import tarfile
     import zipfile
 
-    from ripwrap import ExtractionFailedError
+    from ripwrap import ExtractionFailedError, _deflate64
     from ripwrap.binary import archive as archives
 
 import inflate64
@@ -56,7 +56,7 @@ _KEYWORDS = (
 _VALUES = ("0", "1", "-1", "-512", "1e999", "nan", "BINARY", "0,512", "9" * 30, _MEMBER)
 _SIZES = (0, 1, -1, 12, 511, 512, 513, 1 << 16, (1 << 16) + 1, (1 << 32) - 1, 1 << 63, (1 << 64) - 1, -(1 << 63))
 _COMPRESSED = (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, archives.DEFLATE64_METHOD, 1)
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, _deflate64.DEFLATE64, 1)
 
 
 def _pick(drawn: Any, values: Sequence[T]) -> T:
@@ -182,7 +182,7 @@ def _end64(drawn: Any, count: int, size: int, offset: int) -> bytes:
 
 
 def _packed(method: int, content: bytes) -> bytes:
-    if method == archives.DEFLATE64_METHOD:
+    if method == _deflate64.DEFLATE64:
         deflater = inflate64.Deflater()
         return bytes(deflater.deflate(content) + deflater.flush())
     compressor = zipfile._get_compressor(method, 1) if method in _COMPRESSED else None  # type: ignore[attr-defined]

@@ -13,7 +13,8 @@ from typing import Literal, Protocol
 from ripwrap import sync
 from ripwrap._ranking.word_query import parse_query
 from ripwrap._ripgrep.command import words_query
-from ripwrap._ripgrep.runner import BlockingRunner, Step, run_blocking
+from ripwrap._ripgrep.protocols import Step
+from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap.results import RankedChunk
 

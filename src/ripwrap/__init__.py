@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from ripwrap._scan.reports import Baseline, sarif
     from ripwrap._scan.rules import Allowlist, Rule
     from ripwrap._scan.scan import scan
+    from ripwrap._scan.secrets import SECRET_RULES
     from ripwrap.binary import RgBinary
     from ripwrap.binary.resolver import Rg
     from ripwrap.columns import Columns
@@ -145,6 +146,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace import Workspace
 
 __all__ = [
+    "SECRET_RULES",
     "AccessDeniedError",
     "Allowlist",
     "AppliedEdits",
@@ -281,6 +283,7 @@ _MODULE_OF = {
     "expand": "_operations.expand",
     "scan": "_scan.scan",
     "Rule": "_scan.rules",
+    "SECRET_RULES": "_scan.secrets",
     "Allowlist": "_scan.rules",
     "load_rules": "_scan.gitleaks",
     "Baseline": "_scan.reports",

@@ -476,7 +476,7 @@ class HistoryMatch(Match, frozen=True):
         blob: Id of the version (a blob of git).
         paths: Paths that had this version, the newest first.
         first: Oldest of the searched commits that introduced this version.
-        last: Newest commit that had this version; `None` if that commit could not be read.
+        last: Newest of the searched commits that had this version.
     """
 
     blob: str

@@ -137,6 +137,9 @@ def test_rows_of_a_sheet_are_lines(plant: Callable[..., Path]) -> None:
         ("b.xlsx!/sheet Prices 2", 1, "one needle"),
     ]
     assert [match.location for match in sync.search("one", cwd=folder, inside="xlsx")] == [Location(sheet="Prices 2")]
+    far = row(1, cell("A1", "x")) + row(1_048_576, cell("XFD1048576", "needle"))
+    (match,) = sync.search("needle", cwd=plant({"far/far.xlsx": xlsx_of({"S": far})}) / "far", inside="xlsx")
+    assert (match.path, match.line_number) == ("far.xlsx!/sheet S", 1_048_576)
 
 
 @pytest.mark.anyio
@@ -169,7 +172,7 @@ def lying(content: bytes) -> bytes:
 
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
-FAR = row(1, cell("A1", "x")) + row(1_048_576, cell("XFD1048576", "y"))
+WIDE = "".join(row(number, cell(f"XFD{number}", "y")) for number in range(1, 5000))
 LARGE = b"BT " + b"(needle) Tj " * (75_000_000 // 12)  # pypdf's limit is 75,000,000 bytes
 
 
@@ -194,7 +197,7 @@ FAULTS: dict[str, tuple[Callable[[], bytes], str]] = {
     "zip.xlsx": (lambda: zipped({"a": b"b"}), ""),
     "bomb.xlsx": (lambda: bomb("xl/worksheets/s1.xml", xlsx_of({"S": ""})), "unpacks to more than 200 times"),
     "lying.xlsx": (lambda: lying(bomb("xl/sharedStrings.xml", xlsx_of({"S": ""}))), "Cannot detect file format"),
-    "far.xlsx": (lambda: xlsx_of({"S": FAR}), "the process that reads it crashed, or needed too much memory"),
+    "wide.xlsx": (lambda: xlsx_of({"S": WIDE}), "its cells are too far apart"),
 }
 """Documents that cannot be read, and what the errors say."""
 

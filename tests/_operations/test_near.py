@@ -12,7 +12,8 @@ from ripwrap import GrepResult, PatternError, sync
 from ripwrap._operations.grep import grep_request, hidden_matches
 from ripwrap._operations.near import LineCollector, NearCollector, near_condition
 from ripwrap._ripgrep.page_collector import PageRequest
-from ripwrap._ripgrep.runner import BlockingRunner, C, Step, run_blocking
+from ripwrap._ripgrep.protocols import Step
+from ripwrap._ripgrep.runner import BlockingRunner, C, run_blocking
 from ripwrap.binary import RgBinary
 from support.effort import times
 

@@ -18,8 +18,9 @@ import ripwrap
 from _operations.test_against_rg import drawn, globs, patterns, types
 from ripwrap import PatternError, SearchError, sync
 from ripwrap._ripgrep.command import search_query
-from ripwrap._ripgrep.place import plan
-from ripwrap._ripgrep.runner import BlockingRunner, C, Step, run_blocking
+from ripwrap._ripgrep.planning import plan
+from ripwrap._ripgrep.protocols import Step
+from ripwrap._ripgrep.runner import BlockingRunner, C, run_blocking
 from ripwrap.binary import RgBinary
 from support.effort import times
 
@@ -281,6 +282,26 @@ class TestOverlay:
         finally:
             (here / "long").unlink()
         assert found == {"long": len(long), "a.py": len(long)}
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(("text", "found"), [("needle\n", ["a.py"]), ("needle\n" * 9, [])])
+def test_size_limit_applies_to_the_text_and_not_to_the_file_on_disk(here: Path, text: str, found: list[str]) -> None:
+    assert (here / "a.py").stat().st_size > 10
+    with ripwrap.overlay({"a.py": text}):
+        assert [match.path for match in sync.search("needle", glob="a.py", max_filesize=10)] == found
+        assert [*sync.files(glob="a.py", max_filesize=10)] == found
+
+
+@pytest.mark.posix
+def test_ignore_file_of_the_temporary_directory_hides_no_text(
+    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path_factory.mktemp("temporary")
+    (temporary / ".ignore").write_text("*\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    with ripwrap.overlay({"a.py": "changed needle\n"}, cwd=here):
+        assert [match.text for match in sync.search("needle", glob="a.py")] == ["changed needle"]
 
 
 @pytest.mark.posix

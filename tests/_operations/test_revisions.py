@@ -206,6 +206,40 @@ def test_environment_of_a_hook_does_not_choose_the_repository(
     assert len(list(sync.search_history("needle", cwd=folder, type="py"))) == 2
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR"],
+)
+def test_variables_of_a_hook_break_no_search_of_another_repository(
+    folder: Path, commit: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Issue 38, 12: git sets these variables for hooks, also for those that search another repository."""
+    commit(TREE)
+    monkeypatch.setenv(name, str(tmp_path / "other"))
+    monkeypatch.setenv("GIT_PREFIX", "sub/")
+    monkeypatch.setenv("GIT_QUARANTINE_PATH", str(tmp_path / "incoming"))
+    assert sync.grep("needle", cwd=folder, rev="HEAD", type="py").files_matched == 2
+    assert len(list(sync.search_history("needle", cwd=folder, type="py"))) == 2
+
+
+def test_contents_are_those_that_git_stores(folder: Path, commit: Callable[..., str]) -> None:
+    """Issue 38, 12: a checkout converts ends of lines, `$Id$` and contents with filters (gitattributes(5))."""
+    git(folder, "config", "filter.shout.smudge", "tr a-z A-Z")
+    git(folder, "config", "filter.shout.clean", "tr A-Z a-z")
+    attributes = "crlf.txt text eol=crlf\nident.txt ident\nfiltered.txt filter=shout\n"
+    stored = {"crlf.txt": "needle\n", "ident.txt": "needle $Id$\n", "filtered.txt": "needle 2\n"}
+    commit({".gitattributes": attributes, **stored})
+    for name in stored:
+        (folder / name).unlink()
+    git(folder, "checkout", "--", ".")
+    converted = {"crlf.txt": r"needle\r$", "ident.txt": r"\$Id: [0-9a-f]{40}", "filtered.txt": "NEEDLE"}
+    for name, pattern in converted.items():
+        assert [match.path for match in sync.search(pattern, cwd=folder)] == [name]
+        assert sync.grep(pattern, cwd=folder, rev="HEAD").files_matched == 0
+    assert [file.path for file in sync.grep("needle", cwd=folder, rev="HEAD")] == sorted(stored)
+    assert {match.path for match in sync.search_history("needle", cwd=folder)} == {*stored}
+
+
 def test_pathspec_settings_of_the_environment_do_not_count(
     folder: Path, commit: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

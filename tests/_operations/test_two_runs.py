@@ -13,8 +13,9 @@ from ripwrap import GrepResult
 from ripwrap._operations.grep import grep_request, run_grep
 from ripwrap._operations.two_runs import Density
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.protocols import Collector, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Collector, Step, run_blocking
+from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap.binary import RgBinary
 from ripwrap.errors import RipwrapError
 from support.effort import times

@@ -15,7 +15,8 @@ from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import LARGE_RECORD, MessageDecoder, Record
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import Block, PageRequest
-from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Step, run_blocking
+from ripwrap._ripgrep.protocols import Step
+from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.stream import stream
 from support import fake_rg
 from support.outcomes import cut

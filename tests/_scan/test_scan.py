@@ -1,5 +1,6 @@
 """Scanning for many rules, on asyncio, on trio and blocking."""
 
+import gzip
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -335,6 +336,58 @@ def test_a_rule_leaves_out_matches(rule: dict[str, Any], found: list[str], plant
     folder = plant({"a.py": "key=aaaaaaaa\n", "b.txt": "key=a1b2c3d4\nmore\nsecret\n", "c.py": "key=abcabcab # test\n"})
     known = Rule(id="key", pattern=r"key=([a-z0-9]{8})(x)?", **rule)
     assert sorted(hit.path or "" for hit in sync.scan([known], cwd=folder)) == found
+
+
+KEYWORDS = ("Пароль", "geheimnis\u017ftraße", "\u212aey.*", "ΟΔΟΣ")
+
+
+@pytest.mark.parametrize("between", [" ", "\n"])
+@pytest.mark.parametrize(
+    ("word", "encodings"),
+    [
+        ("Пароль", ("utf-8", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-16", "cp1251", "koi8-r")),
+        ("ПАРОЛЬ", ("utf-8", "utf-16-le", "utf-16", "cp1251")),
+        ("пароль", ("utf-8", "utf-16-be", "cp1251")),
+        ("GEHEIMNISSTRA\u1e9eE", ("utf-8", "utf-16-le")),
+        ("key.*", ("utf-8", "utf-16-le", "cp1251")),
+        ("οδος", ("utf-8", "utf-16", "iso8859-7")),
+        ("οδοσα", ("utf-8",)),
+        ("keyx*", ()),
+        ("", ()),
+    ],
+)
+def test_keywords_and_files_are_folded_and_decoded_in_the_same_way(
+    word: str, encodings: tuple[str, ...], between: str, plant: Plant
+) -> None:
+    """Issue 38, 7: words with other letters than ASCII, and words in UTF-16 without a mark, dropped all secrets."""
+    rules = [Rule(id="k", pattern=r"secret=(\S+)", keywords=KEYWORDS), Rule(id="other", pattern="nothing")]
+    labels = {"utf-16-le": "utf-16le", "utf-16-be": "utf-16be", "cp1251": "cp1251", "koi8-r": "koi8-r"}
+    labels["iso8859-7"] = "iso-8859-7"
+    for encoding in encodings or ("utf-8",):
+        folder = plant({f"{encoding}.txt": f"{word}{between}secret=abc\n".encode(encoding)})
+        options: dict[str, Any] = {"encoding": labels[encoding]} if encoding in labels else {}
+        hits = list(sync.scan(rules, cwd=folder, paths=f"{encoding}.txt", **options))
+        assert [hit.groups for hit in hits] == [("abc",)] * bool(encodings)
+
+
+def test_keywords_are_looked_for_after_a_nul_and_in_files_with_any_name(plant: Plant) -> None:
+    folder = plant({"-e": b"secret=abc\n\0 word\n", "ä b.txt": "secret=abc\nWORD", ".hidden": "word\nsecret=abc"})
+    rule = Rule(id="k", pattern=r"secret=(\S+)", keywords=("word",))
+    everything: dict[str, Any] = {"hidden": True, "text": True}
+    assert sorted(hit.path or "" for hit in sync.scan([rule], cwd=folder, **everything)) == ["-e", ".hidden", "ä b.txt"]
+    lines = Rule(id="l", pattern=r"secret=a(?s:.)", keywords=("word",), multiline=True)
+    found = sync.scan([rule, lines], cwd=folder, overlaps=True, **everything)
+    assert sorted((hit.path, hit.rule) for hit in found)[:2] == [("-e", "k"), ("-e", "l")]
+
+
+def test_keywords_are_looked_for_in_the_place_of_the_scan(plant: Plant) -> None:
+    """Issue 38, 7: a keyword was looked for in a file of the directory, whatever the scan had read."""
+    rule = Rule(id="k", pattern=r"secret=(\S+)", keywords=("word",))
+    without = {"a.txt": "secret=abc\n", "c.txt": "secret=abc\nnothing\n"}
+    folder = plant({**without, "b.gz": gzip.compress(b"WORD\nsecret=abc\n"), "c.gz": gzip.compress(b"secret=abc\n")})
+    assert [hit.path for hit in sync.scan([rule], cwd=folder, inside="gz")] == ["b.gz!/b"]
+    with ripwrap.overlay({"a.txt": "word\nsecret=abc\n", "new.txt": "secret=abc\n\nWord"}, cwd=folder):
+        assert {hit.path for hit in sync.scan([rule], cwd=folder)} == {"a.txt", "new.txt"}
 
 
 @pytest.mark.slow

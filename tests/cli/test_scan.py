@@ -4,11 +4,15 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
+import ripwrap
 from ripwrap import Baseline, Rule, ScanMatch, sarif, sync
+from ripwrap._scan.scan import REFUSED
+from ripwrap.options import SearchOptions
 from support.cli import output, run
 
 Plant = Callable[..., Path]
@@ -48,6 +52,51 @@ def test_the_hook_of_pre_commit_is_a_command(planted: Path) -> None:
     files = ("src/b.py", "src/a é.py")
     found = output(*entry.split(), "rules.toml", *files, cwd=planted, code=1)
     assert sorted(found.splitlines()) == ["src/a é.py:2:5: token", "src/b.py:1:1: lines"]
+
+
+def test_built_in_rules_are_the_default(plant: Plant) -> None:
+    """Issue 38, 9: `ripwrap scan` needed --rules."""
+    token = "ghp_" + "aB3" * 12  # not in one piece, so that no scanner takes this file for one with secrets
+    folder = plant(
+        {
+            "a.py": f'x = "{token}"\ny = "${{TOKEN}}"\npassword = "hunter2"  # gitleaks:allow\n',
+            "b.sh": "export DB_PASSWORD=hunter2\nexport DB_PASSWORD=${PASS}\n",
+            "c.yaml": "password: hunter2hunter\npassword: hunterhunter\n",
+            "d.txt": "nothing\n",
+        }
+    )
+    said = output("scan", "--sort=path", cwd=folder, code=1)
+    assert said.splitlines() == [
+        f"a.py:1:6: github-token: {token}",
+        "b.sh:1:7: password/env:  DB_PASSWORD=hunter2",
+        "c.yaml:1:1: password/config: password: hunter2hunter",
+    ]
+    assert output("scan", "d.txt", cwd=folder, code=0) == ""
+    hits = list(sync.scan(cwd=folder, sort="path"))
+    assert [hit.rule for hit in hits] == ["github-token", "password/env", "password/config"]
+    assert [next(filter(None, hit.groups)) for hit in hits] == [token, "hunter2", "hunter2hunter"]
+    log = json.loads(output("scan", "--sarif", cwd=folder, code=1))
+    assert len(log["runs"][0]["tool"]["driver"]["rules"]) == len(ripwrap.SECRET_RULES)
+
+
+def test_help_lists_only_flags_that_a_scan_takes(planted: Path) -> None:
+    """Issue 38, 9: the help had --replace, --context, --multiline and others, which were refused or had no effect."""
+    help_text = output("scan", "--help", cwd=planted)
+    known = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", help_text.partition("Examples:")[0]))
+    refused = {"--context", "--passthru", "--replace", "--max-count", "--pcre2", "--smart-case", "--multiline-dotall"}
+    assert not known & refused
+    assert {"--rules", "--redact", "--encoding", "--glob", "--ignore-case", "--limit"} <= known
+    others = {"--sarif", "--redact", "--json", "--baseline", "--write-baseline", "--rules", "--help", "--rg", "--cwd"}
+    for flag in known - others - {"--overlaps", "--limit", "--no-line-number"}:
+        name = flag.removeprefix("--").replace("-", "_")
+        assert {name, name.removeprefix("no_"), f"no_{name}"} & set(SearchOptions.__annotations__) - set(REFUSED), flag
+
+
+@pytest.mark.parametrize("name", ["context", "before_context", "after_context", "passthru", "max_count"])
+def test_scan_refuses_options_without_effect(name: str) -> None:
+    options: dict[str, Any] = {name: 1 if name != "passthru" else True}
+    with pytest.raises(ValueError, match=f"{name} does not apply to a scan"):
+        sync.scan(**options)
 
 
 def test_nothing_found_exits_with_0(planted: Path) -> None:
@@ -105,7 +154,7 @@ def test_a_baseline_leaves_out_what_is_known(planted: Path) -> None:
         (("--baseline=missing",), "missing"),
         (("--sarif", "--json"), "--json and --sarif cannot be combined"),
         (("--sarif", "--redact"), "--redact and --sarif cannot be combined; leave one of them out"),
-        (("-F",), "--fixed-strings does not apply to a scan"),
+        (("-F",), "unknown option -F"),
         (("--rules=src/b.py",), "is not valid TOML"),
     ],
 )
@@ -116,6 +165,9 @@ def test_errors_exit_with_2(arguments: tuple[str, ...], says: str, planted: Path
 
 def test_a_rule_that_does_not_compile_is_named(planted: Path) -> None:
     (planted / "rules.toml").write_text("[[rules]]\nid = 'bad'\nregex = 'a(b'\n", "utf-8")
+    done = run("scan", "--rules", "rules.toml", cwd=planted, code=2)
+    assert "rules.toml: rule 1 (bad): a missing ) in the pattern 'a(b', at character 4" in done.stderr.decode()
+    (planted / "rules.toml").write_text("[[rules]]\nid = 'bad'\nregex = '\\p{Foo}'\n", "utf-8")
     done = run("scan", "--rules", "rules.toml", cwd=planted, code=2)
     assert "rule 'bad': regex parse error" in done.stderr.decode()
     assert "^" in done.stderr.decode()

@@ -395,6 +395,19 @@ async def test_writes_to_the_index_itself_cause_no_listing(
 
 @on_asyncio
 @linux
+async def test_file_of_git_that_is_indexed_is_current_while_watching(
+    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
+) -> None:
+    root = plant({"a.txt": "alpha\n", ".git/HEAD": "ref: refs/heads/main\n", ".git/notes/n.txt": "alpha\n"})
+    index = Index(root, location=home, rg=counting.path, hidden=True, include_git=True)
+    async with index, aclosing(index.watch()) as refreshes:
+        await following(refreshes)
+        plant({".git/notes/n.txt": "bravo\n"})
+        assert await paths(index, "bravo") == [".git/notes/n.txt"]
+
+
+@on_asyncio
+@linux
 async def test_branch_switch_is_seen_while_watching(
     plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
 ) -> None:

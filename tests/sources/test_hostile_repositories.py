@@ -476,17 +476,34 @@ class TestBombs:
         assert lifted.errors == lowered.errors == ()
         assert (lifted.files_matched, lowered.files_matched) == (2, 0)
 
-    def test_large_blob_is_searched_without_holding_it(self, root: Path) -> None:
+    @pytest.mark.parametrize("history", [False, True])
+    def test_large_blob_is_searched_without_holding_it(self, root: Path, *, history: bool) -> None:
+        """Issue 38, 12: a blob of 1.2 GB took 1,235 MB of memory."""
         import tracemalloc
 
         loose_blob(root, times(64, 200) << 20)
         tracemalloc.start()
         try:
-            assert sync.grep("of this one", cwd=root, rev="big").files_matched == 1
+            if history:
+                (match,) = sync.search_history("of this one", cwd=root, rev="big")
+                assert match.path == "small"
+            else:
+                assert sync.grep("of this one", cwd=root, rev="big").files_matched == 1
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
         assert peak < 24 << 20
+
+    def test_large_blob_of_a_history_is_a_warning(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Issue 38, 12: the limit of a member of an archive also holds for a version of a file."""
+        monkeypatch.setattr(git_sources, "MAX_BLOB_BYTES", 4 << 20)
+        loose_blob(root, 8 << 20)
+        assert [match.path for match in sync.search_history("needle", cwd=root, rev="big")] == ["small"]
+        assert "big: not searched: larger than 4194304 bytes; pass a larger max_filesize" in caplog.text
+        found = sync.search_history("needle", cwd=root, rev="big", max_filesize="16M")
+        assert {match.path for match in found} == {"big", "small"}
 
     def test_broken_object_is_one_error(self, root: Path) -> None:
         for number in range(5):

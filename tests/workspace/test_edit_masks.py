@@ -121,7 +121,7 @@ def test_lines_after_random_edits_mask_all_secrets_or_the_edits_are_refused(seed
             start = end + 1
             if start >= len(raw):
                 break
-        if EditMasks().why_refused("a", raw, changes):
+        if EditMasks(redact).why_refused("a", raw, changes):
             continue
         kept += 1
         for change in reversed(changes):
@@ -135,10 +135,10 @@ def test_edit_of_a_blank_line_does_not_unmask_the_lines_of_a_key_after_it() -> N
     raw = TEXT.encode()
     start = raw.index(b"ENCRYPTED\n\n") + 10
     for after, refused in ((b"!", True), (b"\n", False)):
-        assert bool(EditMasks().why_refused("a", raw, [Change(start, start, b"", after)])) == refused
+        assert bool(EditMasks(redact).why_refused("a", raw, [Change(start, start, b"", after)])) == refused
 
 
 def test_file_that_is_too_large_to_be_masked_is_left_out() -> None:
     text = b"x\n" * (MAX_SCANNED_BYTES // 2)
-    assert not EditMasks().why_refused("a", text, [Change(0, 1, b"x", b"y")])
-    assert "the limit for masking secrets" in EditMasks().why_refused("a", text, [Change(0, 1, b"x", b"yy")])
+    assert not EditMasks(redact).why_refused("a", text, [Change(0, 1, b"x", b"y")])
+    assert "the limit for masking secrets" in EditMasks(redact).why_refused("a", text, [Change(0, 1, b"x", b"yy")])

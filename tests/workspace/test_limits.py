@@ -15,7 +15,8 @@ from ripwrap import sync
 from ripwrap._ignore.globs import GlobRegex, SteppingPattern, glob_pattern
 from ripwrap._ignore.rules import MAX_RULES, MAX_RULES_BYTES, IgnoreStack, outer_rules, read_rules
 from ripwrap._ripgrep.literals import literals_of, required_literals
-from ripwrap._ripgrep.runner import Step, run_blocking
+from ripwrap._ripgrep.protocols import Step
+from ripwrap._ripgrep.runner import run_blocking
 from ripwrap.models import Submatch
 from ripwrap.results import FileMatches, GrepMatch
 from ripwrap.workspace.arguments import MAX_ARGUMENT_CHARS, comma_separated

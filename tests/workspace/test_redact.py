@@ -13,15 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap import sync
+from ripwrap import SECRET_RULES, Rule, load_rules, sync
 from ripwrap.workspace import redact as redact_module
 from ripwrap.workspace.redact import (
     MAX_SECRET_CHARS,
-    RULES,
     KeyScanner,
     Mask,
     Redacted,
-    file_redactor,
+    Redaction,
     key_lines,
     redact,
 )
@@ -298,7 +297,7 @@ def test_deadline_of_reading_a_file_is_not_taken_for_an_unreadable_file(tree: Pa
         raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        file_redactor(str(tree), "key.txt", follow=False, check=check)
+        redact.of_file(str(tree), "key.txt", follow=False, check=check)
 
 
 @pytest.fixture
@@ -391,9 +390,138 @@ def test_large_file_is_judged_line_by_line_at_its_end(plant: Plant) -> None:
     assert {match.match for match in found.matches} == {KEY_MASK}
 
 
+RULES_FILE = r"""
+[[rules]]
+id = "ticket"
+regex = '''(?i)\bticket[ \t]*[:=][ \t]*(TK-[[:digit:]]{4,})(?:\s|$)'''
+keywords = ["absent"]
+path = '''\.never$'''
+[[rules.allowlists]]
+regexTarget = "line"
+regexes = ['''# example\z''']
+
+[[rules]]
+id = "noise"
+regex = '''noise=(\w+)-(\w+)'''
+secretGroup = 2
+entropy = 2.5
+
+[[rules]]
+id = "file"
+path = '''\.p12$'''
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "masked"),
+    [
+        ("Ticket: TK-12345 done", "Ticket: [redacted: ticket] done"),
+        ("TICKET=TK-99999", "TICKET=[redacted: ticket]"),
+        ("ticket: TK-\u0661\u0662\u0663\u0664", "ticket: TK-\u0661\u0662\u0663\u0664"),
+        ("ticket: TK-12345 # example", "ticket: TK-12345 # example"),
+        ("ticket: TK-12345 # gitleaks:allow", "ticket: [redacted: ticket] # gitleaks:allow"),
+        ("noise=aaaaaaaa-abcdefgh noise=x-aaaaaaaa", "noise=aaaaaaaa-[redacted: noise] noise=x-aaaaaaaa"),
+        ("password = 'hunter2'", "password = 'hunter2'"),
+    ],
+)
+def test_rules_of_a_file_mask_secrets(tmp_path: Path, plant: Plant, line: str, masked: str) -> None:
+    """Issue 37, 6: `redact` and `scan` had rules of their own. Paths and keywords do not matter for a mask."""
+    (tmp_path / "rules.toml").write_text(RULES_FILE, "utf-8")
+    rules = load_rules(tmp_path / "rules.toml")
+    workspace = sync.Workspace(plant({"a.txt": f"first\n{line}\n{KEY}\n"}), redact=rules)
+    assert workspace.read_file_result("a.txt").blocks[0].lines[1:3] == (masked, KEY_MASK)
+    both = sync.Workspace(plant({"b.txt": f"{line}\n"}), redact=(*SECRET_RULES, *rules))
+    assert "hunter2" not in both.read_file("b.txt")
+
+
+def test_rules_of_a_workspace_are_checked_when_it_is_made(tmp_path: Path) -> None:
+    mask = sync.Workspace(tmp_path, redact={"word\n": r"\bsecret-\w+"})
+    (tmp_path / "a.txt").write_text("a secret-b\n", "utf-8")
+    assert "a [redacted: word\\x0a]" in mask.read_file("a.txt") or "\\n]" in mask.read_file("a.txt")
+    for rules, says in (
+        ([], "no rules given"),
+        ([Rule(id="a", pattern="a"), Rule(id="a", pattern="b")], "2 rules are called 'a'"),
+        ({"a": "(?x)a", "b": "b", "c": "("}, r"by 2 rules, leave out 'a', 'c'; the flag 'x'"),
+        ({"a": r"\p{Greek}"}, r"leave out 'a'; ripwrap does not support \\p\{Greek\} here"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            sync.Workspace(tmp_path, redact=rules)
+    with pytest.raises(TypeError, match="rules must be a mapping"):
+        sync.Workspace(tmp_path, redact="abc")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+b", "(a|a)*b", "(?:a{1,99}){1,99}b", ".*a.*b.*c", "(a?){30}b", r"(\w+\s*)+:"]
+)
+def test_rule_that_may_take_too_long_is_refused(pattern: str) -> None:
+    """Python's `re` takes minutes for some of these patterns and 40 characters, and cannot be interrupted."""
+    with pytest.raises(
+        ValueError, match="cannot mask secrets by 1 rule, leave out 'slow'; there are more than 1,000,000 w"
+    ):
+        Redaction([Rule(id="slow", pattern=pattern)])
+
+
+SLOW_RULES = (
+    r"(?i)[\w.-]{0,50}?(?:token)(?:[ \t\w.-]{0,20})[\s'\"]{0,3}(?:=|>|:{1,3}=)[\x60'\"\s=]{0,5}([a-z0-9]{32})",
+    r"[a-z]{0,99}[a-z]{0,99}[a-z]{0,99}!",
+    r"token[^!]*!",
+    r"token.*:.*!",
+)
+
+
+@pytest.mark.parametrize("pattern", SLOW_RULES)
+def test_rule_with_many_ways_can_be_ended_at_each_place(pattern: str) -> None:
+    line = "token" * 20_000
+    check, calls = late_after(200)
+    redaction = Redaction([Rule(id="slow", pattern=pattern)])
+    with pytest.raises(LateError):
+        redaction(line, check=check)
+    assert len(calls) == 200
+    assert redaction("a token::=" + "a1" * 16 + "!").masks
+
+
+@pytest.mark.slow
+def test_what_a_scan_finds_is_masked(plant: Plant) -> None:
+    """Issue 37, 6: rg and Python's `re` find the same secrets by the same rules."""
+    texts = random.Random(37)
+    pieces = [
+        *PREFIXES,
+        *ALL_SECRETS,
+        "${",
+        "$(",
+        "<",
+        "<x>",
+        "%s",
+        "***",
+        "[r",
+        "hunter2",
+        " ",
+        "@",
+        "://",
+        "\u00e9",
+        '"',
+        "'",
+    ]
+    lines = [
+        "".join(texts.choices(pieces, k=texts.randint(1, 7))).replace("\n", " ") for _ in range(times(1_000, 20_000))
+    ]
+    folder = plant({"a.txt": "".join(f"{line}\n" for line in lines)})
+    found = 0
+    for hit in sync.scan(cwd=folder, overlaps=True, text=True):
+        line = lines[(hit.line_number or 0) - 1]
+        (submatch,) = hit.submatches
+        start = len(line.encode()[: submatch.start].decode())
+        secret = next(filter(None, hit.groups))
+        start += submatch.match.rindex(secret)
+        masks = redact(line).masks
+        assert any(mask.start <= start and start + len(secret) <= mask.end for mask in masks), (hit.rule, line)
+        found += 1
+    assert found > len(lines) // 20
+
+
 def test_rules_are_documented() -> None:
     page = Path(__file__, "../../../docs/how-to/agents.md").resolve().read_text("utf-8")
-    missing = {rule.name for rule in RULES if f"`{rule.name}`" not in page}
+    missing = {rule.id for rule in SECRET_RULES if f"`{rule.id.partition('/')[0]}`" not in page}
     assert missing == set()
     assert "`private-key`" in page
 
@@ -408,7 +536,7 @@ def test_masking_can_be_ended_between_lines(plant: Plant) -> None:
         if lines > 5:
             raise TimeoutError("enough")
 
-    redactor = redact_module.file_redactor(str(folder), "a.txt", follow=False, check=check)
+    redactor = redact.of_file(str(folder), "a.txt", follow=False, check=check)
     with pytest.raises(TimeoutError, match="enough"):
         redactor("x\n" * 9, 1)
     assert lines == 6

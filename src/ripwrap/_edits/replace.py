@@ -19,6 +19,7 @@ from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Change, EditSize, Found,
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.replacement import (
     MAX_GROUP,
@@ -32,7 +33,7 @@ from ripwrap._ripgrep.replacement import (
     name_probe,
     parse_template,
 )
-from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._text import raw_bytes
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select

@@ -23,8 +23,9 @@ from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.decoder import PathDecoder, listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, DeadlineRunner, Runner, Step, run_blocking
+from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, DeadlineRunner, run_blocking
 from ripwrap._safe_open import open_regular_file
 from ripwrap._subprocess.worker import WorkerProcess
 from ripwrap._text import byte_order_mark, is_binary

@@ -11,8 +11,9 @@ from ripwrap._ripgrep.decoder import listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query
-from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner, Runner, Step
+from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import SearchOptions, StrPath, check_timeout

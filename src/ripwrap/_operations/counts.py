@@ -11,8 +11,9 @@ from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import types_query
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode
-from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions, StrPath, check_timeout

@@ -21,8 +21,9 @@ from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, PathDecoder, decode_types
 from ripwrap._ripgrep.listing_collector import BaseListingCollector, ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner, Runner, Step
+from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap._text import BOMS
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText

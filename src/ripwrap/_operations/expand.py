@@ -10,7 +10,8 @@ from itertools import islice
 from typing import Literal, TypeAlias
 
 from ripwrap._code.enclosing import LineSpan, block_at, definition_at, definition_kind, gaps_between, kept_lines
-from ripwrap._ripgrep.runner import AsyncRunner, Runner
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown, text_of
 from ripwrap.errors import Hint, HintedText, RipwrapError

@@ -18,8 +18,9 @@ from ripwrap._ripgrep.command import ARGUMENTS
 from ripwrap._ripgrep.decoder import too_long_errors, too_long_text
 from ripwrap._ripgrep.page_collector import MatchCollector, PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_json
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, SearchError
@@ -170,10 +171,6 @@ class GrepRequest:
         query = replace(self.query, place=candidates)
         return replace(self, query=query, candidates=candidates)
 
-    def first_step(self) -> Step[MatchCollector]:
-        """Return the step (one or more runs of rg) that searches for the matches of the page."""
-        return Step(self.query, partial(MatchCollector, self.page), self.timeout)
-
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step (one or more runs of rg) that searches all files with `options` and collects `page`."""
         return Step(self.query_for(self.pattern, options), partial(MatchCollector, page), timeout)
@@ -260,7 +257,7 @@ async def run_grep(
     """
     pattern = request.pattern
     if request.near is None:
-        found = await collect_page(run, request, density)
+        found = await collect_page(run, request.query, request.page, request.timeout, density)
     else:
         found = await _search(run, request, request.options, request.page, lambda: request.timeout)
     if ended is not None:

@@ -15,8 +15,8 @@ from typing import TypeAlias, cast
 from ripwrap._ripgrep.decoder import line_number_of
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, check_limit

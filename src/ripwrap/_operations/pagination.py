@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from ripwrap._ripgrep.decoder import LARGE_RECORD, MessageDecoder
 from ripwrap._ripgrep.page_collector import Block, PageRequest, is_text
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.round_robin import RoundRobinCollector, shares
-from ripwrap._ripgrep.runner import Runner
 from ripwrap.models import Context, End
 from ripwrap.options import SearchOptions, check_limit
 from ripwrap.results import FileMatches, GrepMatch

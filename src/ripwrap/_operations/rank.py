@@ -18,8 +18,9 @@ from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems
 from ripwrap._ranking.word_query import WordQuery, parse_query
 from ripwrap._ripgrep.command import words_query
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, in_seconds, shown

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ripwrap._ripgrep.progress import OnProgress, count_json, count_paths, meter_answer
+from ripwrap._ripgrep.protocols import Answer
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.stream import Answer, stream, stream_blocking
+from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import check_callback, check_timeout
 

@@ -11,18 +11,15 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ripwrap._operations.pagination import on_page
 from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import CountDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import Runner, Step
-
-if TYPE_CHECKING:
-    from ripwrap._operations.grep import GrepRequest
 
 MAX_PAGE = 1000
 """Maximum number of matches of a page that is collected in several runs."""
@@ -141,26 +138,30 @@ class _Clock:
                 self.left = max(0.0, self.left - (time.monotonic() - begun))
 
 
-async def collect_page(run: Runner, request: "GrepRequest", density: Density) -> MatchCollector:
+async def collect_page(
+    run: Runner, query: Query, page: PageRequest, seconds: float | None, density: Density
+) -> MatchCollector:
     """Collect the page of a search, and count all matches, in one run of rg or in several.
 
     Args:
         run: Runner of the searches.
-        request: Checked arguments of `grep()`.
+        query: Query of the search.
+        page: Request of the page: its offset and limits.
+        seconds: Seconds that the search may take; `None` is no limit.
         density: Condition under which rg runs several times.
 
     Raises what `Runner.collect()` raises.
     """
-    if not _allows_two_runs(request):
-        return await run.collect(request.first_step())
-    clock, page = _Clock(run, request.timeout), request.page
+    if not _allows_two_runs(query, page):
+        return await run.collect(Step(query, lambda: MatchCollector(page), seconds))
+    clock = _Clock(run, seconds)
     try:
-        return await clock.collect(request.query, lambda: _FirstCollector(page, density))
+        return await clock.collect(query, lambda: _FirstCollector(page, density))
     except _DenseSearchError as dense:
         first = dense.collector
-    found = await _collect_counted(clock, request)
+    found = await _collect_counted(clock, query, page)
     if found is None:
-        found = await clock.collect(request.query, lambda: MatchCollector(page))
+        found = await clock.collect(query, lambda: MatchCollector(page))
     if not found.timed_out or (found.matches >= first.matches and not isinstance(found, _CountCollector)):
         return found
     first.matches, first.files = max(first.matches, found.matches), max(first.files, found.files)
@@ -168,28 +169,28 @@ async def collect_page(run: Runner, request: "GrepRequest", density: Density) ->
     return first
 
 
-async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollector | None:
+async def _collect_counted(clock: _Clock, query: Query, page: PageRequest) -> MatchCollector | None:
     """Count all matches, then search the files of the page, and return a collector with the counts and the page.
 
     Return `None` if a file with a match is binary, a file of the page has changed between the runs, or a record was
     too long. If the time limit was reached, the returned collector has only the counts so far.
     """
-    query = replace(request.query.without(*_CONTEXT), mode="count", stats=True)
-    counts = await clock.collect(query, lambda: _CountCollector(request.page))
+    counting = replace(query.without(*_CONTEXT), mode="count", stats=True)
+    counts = await clock.collect(counting, lambda: _CountCollector(page))
     if counts.timed_out:
         return counts
     if not counts.complete:
         return None
-    blocks = [*on_page(request.page, counts.blocks())]
+    blocks = [*on_page(page, counts.blocks())]
     if not blocks:
         return counts
     most = max(skip + taken for _, skip, taken in blocks) + 1  # one more, to see if a file has more matches now
-    page = replace(request.page, offset=blocks[0][1], max_files=len(blocks), max_count=most)
+    part = replace(page, offset=blocks[0][1], max_files=len(blocks), max_count=most)
     # If few files are named, rg uses memory maps, and then takes other files for binary (rg-facts 20).
     paths = [os.fsdecode(block.path) for block, _, _ in blocks]
-    query = in_paths(request.query.with_(max_count=most, mmap=False), paths)
+    query = in_paths(query.with_(max_count=most, mmap=False), paths)
     try:
-        found = await clock.collect(query, lambda: MatchCollector(page))
+        found = await clock.collect(query, lambda: MatchCollector(part))
     except FileNotFoundError:
         return None
     if found.timed_out:
@@ -204,11 +205,11 @@ async def _collect_counted(clock: _Clock, request: "GrepRequest") -> MatchCollec
     return counts
 
 
-def _allows_two_runs(request: "GrepRequest") -> bool:
+def _allows_two_runs(query: Query, page: PageRequest) -> bool:
     """Return True if several runs have the same result as one run, unless files change or are binary."""
-    query, options = request.query, request.options
+    options = query.options
     return (
-        request.page.max_matches <= MAX_PAGE
+        page.max_matches <= MAX_PAGE
         and query.on is None
         and query.is_plain
         and not any(options.get(name, False) is not False for name in _OTHER_COUNTS)

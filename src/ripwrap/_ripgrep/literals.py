@@ -109,6 +109,14 @@ def literals_of(required: Required) -> Iterator[bytes]:
             yield from literals_of(part)
 
 
+def has_literals(folded: bytes, required: Required) -> bool:
+    """Return True if a text that `fold()` returned has all (`AllOf`) or at least one (`AnyOf`) of the literals."""
+    if isinstance(required, bytes):
+        return required in folded
+    parts = (has_literals(folded, part) for part in required.parts)
+    return all(parts) if isinstance(required, AllOf) else any(parts)
+
+
 @dataclass(slots=True)
 class _Flags:
     """Flags that apply to a part of a pattern: from options, and from syntax such as `(?i)`.

@@ -31,8 +31,8 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Output, Query
-from ripwrap._ripgrep.runner import Step
 from ripwrap._ripgrep.spool import Batch, Spool
 from ripwrap._ripgrep.stderr import without_paths
 from ripwrap.options import FileOptions

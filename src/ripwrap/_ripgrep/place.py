@@ -1,18 +1,14 @@
 """Where a search takes place, besides the files on the disk: a place turns one query into several runs of rg."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
-from ripwrap._concurrency import countdown
-
-if TYPE_CHECKING:
-    from ripwrap._ripgrep.change import Change
-    from ripwrap._ripgrep.exit_status import Exit
-    from ripwrap._ripgrep.query import Query
-    from ripwrap._ripgrep.runner import Runner
-    from ripwrap.models import PathError
+from ripwrap._ripgrep.change import Change
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.query import Query
+from ripwrap.models import PathError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +23,8 @@ class Part:
         output: Output to read in place of a run of rg; `None` runs rg.
     """
 
-    query: "Query"
-    change: "Change | None" = None
+    query: Query
+    change: Change | None = None
     in_order: bool = False
     output: bytes | None = None
 
@@ -50,18 +46,18 @@ class Plan:
     """
 
     parts: Sequence[Part]
-    end: "Exit | None" = None
+    end: Exit | None = None
     late: bool = False
     more: Callable[[], Awaitable[Sequence[Part] | None]] | None = None
     ahead: int = 1
-    errors: Callable[[], "Sequence[PathError]"] = lambda: ()
+    errors: Callable[[], Sequence[PathError]] = lambda: ()
     close: Callable[[], object] = lambda: None
 
 
 class Place(Protocol):
     """Place of a search, such as texts that replace files, or files in several encodings."""
 
-    def plan(self, query: "Query", run: "Runner", seconds: float | None) -> Awaitable[Plan]:
+    def plan(self, query: Query, run: Runner, seconds: float | None) -> Awaitable[Plan]:
         """Return the runs that search this place.
 
         Args:
@@ -70,48 +66,3 @@ class Place(Protocol):
             seconds: Time limit for making the plan; `None` is no limit.
         """
         ...
-
-
-async def plan(query: "Query", run: "Runner", seconds: float | None) -> Plan:
-    """Return the runs of rg that a query needs; the query itself if it searches the files on the disk."""
-    if query.place is not None:
-        left = countdown(seconds)
-        made = await query.place.plan(replace(query, place=None), run, seconds)
-        parts: list[Part] = []
-        for part in made.parts:
-            # If the time is over, the runs have the whole time limit again, so that not everything is missing.
-            inner = await divide(part, run, seconds if made.late else left())
-            if inner.end is not None:
-                return inner
-            parts += inner.parts
-        return replace(made, parts=parts, more=None if made.more is None else partial(_divide_more, made.more, run))
-    if query.overlay is not None:
-        from ripwrap._ripgrep import overlaid  # late: few searches need it
-
-        return await overlaid.plan(query, run, seconds)
-    return Plan((Part(query),))
-
-
-async def divide(part: Part, run: "Runner", seconds: float | None) -> Plan:
-    """Return the runs of rg that the query of a part needs, each with the change of the part after its own change."""
-    if part.query.is_plain:
-        return Plan((part,))
-    made = await plan(part.query, run, seconds)
-    parts = [replace(one, change=chain(one.change, part.change), in_order=part.in_order) for one in made.parts]
-    return replace(made, parts=parts)
-
-
-async def _divide_more(more: Callable[[], Awaitable[Sequence[Part] | None]], run: "Runner") -> Sequence[Part] | None:
-    parts = await more()
-    if parts is None or all(part.query.is_plain for part in parts):
-        return parts
-    return [one for part in parts for one in (await divide(part, run, None)).parts]
-
-
-def chain(first: "Change | None", then: "Change | None") -> "Change | None":
-    """Return a change that does both changes, one after the other."""
-    if first is None or then is None:
-        return first or then
-    from ripwrap._ripgrep.change import Both
-
-    return Both(first, then)

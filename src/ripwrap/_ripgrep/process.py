@@ -30,15 +30,17 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Self, cast
+from typing import IO, Self, cast
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.command import render
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost, host_start_error
+from ripwrap._ripgrep.place import Part
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads
 from ripwrap._subprocess import (
@@ -60,10 +62,6 @@ from ripwrap._subprocess import (
 from ripwrap._windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
-
-if TYPE_CHECKING:
-    from ripwrap._ripgrep.change import Change
-    from ripwrap._ripgrep.place import Part
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -284,7 +282,7 @@ class _Opening:
 class _Child:
     """Running rg process; the base class of `AsyncChild` and `BlockingChild`."""
 
-    def __init__(self, binary: RgBinary, query: Query, change: "Change | None" = None) -> None:
+    def __init__(self, binary: RgBinary, query: Query, change: Change | None = None) -> None:
         self._query = query
         self._change = change
         self._argv = (binary.path, *render(query))
@@ -437,7 +435,7 @@ class AsyncChild(_Child):
 class _GivenOutput:
     """Output that is read as if rg had written it; see `Part.output`."""
 
-    def __init__(self, part: "Part") -> None:
+    def __init__(self, part: Part) -> None:
         self._part = part
         self._left = part.output or b""
 
@@ -496,7 +494,7 @@ class BlockingOutput(_GivenOutput):
         return self.end()
 
 
-def start(binary: RgBinary, part: "Part") -> AsyncChild | AsyncOutput:
+def start(binary: RgBinary, part: Part) -> AsyncChild | AsyncOutput:
     """Start rg for a part of a search, for an async task; if its output is given, start nothing."""
     return AsyncChild(binary, part.query, part.change) if part.output is None else AsyncOutput(part)
 
@@ -524,7 +522,7 @@ class BlockingChild(_Child):
         query: Query,
         timeout: float | None,
         begun: float,
-        change: "Change | None" = None,
+        change: Change | None = None,
     ) -> None:
         super().__init__(binary, query, change)
         self._timeout = timeout
@@ -581,9 +579,7 @@ class BlockingChild(_Child):
         self._finalizer()
 
 
-def start_blocking(
-    binary: RgBinary, part: "Part", timeout: float | None, begun: float
-) -> BlockingChild | BlockingOutput:
+def start_blocking(binary: RgBinary, part: Part, timeout: float | None, begun: float) -> BlockingChild | BlockingOutput:
     """Start rg for a part of a search, for a caller that blocks; if its output is given, start nothing."""
     if part.output is not None:
         return BlockingOutput(part)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.stream import Answer
+from ripwrap._ripgrep.protocols import Answer
 
 T = TypeVar("T")
 

@@ -5,13 +5,12 @@ for other paths or in another encoding. Only `render()` in that module turns a q
 started, and no code reads the arguments.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, Unpack, cast
+from typing import Any, Literal, Protocol, TypeAlias, Unpack, cast
 
 from ripwrap._overlay import Overlay
 from ripwrap._ripgrep.host import RgHost
-from ripwrap._ripgrep.place import Place
 from ripwrap.options import FileOptions, SearchOptions, SortKey
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
@@ -26,6 +25,14 @@ NEEDS_SCAN = ("scan()", (15,))
 
 _SINCE = {"stop_on_nonmatch": (14,), "replace": (15,)}
 _TYPES = ("type_add", "type_clear")
+
+
+class SomePlace(Protocol):
+    """Place of a search; `ripwrap.places.Place` says what it returns."""
+
+    def plan(self, query: "Query", run: Any, seconds: float | None) -> Awaitable[Any]:
+        """Return the runs that search this place."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class Query:
     features: tuple[tuple[str, tuple[int, ...]], ...] = ()
     on: RgHost | None = None
     overlay: Overlay | None = None
-    place: Place | None = None
+    place: SomePlace | None = None
 
     @property
     def is_plain(self) -> bool:

@@ -11,9 +11,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
@@ -28,7 +28,8 @@ from ripwrap._ripgrep.capabilities import (
 from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
-from ripwrap._ripgrep.place import Part, Plan, plan
+from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.process import (
     AsyncChild,
     AsyncOutput,
@@ -38,7 +39,7 @@ from ripwrap._ripgrep.process import (
     start,
     start_blocking,
 )
-from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.protocols import Collector, Lock, OrderedCollector, Runner, Step
 from ripwrap._ripgrep.runs import Runs
 from ripwrap._ripgrep.spool import OverdueError
 from ripwrap.binary.probe import RgBinary
@@ -49,115 +50,8 @@ if TYPE_CHECKING:
     from ripwrap._ripgrep.progress import Meter
 
 
-class Collector(Protocol):
-    """Consumer of rg's output.
-
-    Attributes:
-        ended: True if rg has written its last message.
-    """
-
-    ended: bool
-
-    def feed(self, chunk: bytes) -> None:
-        """Process a chunk of rg's output."""
-        ...
-
-    def end_run(self, end: Exit) -> None:
-        """Process the end of a run that was not stopped; raise an error if rg failed. Another run may follow."""
-        ...
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Process the end of the last run.
-
-        Args:
-            end: Exit codes and stderr of all runs that were started, joined into one `Exit`.
-            timed_out: True if the last run was stopped at the time limit.
-        """
-        ...
-
-
-@runtime_checkable
-class OrderedCollector(Protocol):
-    """Collector that sorts files by path, and can also keep the order in which they come."""
-
-    def begin_ordered(self) -> None:
-        """Keep the order of all further files, which come after the files so far."""
-        ...
-
-
 C = TypeVar("C", bound=Collector)
 T = TypeVar("T")
-Lock = Callable[[], anyio.Lock]
-
-
-@dataclass(frozen=True, slots=True)
-class Step(Generic[C]):
-    """Search whose output goes to one collector: one run of rg, or several runs if its query has a place.
-
-    Attributes:
-        query: Query of rg.
-        collector: Function that makes the collector of the output. It is called again if rg is restarted.
-        timeout: Seconds after which rg is stopped, not counting the wait until rg may start; `None` is no limit.
-        metered: True if the output counts as progress of the call.
-    """
-
-    query: Query
-    collector: Callable[[], C]
-    timeout: float | None
-    metered: bool = True
-
-
-class Runner(Protocol):
-    """Interface for the slow parts of an operation: running rg, blocking calls and requests to servers."""
-
-    async def collect(self, step: Step[C]) -> C:
-        """Run rg and return the collector of its output.
-
-        Raises what `ripwrap._ripgrep.stream.stream()` raises.
-        """
-        ...
-
-    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
-        """Call a function that blocks, such as a function that reads files; an async runner calls it in a thread.
-
-        Args:
-            work: Function to call. It ends early when `CANCELLED` is set.
-            seconds: Time limit, including the wait for `lock`, after which `CANCELLED` is set; `None` is no limit.
-            lock: Function that returns the lock to hold during the call; `None` is no lock. Tasks that wait for the
-                lock take no thread.
-
-        Raises:
-            TimeoutError: The time limit was reached.
-        """
-        ...
-
-    async def call_to_end(self, work: Callable[[], T], *, seconds: float | None = None) -> T:
-        """Call a function that blocks, and do not return before it has ended, even if the task is cancelled.
-
-        Args:
-            work: Function to call. It ends, or undoes what it has done, when `CANCELLED` is set.
-            seconds: Time limit after which `CANCELLED` is set; `None` is no limit.
-
-        Raises:
-            TimeoutError: The time limit was reached.
-        """
-        ...
-
-    async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
-        """Await an awaitable, such as a request to a server; a blocking runner starts a loop for it.
-
-        Args:
-            work: Function that makes the awaitable.
-            seconds: Time limit after which the awaitable is cancelled; `None` is no limit.
-
-        Raises:
-            TimeoutError: The time limit was reached.
-        """
-        ...
-
-    async def checkpoint(self) -> None:
-        """Let other tasks run."""
-        ...
 
 
 class _RgRunner(ABC):

@@ -8,7 +8,7 @@ import itertools
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.capabilities import (
@@ -19,8 +19,10 @@ from ripwrap._ripgrep.capabilities import (
 )
 from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.place import Part, Plan, plan
+from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.process import parse_stderr, start, start_blocking
+from ripwrap._ripgrep.protocols import Answer
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.runs import Runs
@@ -30,46 +32,6 @@ from ripwrap.errors import UnknownTypeError
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
-
-class Answer(Protocol[T_co]):
-    """Converter of rg's output to items, used by both loops of this module.
-
-    Attributes:
-        full: True if the limit of items is reached.
-        ended: True if the last message of rg was read.
-        pending: Number of bytes received of an incomplete last record; 0 if the last record is complete.
-    """
-
-    @property
-    def pending(self) -> int:
-        """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
-        ...
-
-    @property
-    def full(self) -> bool:
-        """True if the limit of items is reached."""
-        ...
-
-    @property
-    def ended(self) -> bool:
-        """True if the last message of rg was read."""
-        ...
-
-    def feed(self, chunk: bytes) -> Iterator[T_co]:
-        """Yield the items that `chunk` completes."""
-        ...
-
-    def end_run(self, end: Exit) -> Iterator[T_co]:
-        """Yield the items that are complete only at the end of a run; raise an error if rg failed.
-
-        Another run may follow.
-        """
-        ...
-
-    def finish(self, end: Exit) -> Iterator[T_co]:
-        """Yield the items that are complete only at the end of the last run; `end` joins the exits of all runs."""
-        ...
 
 
 async def stream(  # noqa: C901 - no nested generators, which would take time for each item

@@ -1,22 +1,22 @@
 r"""Read rules from a TOML file in the format of gitleaks (https://github.com/gitleaks/gitleaks#configuration).
 
-The patterns in the file have the syntax of Go (https://pkg.go.dev/regexp/syntax). They are translated to the syntax of
-rg and of Python's `re`. For example, `\w`, `\d`, `\s` and `\b` match only ASCII in Go, but all of Unicode in rg. One
-difference remains: without `(?m)`, `^`, `$` and `\z` match only at the ends of the whole text in Go, but at the ends of
-each line in rg. ripwrap leaves these anchors in the patterns, because many rules end in `(?:\s|$)`. At the end of a
-line, the `\s` matches the newline in Go. In rg, which searches line by line, only the `$` can match there.
+The patterns in the file have the syntax of Go. They are translated (see `syntax.py`) to the syntax of rg, and those of
+paths and allowlists to that of Python's `re`. In the patterns for rg, one difference remains: without `(?m)`, `^`, `$`
+and `\z` match only at the ends of the whole text in Go, but at the ends of each line in rg. ripwrap leaves these
+anchors in the patterns, because many rules end in `(?:\s|$)`. At the end of a line, the `\s` matches the newline in Go.
+In rg, which searches line by line, only the `$` can match there.
 """
 
 import os
-import re
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from ripwrap._ripgrep.groups import UnknownSyntaxError, groups_of
-from ripwrap._scan.rules import Allowlist, Rule
+from ripwrap._scan.nodes import written
+from ripwrap._scan.rules import ALLOW_COMMENT, Allowlist, Rule
+from ripwrap._scan.syntax import Parsed, parse_go
 from ripwrap.options import StrPath
 
 _TOP = ("title", "description", "minVersion", "rules", "allowlist", "allowlists")
@@ -34,29 +34,6 @@ _RULE = (
 )
 _ALLOWLIST = ("description", "condition", "paths", "regexes", "regexTarget", "stopwords")
 _CONDITIONS = {"OR": "any", "AND": "all", "||": "any", "&&": "all"}
-_ASCII = {"w": "0-9A-Za-z_", "d": "0-9", "s": r"\t\n\f\r "}
-_POSIX = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "ascii": r"\x00-\x7f",
-    "blank": r"\t ",
-    "digit": "0-9",
-    "lower": "a-z",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\t\n\v\f\r ",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
-}
-# One token of a Go pattern outside of a class: quoted text (`\Q...\E`), an escape, a count (`{2,3}`), the start of a
-# named group, flags (`(?i)`), the start of a class (`[^`), or any other character.
-_TOKEN = re.compile(
-    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\\(?P<escape>.)|(?P<count>\{[0-9]+(?:,[0-9]*)?\})|\(\?P?<(?P<name>\w+)>"
-    r"|(?P<flags>\(\?[A-Za-z-]+\))|(?P<open>\[\^?\]?)|(?P<other>.)",
-    re.DOTALL,
-)
-# One token of a class such as `[a-z[:digit:]]`.
-_TOKEN_IN_CLASS = re.compile(r"\\(?P<escape>.)|\[:(?P<posix>\^?[a-z]+):\]|(?P<other>.)", re.DOTALL)
 
 
 def load_rules(path: StrPath) -> tuple[Rule, ...]:
@@ -65,7 +42,8 @@ def load_rules(path: StrPath) -> tuple[Rule, ...]:
     A rule has an `id` and a `regex`, or only a `path` to find files by name. It may have a `description`, `path`,
     `keywords`, `entropy`, `secretGroup`, `tags` and `allowlists` with `paths`, `regexes`, `regexTarget`, `stopwords`
     and `condition`. A global allowlist applies to all rules, or only to its `targetRules`. A pattern that names line
-    terminators, such as `[\s\S]`, may span lines; any other pattern is searched line by line.
+    terminators, such as `[\s\S]`, may span lines; any other pattern is searched line by line. A match in a line with
+    the comment `gitleaks:allow` is left out.
 
     Args:
         path: Path of the TOML file.
@@ -102,24 +80,22 @@ def _rule(entry: Mapping[str, Any], place: str, everywhere: Sequence[tuple[Allow
     regex = entry.get("regex", "")
     if not isinstance(regex, str) or not (regex or entry.get("path")):
         raise ValueError(f"{place} has no regex and no path; add one of them, or remove the rule")
-    try:
-        multiline = groups_of(regex, in_line=False).multiline
-    except UnknownSyntaxError:
-        multiline = False  # rg reports the error
+    parsed = _parsed(regex, place)
     own = [allowlist for allowlist, _ in _allowlists(entry, place)]
     own += [allowlist for allowlist, targets in everywhere if not targets or known in targets]
+    own.append(ALLOW_COMMENT)
     try:
         return Rule(
             id=known,
-            pattern=_translated(to_rust, regex, place),
+            pattern=parsed.rust,
             description=entry.get("description", ""),
-            path=_translated(to_python, entry.get("path", ""), place),
+            path=_python(entry.get("path", ""), place),
             keywords=tuple(_list(entry, "keywords", str, place)),
             entropy=entry.get("entropy", 0.0),
             secret_group=entry.get("secretGroup", 0),
             allowlists=tuple(own),
             tags=tuple(_list(entry, "tags", str, place)),
-            multiline=multiline,
+            multiline=parsed.multiline,
         )
     except (ValidationError, TypeError) as error:
         raise ValueError(f"{place}: {error}") from error
@@ -145,8 +121,8 @@ def _allowlists(
         if not any(one.get(key) for key in ("paths", "regexes", "stopwords")):
             raise ValueError(f"{where} has no paths, regexes or stopwords; add one of them, or remove the allowlist")
         known: dict[str, Any] = {
-            "paths": tuple(_translated(to_python, path, where) for path in _list(one, "paths", str, where)),
-            "regexes": tuple(_translated(to_python, regex, where) for regex in _list(one, "regexes", str, where)),
+            "paths": tuple(_python(path, where) for path in _list(one, "paths", str, where)),
+            "regexes": tuple(_python(regex, where) for regex in _list(one, "regexes", str, where)),
             "stopwords": tuple(_list(one, "stopwords", str, where)),
             "target": one.get("regexTarget", "secret"),
             "condition": _CONDITIONS[condition],
@@ -171,93 +147,20 @@ def _list(table: Mapping[str, Any], key: str, kind: type, place: str) -> list[An
     return several
 
 
-def _translated(translate: Callable[[str], str], regex: str, place: str) -> str:
-    """Translate a regular expression; an error names the place of the expression in the file."""
+def _parsed(regex: object, place: str) -> Parsed:
+    """Parse a regular expression in Go's syntax; an error names the place of the expression in the file."""
+    if not isinstance(regex, str):  # a value of TOML
+        raise ValueError(f"{place}: a regular expression must be a string, got {regex!r}")
     try:
-        return translate(regex)
+        return parse_go(regex)
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from error
 
 
-def to_rust(regex: str) -> str:
-    """Translate a regular expression from the syntax of Go to the syntax of rg."""
-    return _translate(regex, python=False)
-
-
-def to_python(regex: str) -> str:
-    """Translate a regular expression from the syntax of Go to the syntax of Python's `re`."""
-    return _translate(regex, python=True)
-
-
-def _translate(regex: str, *, python: bool) -> str:
-    pieces: list[str] = []
-    inside, at = False, 0
-    # Python allows flags only at the start of a pattern, so `a(?i)b` becomes `a(?i:b)`. For each open group, this is
-    # the number of groups that flags have opened in it, which must be closed with it.
-    scopes = [0]
-    while token := (_TOKEN_IN_CLASS if inside else _TOKEN).match(regex, at):
-        if (escape := token["escape"]) is not None:
-            pieces.append(_translate_escape(escape, inside=inside, python=python))
-        elif inside:
-            pieces.append(_in_class(token, python=python))
-            inside = token[0] != "]"
-        elif python and at and token["flags"]:
-            scopes[-1] += 1
-            pieces.append(f"{token[0][:-1]}:")
-        else:
-            if token[0] == "|" and scopes[-1]:
-                raise ValueError(f"ripwrap does not support flags before | in {regex!r}; write (?i:…) in each branch")
-            if token[0] == "(" or token["name"]:
-                scopes.append(0)
-            elif token[0] == ")" and len(scopes) > 1:
-                pieces.append(")" * scopes.pop())
-            pieces.append(_out_of_class(token))
-            inside = token["open"] is not None
-        at = token.end()
-    return "".join((*pieces, ")" * scopes[0]))
-
-
-def _in_class(token: re.Match[str], *, python: bool) -> str:
-    if token["posix"]:
-        return _translate_posix(token["posix"]) if python else token[0]
-    return f"\\{token[0]}" if token[0] in "[&~|" else token[0]
-
-
-def _out_of_class(token: re.Match[str]) -> str:
-    if token["quoted"] is not None:
-        return "".join(map(_escape, token["quoted"]))
-    if token["open"]:
-        return token[0].replace("]", r"\]")
-    if token["name"]:
-        return f"(?P<{token['name']}>"
-    return _escape(token[0]) if token[0] in ("{", "}", "]") else token[0]
-
-
-def _translate_escape(character: str, *, inside: bool, python: bool) -> str:
-    if character.lower() in _ASCII:
-        letters = _ASCII[character.lower()]
-        if inside and character.islower():
-            return letters
-        if inside and python:
-            return f"\\{character}"
-        return f"[{'^' if character.isupper() else ''}{letters}]"
-    if character in "bB" and not inside and not python:
-        return rf"(?-u:\{character})"
-    if character == "z":
-        return r"\Z" if python else r"\z"
-    return _escape(character) if not character.isalnum() else f"\\{character}"
-
-
-def _translate_posix(name: str) -> str:
-    letters = _POSIX.get(name)
-    if letters is None:
-        raise ValueError(f"ripwrap does not support [:{name}:] in an allowlist or path; list its characters instead")
-    return letters
-
-
-def _escape(character: str) -> str:
-    return (
-        f"\\{character}"
-        if character.isascii() and not character.isalnum() and character not in "_<> \t\n"
-        else character
-    )
+def _python(regex: object, place: str) -> str:
+    """Translate a regular expression from Go's syntax to that of Python's `re`."""
+    tree = _parsed(regex, place).tree
+    try:
+        return written(tree).text
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error

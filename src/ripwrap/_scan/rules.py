@@ -4,13 +4,13 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, Field
 
-from ripwrap._text import byte_order_mark, raw_bytes
+from ripwrap._text import raw_bytes, text_of
 from ripwrap.models import Model, ScanMatch
 
 
@@ -35,7 +35,8 @@ class Allowlist(Model, frozen=True, extra="forbid"):
         paths: Regular expressions of Python; at least one must match in the path, which has `/` between its parts.
         regexes: Regular expressions of Python; at least one must match in the text that `target` selects.
         stopwords: Words, of which the secret must contain at least one. Case is ignored.
-        target: Text for `regexes`: the `secret`, the whole `match`, or its `line`.
+        target: Text for `regexes`: the `secret`, the whole `match`, or its `line`, without the newline at its end. A
+            match that spans lines has all of its lines.
         condition: `"any"`: at least one of `paths`, `regexes` and `stopwords` must apply. `"all"`: each of these three
             that is not empty must apply.
     """
@@ -48,13 +49,21 @@ class Allowlist(Model, frozen=True, extra="forbid"):
 
     def allows(self, hit: ScanMatch, secret: str) -> bool:
         """Return True if a match is left out. `secret` is the part of the match that is the secret."""
-        text = {"secret": secret, "match": hit.submatches[0].match, "line": hit.lines}[self.target]
+        text = secret if self.target == "secret" else hit.submatches[0].match if self.target == "match" else _lines(hit)
         checks = [
-            *([any(_compiled(one).search(_slashed(hit)) for one in self.paths)] if self.paths else []),
+            *(
+                [hit.path is not None and any(_compiled(one).search(_slashed(hit)) for one in self.paths)]
+                if self.paths
+                else []
+            ),
             *([any(_compiled(one).search(text) for one in self.regexes)] if self.regexes else []),
             *([any(word.lower() in secret.lower() for word in self.stopwords)] if self.stopwords else []),
         ]
         return bool(checks) and (any(checks) if self.condition == "any" else all(checks))
+
+
+ALLOW_COMMENT = Allowlist(regexes=("gitleaks:allow",), target="line")
+"""Exception for lines with the comment `gitleaks:allow`, which gitleaks leaves out, whatever the rule is."""
 
 
 class Rule(Model, frozen=True, extra="forbid"):
@@ -68,8 +77,7 @@ class Rule(Model, frozen=True, extra="forbid"):
         description: Description for reports.
         path: Regular expression of Python that must match in the path, which has `/` between its parts; empty allows
             any path.
-        keywords: Words, of which the file must contain at least one; case of ASCII letters is ignored. Empty allows any
-            file.
+        keywords: Words, of which the file must contain at least one; case is ignored. Empty allows any file.
         entropy: Shannon entropy, in bits per character, that the secret must exceed; 0 is no limit.
         secret_group: Number of the group that is the secret; 0 is the first group that is not empty, or the match if
             there is no such group.
@@ -110,8 +118,11 @@ class Rule(Model, frozen=True, extra="forbid"):
         return bool(self.path or self.keywords or self.entropy or self.allowlists)
 
     def accepts(self, hit: ScanMatch) -> bool:
-        """Return True if a match of the pattern passes all filters of the rule. `keywords` are not checked."""
-        if self.path and not _compiled(self.path).search(_slashed(hit)):
+        """Return True if a match of the pattern passes all filters of the rule.
+
+        `keywords` are not checked. If the path of the match is unknown (`None`), no path is checked.
+        """
+        if self.path and hit.path is not None and not _compiled(self.path).search(_slashed(hit)):
             return False
         secret = self.secret(hit)
         if self.entropy and not self.finds_names and shannon_entropy(secret) <= self.entropy:
@@ -148,49 +159,17 @@ def check_rules(rules: Mapping[str, str] | Iterable[Rule]) -> tuple[Rule, ...]:
     return tuple(known)
 
 
-def accepted(hits: Iterable[ScanMatch], rules: Mapping[str, Rule], cwd: str) -> Iterator[ScanMatch]:
-    """Yield the matches that pass the filters of their rules. For a rule with keywords, the files are read.
-
-    Args:
-        hits: Matches of the patterns of the rules.
-        rules: Rules by name.
-        cwd: Directory that paths are relative to.
-    """
-    files: dict[str, bytes] = {}  # content of the last file; matches come file by file
-    for hit in hits:
-        rule = rules[hit.rule]
-        if not rule.filters or (rule.accepts(hit) and (not rule.keywords or _has_keyword(rule, hit, cwd, files))):
-            yield hit
-
-
-def _has_keyword(rule: Rule, hit: ScanMatch, cwd: str, files: dict[str, bytes]) -> bool:
-    words = [word.lower().encode() for word in rule.keywords]
-    line = raw_bytes(hit.lines).lower()
-    if any(word in line for word in words):
-        return True
-    path = hit.path or ""
-    if path not in files:
-        files.clear()
-        files[path] = _read_lower(os.path.join(cwd, path))
-    return any(word in files[path] for word in words)
-
-
-def _read_lower(path: str) -> bytes:
-    """Return the content of a file with ASCII letters in lower case, as UTF-8; empty if the file cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            raw = file.read()
-    except OSError:
-        return b""
-    mark, encoding = byte_order_mark(raw)
-    if encoding != "utf-8":
-        raw = raw[len(mark) :].decode(encoding, "replace").encode("utf-8", "replace")
-    return raw.lower()
-
-
 def shannon_entropy(text: str) -> float:
     """Return the Shannon entropy of a text, in bits per character; 0 for an empty text."""
     return -sum(number / len(text) * math.log2(number / len(text)) for number in Counter(text).values())
+
+
+def _lines(hit: ScanMatch) -> str:
+    """Return the lines of a match. The lines of a hit may have further ones, because rg joins adjacent matches."""
+    raw, submatch = raw_bytes(hit.lines), hit.submatches[0]
+    start = raw.rfind(b"\n", 0, submatch.start) + 1
+    end = raw.find(b"\n", max(submatch.start, submatch.end - 1))
+    return text_of(raw[start : None if end < 0 else end])
 
 
 def _slashed(hit: ScanMatch) -> str:

@@ -11,13 +11,14 @@ from ripwrap._ripgrep.spool import Spool
 from ripwrap._scan.rules import Rule, check_rules
 from ripwrap._scan.scan_plan import ScanRequest
 from ripwrap._scan.scanning import Scanning
+from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText, PatternError
 from ripwrap.models import ScanMatch
 from ripwrap.options import SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.places.where import PlacedSearchOptions, placed_search
 
-_REFUSED = {
+REFUSED = {
     "fixed_strings": "rules are regular expressions; put a backslash before their special characters",
     "invert_match": "a line without a match has no text to yield; leave it out",
     "replace": "a scan uses replacements to read the groups; use search()",
@@ -26,12 +27,13 @@ _REFUSED = {
     "engine": "pass pcre2=True for PCRE2",
     "max_count": "it would count lines that no rule matches; use limit",
     "stop_on_nonmatch": "a line that does not match one rule may match another rule; leave it out",
+    **dict.fromkeys(("context", "before_context", "after_context", "passthru"), "it yields no lines around matches"),
 }
 """Options that do not apply to `scan()`, with the reasons."""
 
 
 def scan(
-    rules: Mapping[str, str] | Iterable[Rule],
+    rules: Mapping[str, str] | Iterable[Rule] = SECRET_RULES,
     *,
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
@@ -79,7 +81,8 @@ def scan(
     ```
 
     Args:
-        rules: A mapping of rule names to patterns, or an iterable of `Rule` objects, as `load_rules()` returns.
+        rules: A mapping of rule names to patterns, or an iterable of `Rule` objects, as `load_rules()` returns. Without
+            it, the built-in rules for keys, tokens and passwords (`ripwrap.SECRET_RULES`).
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
         overlaps: Yield all texts that rules match, also texts that overlap.
@@ -114,7 +117,7 @@ def scan_request(
 ) -> ScanRequest:
     """Check the arguments, and return the request of `scan()`; raise what the call of `scan()` raises."""
     known = check_rules(rules)
-    for name, reason in _REFUSED.items():
+    for name, reason in REFUSED.items():
         if cast("Mapping[str, Any]", options).get(name) not in (None, False):
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to a scan: {reason}"))
     several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)

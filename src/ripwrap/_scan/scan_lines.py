@@ -9,7 +9,7 @@ from ripwrap._operations.search import MatchAnswer, capturing_search
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.literals import fold
-from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._scan.scan_plan import CompiledRule, ScanRequest, for_scan
 from ripwrap._text import raw_bytes
 from ripwrap.errors import PatternError
@@ -152,7 +152,7 @@ class LineSearch:
         await run.call(partial(write_patterns, file, patterns))
         query = for_scan(search_query(patterns, self._directory, self._path, options, pattern_file=file))
         return (
-            await run.collect(Step(query, lambda: _LineCollector(MatchAnswer(None), self._timeout), self._left()))
+            await run.collect(Step(query, lambda: LineCollector(MatchAnswer(None), self._timeout), self._left()))
         ).matches
 
     async def _search(self, run: Runner, rule: CompiledRule) -> list[CapturedMatch]:
@@ -160,14 +160,14 @@ class LineSearch:
         query, answer = capturing_search(
             "scan()", [rule.rule.pattern], self._directory, self._path, None, self._options
         )
-        step = Step(for_scan(query), lambda: _LineCollector(answer(), self._timeout), self._left())
+        step = Step(for_scan(query), lambda: LineCollector(answer(), self._timeout), self._left())
         try:
             return cast("list[CapturedMatch]", (await run.collect(step)).matches)
         except PatternError as error:
             raise error.about_rule(rule.rule.id) from None
 
 
-class _LineCollector:
+class LineCollector:
     """Collector of the matches in the temporary file.
 
     Attributes:

@@ -7,14 +7,14 @@ frequent literal. With `sort`, one run searches for the literals and the pattern
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
 from ripwrap._operations.search import read_groups
 from ripwrap._ripgrep.groups import Groups
-from ripwrap._ripgrep.literals import AllOf, Required, required_literals
+from ripwrap._ripgrep.literals import AllOf, Required, has_literals, required_literals
 from ripwrap._ripgrep.query import NEEDS_SCAN, Query
 from ripwrap._scan.rules import Rule
 from ripwrap.options import SearchOptions, StrPath
@@ -97,12 +97,12 @@ class CompiledRule:
 
         The tuple is empty if no literal is known, or if one of the literals may be frequent.
         """
-        words = () if self.literals is None else _rarest(self.literals)
+        words = () if self.literals is None else rarest(self.literals)
         return () if any(map(_frequent, words)) else tuple(word.decode() for word in words)
 
     def may_match(self, folded: bytes) -> bool:
         """Return False if the rule cannot match in a text that `fold()` returned, because the text lacks literals."""
-        return self.literals is None or _has(folded, self.literals)
+        return self.literals is None or has_literals(folded, self.literals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +176,14 @@ def for_scan(query: Query) -> Query:
     return replace(query, features=(NEEDS_SCAN,))
 
 
-def _rarest(required: Required) -> list[bytes]:
+def rarest(required: Required) -> list[bytes]:
     """Return literals such that each match contains at least one of them.
 
     Where the pattern requires several parts, use only the literals of the part that is probably the rarest.
     """
     if isinstance(required, bytes):
         return [required]
-    parts = [_rarest(part) for part in required.parts]
+    parts = [rarest(part) for part in required.parts]
     if isinstance(required, AllOf):
         return max(parts, key=lambda part: (not any(map(_frequent, part)), min(map(len, part))))
     return [word for part in parts for word in part]
@@ -199,11 +199,3 @@ def _frequent(literal: bytes) -> bool:
 
 def _escaped(found: "re.Match[str]") -> str:
     return f"\\{found[0]}"
-
-
-def _has(text: bytes, required: Required) -> bool:
-    """Return True if a text that `fold()` returned has all (`AllOf`) or at least one (`AnyOf`) of the literals."""
-    if isinstance(required, bytes):
-        return required in text
-    combine: Callable[[Iterable[bool]], bool] = all if isinstance(required, AllOf) else any
-    return combine(_has(text, part) for part in required.parts)

@@ -11,8 +11,8 @@ from typing import Any, cast
 from ripwrap._operations.files import files_request
 from ripwrap._operations.search import MatchAnswer, capturing_search
 from ripwrap._operations.streaming import StreamRequest
-from ripwrap._ripgrep.runner import Runner
-from ripwrap._scan.rules import accepted
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._scan.keywords import KeywordSearch
 from ripwrap._scan.scan_lines import LineSearch, texts, timeout_error, widened, write_patterns
 from ripwrap._scan.scan_plan import ScanRequest, compile_rules, for_scan, plan_passes
 from ripwrap.errors import PatternError
@@ -58,6 +58,7 @@ class Scanning:
         texts_of = (rule for rule in request.rules if not rule.finds_names)
         self.passes = deque(plan_passes(compile_rules(texts_of, request.options), request.options))
         self._search = LineSearch(request, directory, timeout, self.left)
+        self._keywords = KeywordSearch(request, timeout, self.left)
         self._lines: list[Match] = []
         self._size = 0
         self._held: list[ScanMatch] = []  # texts that are held back, because texts of later runs may overlap them
@@ -145,12 +146,16 @@ class Scanning:
         else:
             hits = await self._search.search(run, lines, part.rules) if lines else []
         if hits and any(one.rule.filters for one in part.rules):
-            hits = await run.call(lambda: list(accepted(hits, self._rules, os.fspath(self._request.cwd))))
+            hits = await run.call(partial(self._accepted, hits))
+            hits = await self._keywords.kept(run, hits, self._rules)
         if part.held:
             for hit in hits:
                 self._early.setdefault(hit.path, []).append(hit)
             return ()
         return self._found(self._merge(hits))
+
+    def _accepted(self, hits: Iterable[ScanMatch]) -> list[ScanMatch]:
+        return [hit for hit in hits if self._rules[hit.rule].accepts(hit)]
 
     async def end(self, run: Runner) -> Iterable[ScanMatch]:
         """End the current run, remove it from `passes`, and return the texts that can be yielded now."""

@@ -8,7 +8,6 @@ archive with an encrypted member, or with too many members, is refused, too.
 
 import errno
 import gzip
-import importlib
 import lzma
 import stat
 import tarfile
@@ -17,6 +16,7 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, TypeVar
 
+from ripwrap._deflate64 import DEFLATE64, add_to_zipfile, inflated
 from ripwrap.binary.releases import MAX_BINARY_BYTES, parse_folder_name, wrong_release
 from ripwrap.errors import ExtractionFailedError
 
@@ -31,7 +31,6 @@ MAX_UNPACKED_BYTES = 2 * MAX_BINARY_BYTES
 """Maximum size of all members together, in bytes."""
 
 _MAGIC = {"tar.gz": b"\x1f\x8b", "zip": b"PK\x03\x04"}
-DEFLATE64_METHOD = 9
 _DAMAGE_ERRORS = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -149,7 +148,7 @@ def _read_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
             safe = stat.S_IFMT(mode) in (0, stat.S_IFREG, stat.S_IFDIR) and not info.flag_bits & 1
             _check_member(name, info.filename, safe=safe, count=count)
         found = _get_only([(info.filename, info) for info in members if not info.is_dir()], name, member)
-        if found.compress_type == DEFLATE64_METHOD:
+        if found.compress_type == DEFLATE64:
             yield from _read_deflate64(archive, unzipped, found, name)
             return
         with unzipped.open(found) as opened:
@@ -199,33 +198,14 @@ def _read_deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile
 
     ripgrep's own archives do not use Deflate64, but the archive of a mirror may.
     """
-    try:
-        inflate64 = importlib.import_module("inflate64")
-    except ModuleNotFoundError:
-        yield from _read_with_zipfile_deflate64(unzipped, info, name)
+    chunks = inflated(archive, info, info.CRC)
+    if chunks is not None:
+        yield from chunks
         return
-    # The local header (APPNOTE.TXT 4.3.7) has 30 bytes, a name and an extra field. The last 4 of the 30 bytes are the
-    # lengths of both.
-    archive.seek(info.header_offset)
-    header = archive.read(30)
-    archive.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
-    inflater, left, checksum = inflate64.Inflater(), info.compress_size, 0
-    while left and (packed := archive.read(min(left, CHUNK_BYTES))):
-        left -= len(packed)
-        chunk: bytes = inflater.inflate(packed)
-        checksum = zlib.crc32(chunk, checksum)
-        yield chunk
-    if checksum != info.CRC:
-        raise zipfile.BadZipFile(f"bad CRC-32 for {info.filename!r}")
-
-
-def _read_with_zipfile_deflate64(unzipped: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
-    try:
-        importlib.import_module("zipfile_deflate64")  # adds the method to `zipfile`
-    except ModuleNotFoundError:
+    if not add_to_zipfile():
         raise ExtractionFailedError(
             f'{name} is compressed with Deflate64, which needs another package: pip install "ripwrap[deflate64]"'
-        ) from None
+        )
     with unzipped.open(info) as opened:
         while chunk := opened.read(CHUNK_BYTES):
             yield chunk

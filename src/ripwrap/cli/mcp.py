@@ -6,6 +6,8 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ripwrap import sync
+from ripwrap._scan.gitleaks import load_rules
+from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap.cli.errors import FAILED, FOUND, complain
 from ripwrap.cli.flags import EmbedderName, HybridWeight, RgPath
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
@@ -40,6 +42,7 @@ def run_mcp(
     no_deny: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     show_denied: Annotated[ShowDenied, Parameter(metavar="HOW", show_choices=False)] = "hide",
     redact: Annotated[bool, Parameter(negative="--no-redact", show_default="on")] = True,
+    redact_rules: Annotated[str | None, Parameter(metavar="FILE")] = None,
     write: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     repository: Annotated[list[str] | None, Parameter(metavar="DIR", negative=())] = None,
     rg: RgPath = None,
@@ -78,6 +81,8 @@ def run_mcp(
         Denied files in listings: hide, count or name them
     redact
         Mask keys, tokens and passwords in answers
+    redact_rules
+        Also mask what the rules in FILE find, as `ripwrap scan`
     write
         Offer the tool replace_content, which changes files
     repository
@@ -117,7 +122,7 @@ def run_mcp(
         anchors=anchors,
         deny=(*(() if no_deny else sync.Workspace.SECRETS), *(deny or ())),
         show_denied=show_denied,
-        redact=redact,
+        redact=(*SECRET_RULES, *load_rules(redact_rules)) if redact and redact_rules is not None else redact,
         write=write,
         repositories=repository or (),
     )

@@ -1,4 +1,4 @@
-"""Command `ripwrap scan`: search for texts, such as secrets, that match the rules in a file."""
+"""Command `ripwrap scan`: search for texts, such as secrets, that match the built-in rules or those in a file."""
 
 import json
 import sys
@@ -11,6 +11,8 @@ from ripwrap import sync
 from ripwrap._scan.gitleaks import load_rules
 from ripwrap._scan.reports import Baseline, sarif
 from ripwrap._scan.rules import Rule
+from ripwrap._scan.scan import REFUSED
+from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
@@ -18,6 +20,11 @@ from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import print_json, printed_warnings
 from ripwrap.models import ScanMatch
 from ripwrap.options import SearchOptions
+
+_NOT_FOR_SCAN = (*REFUSED, "multiline_dotall", "pcre2")
+"""Options that the command does not have: those that do not apply to a scan, and those that change the syntax of the
+rules.
+"""
 
 SCAN = Group("Scan options", sort_key=0)
 
@@ -30,12 +37,13 @@ Exit codes:
 scan: App = App(
     name="scan",
     sort_key=6,
-    usage="ripwrap scan [OPTIONS] --rules FILE [PATH]...",
+    usage="ripwrap scan [OPTIONS] [PATH]...",
     help_epilogue=epilogue(
+        "ripwrap scan --redact",
         "ripwrap scan --rules .gitleaks.toml",
         "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
-        "ripwrap scan --rules rules.toml --write-baseline known.json",
-        "ripwrap scan --rules rules.toml --baseline known.json",
+        "ripwrap scan --write-baseline known.json",
+        "ripwrap scan --baseline known.json",
         after=EXIT_CODES,
     ),
 )
@@ -46,10 +54,13 @@ def _flag(text: str) -> Parameter:
 
 
 @scan.default
-@flags(SearchOptions)
+@flags(SearchOptions, without=_NOT_FOR_SCAN)
 def run_scan(
     *paths: str,
-    rules: Annotated[str, Parameter(group=SCAN, metavar="FILE", help="File with rules, TOML in gitleaks' format")],
+    rules: Annotated[
+        str | None,
+        Parameter(group=SCAN, metavar="FILE", help="TOML file in gitleaks' format [default: built-in rules]"),
+    ] = None,
     sarif_output: Annotated[bool, Parameter(name="--sarif", group=SCAN, negative=(), show_default=False)] = False,
     baseline: Annotated[
         str | None, Parameter(group=SCAN, metavar="FILE", help="Leave out texts that --write-baseline stored in FILE")
@@ -65,7 +76,7 @@ def run_scan(
     rg: RgPath = None,
     **options: Unpack[SearchOptions],
 ) -> int:
-    """Search for texts that match rules, e.g. secrets.
+    """Search for secrets, or for other texts that match rules.
 
     Parameters
     ----------
@@ -79,7 +90,7 @@ def run_scan(
     if (json or sarif_output) and redact:
         other = "--json" if json else "--sarif"
         raise ValueError(f"--redact and {other} cannot be combined; leave one of them out")
-    known = load_rules(rules)
+    known = SECRET_RULES if rules is None else load_rules(rules)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:
         found = sync.scan(known, cwd=cwd, paths=paths, overlaps=overlaps, rg=rg, **options)

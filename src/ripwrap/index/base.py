@@ -29,7 +29,8 @@ from ripwrap._ripgrep.command import choosing_flags, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import Required, required_literals
-from ripwrap._ripgrep.runner import DeadlineRunner, Runner, Step
+from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import shown
 from ripwrap.binary import cache
 from ripwrap.binary.resolver import Rg

@@ -7,7 +7,8 @@ from typing import Self, Unpack
 
 from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
-from ripwrap._ripgrep.runner import BlockingRunner, Runner, run_blocking
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
 from ripwrap.options import SearchOptions, check_timeout

@@ -9,7 +9,8 @@ import anyio.to_thread
 
 from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
-from ripwrap._ripgrep.runner import AsyncRunner, Runner
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
 from ripwrap.options import SearchOptions

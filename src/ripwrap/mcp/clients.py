@@ -5,7 +5,7 @@ In MCP, the directories that a client names are called the roots of the client.
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
@@ -17,6 +17,7 @@ from mcp.server.session import ServerSession
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from ripwrap._scan.rules import Rule
 from ripwrap._windows import IS_WINDOWS, is_foreign_path
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import Directories, ShowDenied, StrPath
@@ -56,7 +57,7 @@ class WorkspaceOptions(TypedDict, total=False):
     hybrid_weight: float | None
     deny: str | Sequence[str]
     show_denied: ShowDenied
-    redact: bool
+    redact: bool | Mapping[str, str] | Iterable[Rule]
     write: bool
     repositories: Directories
 

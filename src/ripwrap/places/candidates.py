@@ -12,8 +12,8 @@ from functools import cached_property
 from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.query import Output, Query
-from ripwrap._ripgrep.runner import Runner
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions
 

@@ -17,8 +17,8 @@ from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.place import Part, Plan
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Output, Query
-from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.sources.encodings import guess_encodings

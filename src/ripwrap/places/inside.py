@@ -15,8 +15,8 @@ from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.place import Part, Place, Plan
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._ripgrep.spool import MAX_RUNNING, OverdueError
 from ripwrap.binary.cache import folder, why_untrusted
 from ripwrap.models import PathError

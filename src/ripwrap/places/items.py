@@ -21,9 +21,11 @@ from ripwrap._ripgrep.change import Change, plain_bytes
 from ripwrap._ripgrep.decoder import DOT_SLASH, FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.output import WholeOutput
-from ripwrap._ripgrep.place import Part, Place, Plan, chain, divide
+from ripwrap._ripgrep.place import Part, Place, Plan
+from ripwrap._ripgrep.planning import chain, divide
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Output, Query
-from ripwrap._ripgrep.runner import BlockingRunner, Runner, Step
+from ripwrap._ripgrep.runner import BlockingRunner
 from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool, check_item, check_items
 from ripwrap._text import raw_bytes
 from ripwrap.errors import Hint, HintedText, SearchError

@@ -17,9 +17,10 @@ from ripwrap._overlay import Overlay as Texts
 from ripwrap._overlay import merge_texts
 from ripwrap._ripgrep.command import ARGUMENTS, check_overlay, files_query, plain_options, search_query
 from ripwrap._ripgrep.host import RgHost
-from ripwrap._ripgrep.place import Place, Plan, plan
+from ripwrap._ripgrep.place import Place, Plan
+from ripwrap._ripgrep.planning import plan
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.query import Mode, Query
-from ripwrap._ripgrep.runner import Runner
 from ripwrap._text import raw_bytes
 from ripwrap.errors import Hint, HintedText, combination_error
 from ripwrap.options import Directories, FileOptions, SearchOptions, StrPath

@@ -20,8 +20,9 @@ from ripwrap._operations.search import search_messages
 from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import AsyncRunner, Step
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import Rg, resolve
 from ripwrap.errors import GlobError, PatternError, RipwrapError, UnknownTypeError

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 GROUP = "ripwrap.inside"
 _EXTRA = "ripwrap[documents]"
+_REVISION = 2
+"""Number that is raised when built-in adapters read other texts, so that texts in the cache are not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Format:
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            return f"{self.target} {version(self.distribution) if self.distribution else ''}"
+            return f"{self.target} {_REVISION} {version(self.distribution) if self.distribution else ''}"
         except PackageNotFoundError:
             return self.target
 

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, cast
 
+from ripwrap._deflate64 import DEFLATE64, add_to_zipfile, inflated
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import plural
 from ripwrap.errors import Hint, HintedText, RipwrapError
@@ -42,16 +43,23 @@ from ripwrap.sources.unpacking import (
     Counting,
     Input,
     LimitError,
+    Pieces,
+    Salvaged,
     Unpacked,
+    compression,
     dictionary_size,
+    member_name,
     too_many,
 )
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "zip": (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix", ".apk"),
-    "tar": (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".crate", ".gem"),
+    "tar": (
+        *(".tar", ".tgz", ".taz", ".tbz", ".tbz2", ".tb2", ".tz2", ".txz", ".tlz", ".tzst", ".crate", ".gem"),
+        *(f".tar.{one}" for one in ("gz", "bz2", "bz", "xz", "lzma", "zst", "z", "lz", "lzo", "lz4")),
+    ),
     "gz": (".gz",),
-    "bz2": (".bz2",),
+    "bz2": (".bz2", ".bz"),
     "xz": (".xz", ".lzma"),
     "zst": (".zst",),
 }
@@ -79,7 +87,14 @@ _GLOBAL_HEADERS = frozenset({*tarfile.PAX_FIELDS, "hdrcharset"})
 """Headers for all later members of a tar that `tarfile` applies; it keeps any other, too, and copies them."""
 
 _RATIO_FROM_BYTES = 16 << 20
-_DEFLATE64 = 9
+_COMPRESSED: dict[str, tuple[str, ...]] = {
+    "gzip": (".gz", ".tgz", ".taz", ".crate"),
+    "bzip2": (".bz2", ".bz", ".tbz", ".tbz2", ".tb2", ".tz2"),
+    "xz": (".xz", ".txz", ".lzma", ".tlz"),
+    "zstd": (".zst", ".tzst"),
+}
+"""File extensions of each compression, for a file whose first bytes do not tell it."""
+
 _BROKEN = (
     MemoryError,
     tarfile.TarError,
@@ -256,21 +271,31 @@ class _Reader:
             file.max_entries = None
             for info in archive.infolist():
                 kind = stat.S_IFMT(info.external_attr >> 16)
-                if info.filename.endswith("/") or kind not in (0, stat.S_IFREG):
+                path = member_name(info)
+                if path.endswith("/") or kind not in (0, stat.S_IFREG):
                     continue
-                member = f"{name}{SEPARATOR}{info.filename}"
+                member = f"{name}{SEPARATOR}{path}"
                 if info.flag_bits & 1:
                     self._fail(member, "encrypted; extract it to search it")
                     continue
-                if info.compress_type == _DEFLATE64:
-                    _import_deflate64()
                 if info.compress_type == zipfile.ZIP_LZMA and dictionary_size(file, info) > DICTIONARY_BYTES:
                     self._fail(member, _broken(lzma.LZMAError(TOO_MUCH_MEMORY)))
                     continue
-                yield from self._member(member, partial(archive.open, info), depth)
+                checksum = info.CRC
+                del info.CRC  # so that `zipfile` returns a content with a wrong checksum
+                yield from self._member(member, partial(_open, archive, file, info, checksum), depth, checksum=checksum)
 
     def _tar(self, name: str, file: Input, depth: int) -> Iterator[Item]:
-        counting = Counting(_decompress(name, file), self._count)
+        stream = Salvaged(_decompress(name, file), _BROKEN)
+        try:
+            yield from self._tar_members(name, Counting(cast("IO[bytes]", stream), self._count), depth)
+        except tarfile.TarError:
+            if stream.error is None:
+                raise
+        if stream.error is not None:  # also if the tar ends between two members
+            raise stream.error
+
+    def _tar_members(self, name: str, counting: Counting, depth: int) -> Iterator[Item]:
         with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|") as archive:
             kept: Any = archive
             while (info := archive.next()) is not None:
@@ -287,11 +312,22 @@ class _Reader:
                     yield from self._member(member, read, depth, counted=not info.issparse())
 
     def _member(
-        self, name: str, open_member: Callable[[], IO[bytes] | None], depth: int, *, counted: bool = False
+        self,
+        name: str,
+        open_member: Callable[[], IO[bytes] | None],
+        depth: int,
+        *,
+        counted: bool = False,
+        checksum: int | None = None,
     ) -> Iterator[Item]:
         """Yield a member; for a member that is an archive or document, yield its members or parts.
 
-        `counted` is True if the caller counts the bytes of the member.
+        Args:
+            name: Name of the member.
+            open_member: Function that opens the member.
+            depth: Depth of the archive of the member.
+            counted: True if the caller counts the bytes of the member.
+            checksum: CRC-32 of the member; `None` does not check it.
         """
         self._count_member()
         if not self._is_short(name):
@@ -307,12 +343,16 @@ class _Reader:
             return
         with _spooled() if is_archive else io.BytesIO() as content:
             try:
-                with cast("IO[bytes]", open_member()) as opened:
+                with Salvaged(open_member(), _BROKEN, checksum) as opened:
                     fits = self._copy(name, opened, content, counted=counted, is_document=is_document)
             except _BROKEN as error:
                 self._source.check_open()  # `zipfile` hides a `TimeoutError`, which is an `OSError`
                 self._fail(name, _broken(error))
                 return
+            if opened.error is not None:
+                in_part = not is_document and kind != "zip"
+                self._fail(name, _broken(opened.error) + ("; only the text before that was searched" * in_part))
+                fits &= in_part
             if fits and (is_document or is_archive):
                 yield from self.read(name, content, depth + 1)
             elif fits:
@@ -355,7 +395,7 @@ class _Reader:
     def _copy(
         self,
         name: str,
-        opened: IO[bytes],
+        opened: IO[bytes] | Salvaged,
         content: IO[bytes],
         *,
         counted: bool,
@@ -407,15 +447,20 @@ def _broken(error: Exception) -> str:
     return f"broken: {error or type(error).__name__}"
 
 
-def _import_deflate64() -> None:
-    """Add Deflate64 to `zipfile` if the package `zipfile_deflate64` is installed.
+def _open(archive: zipfile.ZipFile, file: Input, info: zipfile.ZipInfo, checksum: int) -> IO[bytes]:
+    """Open a member of a zip.
 
-    Otherwise `zipfile` raises `NotImplementedError` when a member with this compression is opened.
+    Raises:
+        NotImplementedError: The member has a compression that needs a package.
     """
-    try:
-        importlib.import_module("zipfile_deflate64")
-    except ModuleNotFoundError:
-        return
+    if info.compress_type == DEFLATE64:
+        chunks = inflated(file, info, checksum)
+        if chunks is not None:
+            return cast("IO[bytes]", io.BufferedReader(Pieces(chunks)))
+        if not add_to_zipfile():
+            package = Hint(kind="install", target="ripwrap[deflate64]")
+            raise NotImplementedError(HintedText("Deflate64 needs the package inflate64: ", package))
+    return archive.open(info)
 
 
 def check_inside(inside: str | Iterable[str]) -> tuple[str, ...]:
@@ -470,32 +515,53 @@ def _inner(name: str) -> str:
     return base.rpartition(".")[0] or base[1:]
 
 
-def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:
-    """Return a file object that decompresses `file`; the extension of `name` selects the format.
+def _decompress(name: str, file: Input) -> IO[bytes]:
+    """Return a file object that decompresses `file`, or `file` itself if it is not compressed.
 
-    If the extension, such as `.tar`, stands for no compression, return `file` itself.
+    The first bytes of the file select the compression, or else the extension of `name`.
+
+    Raises:
+        NotImplementedError: Python cannot read the compression.
     """
     lower = name.lower()
-    if lower.endswith((".gz", ".tgz", ".crate")):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
-    if lower.endswith((".bz2", ".tbz2")):
-        return bz2.BZ2File(file)
-    if lower.endswith((".xz", ".txz", ".lzma")):
-        return cast("IO[bytes]", io.BufferedReader(Unpacked(file)))
-    if lower.endswith((".zst", ".tzst")):
-        return cast("IO[bytes]", _zstd()(file))
-    return file
+    by_name = (kind for kind, ends in _COMPRESSED.items() if lower.endswith(ends))
+    match compression(file) or next(by_name, "tar"):
+        case "gzip":
+            return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
+        case "bzip2":
+            return bz2.BZ2File(file)
+        case "xz":
+            return cast("IO[bytes]", io.BufferedReader(Unpacked(file)))
+        case "zstd":
+            return cast("IO[bytes]", io.BufferedReader(Pieces(_zstd_pieces(file))))
+        case "tar":
+            return file
+        case unknown:
+            raise NotImplementedError(unknown)
 
 
-def _zstd() -> Callable[[IO[bytes]], Any]:
-    """Return the class `ZstdFile` of Python 3.14 or of the package `backports.zstd`.
+def _zstd_pieces(file: IO[bytes]) -> Iterator[bytes]:
+    try:
+        zstd = _zstd()
+    except RipwrapError as error:  # the file is a tar, and only then the package is not needed before
+        raise NotImplementedError(str(error)) from None
+    opened = zstd.ZstdFile(file)
+    try:
+        while chunk := opened.read1(_CHUNK_BYTES):
+            yield chunk
+    except zstd.ZstdError as error:
+        raise ValueError(str(error)) from None
+
+
+def _zstd() -> Any:
+    """Return the module `compression.zstd` of Python 3.14, or the package `backports.zstd`.
 
     Raises:
         RipwrapError: Neither of them is available.
     """
     for module in ("compression.zstd", "backports.zstd"):
         try:
-            return cast("Callable[[IO[bytes]], Any]", importlib.import_module(module).ZstdFile)
+            return importlib.import_module(module)
         except ModuleNotFoundError:
             continue
     raise RipwrapError(

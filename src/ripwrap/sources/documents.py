@@ -8,10 +8,12 @@ languages. python-docx uses lxml, written in C.
 import datetime as dt
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ripwrap.models import Location
+from ripwrap.sources.reading import MAX_TEXT_BYTES
+from ripwrap.sources.sheets import compacted, placed
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """First bytes of a document of Office 97 to 2003, and of an encrypted document of a later Office ([MS-OFFCRYPTO])."""
@@ -19,6 +21,16 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ONE_LINE = str.maketrans("\r\n\t\v\f\u2028\u2029", "       ")
 _LIGATURES = str.maketrans({"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl"})
 """Ligatures of typeset text, each with the letters that a pattern would use."""
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PARAGRAPH, _BREAK = f"{_WORD}p", f"{_WORD}br"
+_TEXTS = frozenset({f"{_WORD}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
+_SIGNS = {
+    f"{_WORD}{name}": sign for name, sign in (("tab", "\t"), ("ptab", "\t"), ("cr", "\n"), ("noBreakHyphen", "-"))
+}
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_WITHOUT_TEXT = frozenset({_PARAGRAPH, _FALLBACK, *(f"{_WORD}{name}" for name in ("pPr", "rPr", "del"))})
+"""Elements of a paragraph that are not read: other paragraphs, copies for older programs, formats and deleted texts."""
 
 _RATIO_FROM_BYTES = 64 << 20
 _MAX_RATIO = 200
@@ -57,23 +69,35 @@ def read_pdf(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
 def read_docx(content: bytes) -> Iterator[tuple[Location, str]]:
     """Yield the text of each paragraph of the body, also in tables and text boxes; skip empty paragraphs.
 
+    Inserted text is read, and deleted text is not (ECMA-376 part 1, 17.13.5).
+
     Raises:
         ValueError: The document is encrypted, older than Office 2007, or unpacks to far more than its size.
         Exception: The document is broken; python-docx raises errors of many types.
     """
     _check_package(content)
     from docx import Document
-    from docx.oxml.ns import qn
-    from docx.text.paragraph import Paragraph
 
     document: Any = Document(io.BytesIO(content))
-    fallback = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-    for number, element in enumerate(document.element.body.iter(qn("w:p")), 1):
-        if next(element.iterancestors(fallback), None) is not None:
+    for number, element in enumerate(document.element.body.iter(_PARAGRAPH), 1):
+        if next(element.iterancestors(_FALLBACK), None) is not None:
             continue  # the same text box again, for older programs
-        text = Paragraph(element, document).text
+        text = "".join(_texts(element))
         if text:
             yield Location(paragraph=number), text
+
+
+def _texts(element: Any) -> Iterator[str]:
+    """Yield the texts below an element of a paragraph, in document order, without those of other paragraphs in it."""
+    for child in element:
+        if child.tag in _TEXTS:
+            yield child.text or ""
+        elif child.tag == _BREAK:
+            yield "\n" if child.get(f"{_WORD}type", "textWrapping") == "textWrapping" else ""
+        elif child.tag in _SIGNS:
+            yield _SIGNS[child.tag]
+        elif child.tag not in _WITHOUT_TEXT:
+            yield from _texts(child)
 
 
 def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
@@ -88,6 +112,7 @@ def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
     _check_package(content)
     from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
 
+    content, mark = compacted(content)
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
     for sheet in workbook.sheets_metadata:
         if sheet.typ != SheetTypeEnum.WorkSheet:
@@ -95,10 +120,23 @@ def read_xlsx(content: bytes) -> Iterator[tuple[Location, str | Exception]]:
         location = Location(sheet=sheet.name)
         try:
             rows = workbook.get_sheet_by_name(sheet.name).to_python(skip_empty_area=False)
-        except CalamineError as error:
+            if rows and rows[0][0] == mark:
+                yield location, _text_of(placed(rows[1:], MAX_TEXT_BYTES))
+            else:
+                yield location, "".join("\t".join(map(_value, row)).rstrip("\t") + "\n" for row in rows)
+        except (CalamineError, ValueError) as error:
             yield location, error
-            continue
-        yield location, "".join("\t".join(map(_value, row)).rstrip("\t") + "\n" for row in rows)
+
+
+def _text_of(cells: Iterable[tuple[int, int, object]]) -> str:
+    """Return the text of a sheet, of which only the cells with a value are known."""
+    text, line, filled = io.StringIO(), 0, 0
+    for row, column, value in cells:
+        if shown := _value(value):
+            text.write("\n" * (row - line))
+            text.write("\t" * (column - (filled if row == line else 0)) + shown)
+            line, filled = row, column
+    return f"{text.getvalue()}\n"
 
 
 def _value(value: object) -> str:

@@ -3,6 +3,7 @@
 import codecs
 import logging
 import math
+import re
 import time
 from collections.abc import Iterable
 from typing import IO
@@ -45,6 +46,22 @@ _LABELS = {
     "mac_roman": "macintosh",
     "mac_cyrillic": "x-mac-cyrillic",
 }
+
+# Runs of characters of several bytes of the encodings in which the second byte may be ASCII.
+_CHARACTERS = {
+    "gb18030": re.compile(rb"(?:[\x81-\xfe][\x40-\x7e\x80-\xfe])+"),
+    "big5": re.compile(rb"(?:[\x81-\xfe][\x40-\x7e\xa1-\xfe])+"),
+    "shift_jis": re.compile(rb"(?:[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc])+"),
+    "euc-kr": re.compile(rb"(?:[\x81-\xfe][\x41-\x5a\x61-\x7a\x81-\xfe])+"),
+    "euc-jp": re.compile(rb"(?:[\xa1-\xfe][\xa1-\xfe])+"),
+}
+_SIZE = 2
+_FIRST_BYTE = 0x80
+_MIN_CHARACTERS = 4
+"""Minimum number of neighboring characters of two bytes in a text that counts as Chinese, Japanese or Korean."""
+
+_MIN_RATIO = 10
+"""Minimum number of such characters for each character that seems to swallow a letter of a word."""
 
 
 def guess_encodings(cwd: str, paths: Iterable[str], deadline: float = math.inf) -> dict[str, list[str]]:
@@ -119,12 +136,37 @@ def _is_utf8(sample: bytes) -> bool:
 
 def _guess(sample: bytes, *, is_cut: bool) -> str | None:
     """Return the label of the encoding of a text, or `None` if it is unknown."""
-    from charset_normalizer import from_bytes
-
     # If the sample ends within a character, it is invalid in every multi-byte encoding. A character has up to four
     # bytes, so also try the sample without its last one, two and three bytes.
     texts = [sample[: len(sample) - cut] for cut in range(4 if is_cut else 1)]
-    guesses = [best for text in texts if (best := from_bytes(text, cp_isolation=list(_LABELS)).best()) is not None]
+    label = _best(texts, _LABELS)
+    if label in _CHARACTERS and not _is_double_byte(sample, _CHARACTERS[label]):
+        return _best(texts, [name for name, known in _LABELS.items() if known not in _CHARACTERS])
+    return label
+
+
+def _best(texts: Iterable[bytes], names: Iterable[str]) -> str | None:
+    """Return the label of the encoding, of those with these names in Python, that fits one of several texts best."""
+    from charset_normalizer import from_bytes
+
+    guesses = [best for text in texts if (best := from_bytes(text, cp_isolation=list(names)).best()) is not None]
     # `chaos` is higher for garbled text, `coherence` is higher for text of a known language.
     best = min(guesses, key=lambda one: (one.chaos, -one.coherence), default=None)
     return None if best is None else _LABELS.get(best.encoding)
+
+
+def _is_double_byte(sample: bytes, characters: re.Pattern[bytes]) -> bool:
+    r"""Return True if a text has characters of two bytes, and is not a text in which they swallow letters of words.
+
+    In a text with one byte for each character, the second byte is often the ASCII letter after a sign, as in
+    `b"10 \xb5sec"`. Then the character stands alone, or another letter follows. In a text in Chinese, Japanese or
+    Korean, most characters stand beside another one.
+    """
+    fitting = swallowing = 0
+    for run in characters.finditer(sample):
+        size = len(run[0])
+        takes_ascii = sample[run.end() - 1] < _FIRST_BYTE
+        if takes_ascii and (size == _SIZE or sample[run.end() : run.end() + 1].isalnum()):
+            swallowing += 1
+        fitting += size // _SIZE - takes_ascii if size > _SIZE else 0
+    return fitting >= max(_MIN_CHARACTERS, _MIN_RATIO * swallowing)

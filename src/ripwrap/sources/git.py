@@ -9,9 +9,9 @@ import errno
 import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from typing import IO, TypeVar, cast
+from typing import TypeVar, cast
 
 from ripwrap._subprocess import open_temporary_file
 from ripwrap._text import plural, shown
@@ -20,7 +20,8 @@ from ripwrap.models import Commit, PathError, PathErrorKind
 from ripwrap.options import Directories, SearchOptions, StrPath
 from ripwrap.sources.base import Item, NamedItem, NamedSource, Source
 from ripwrap.sources.dates import date_error, read_date
-from ripwrap.sources.git_process import MAX_RECORD_BYTES, Git, Output
+from ripwrap.sources.git_process import MAX_RECORD_BYTES, Git, Output, read_object
+from ripwrap.sources.lifetimes import REGULAR, Diffs, Lifetimes
 from ripwrap.sources.repository import real_directories
 
 T = TypeVar("T")
@@ -40,14 +41,11 @@ MAX_ERRORS = 1000
 _CHUNK_FILES = 4096
 """Number of files whose sizes are asked for together, and of paths that are sorted at once."""
 
-_HELD_BYTES = 1 << 20
-"""Size in bytes from which the content of a file is copied to a temporary file, and not held in memory."""
-
 _MAX_RESTARTS = 20
 """Maximum number of files at which git may end with an error; after that the search ends."""
 
-_REGULAR, _SUBMODULE = "100", "160000"
-"""Beginning of the modes of regular files, and mode of a submodule; the mode of a link begins with 120."""
+_SUBMODULE = "160000"
+"""Mode of a submodule. The mode of a regular file begins with 100, and that of a link with 120."""
 
 _OTHER_TYPE = "but the object dereferences to"
 """Part of the error that `git rev-parse` prints if an object has a wrong type, such as a tree in place of a commit."""
@@ -58,6 +56,12 @@ _FIELDS = 3
 _LONG_NAME = f"its path is longer than {MAX_RECORD_BYTES} bytes"
 _COMMIT = b"\x01"
 """First byte of a commit in the log; the fields of the commit follow, each ended by a NUL."""
+
+_PLAIN_DIFF = (
+    *("--always", "-r", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--relative"),
+    *("--no-ext-diff", "--no-color"),
+)
+"""Options of `git diff-tree`. With `--always`, it prints the id of the commit also if nothing was changed."""
 
 _PLAIN_LOG = (
     "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00",
@@ -84,7 +88,11 @@ class _Budget:
         """
         self._count += 1
         self._size += size
-        if self._count > MAX_ENTRIES or self._size > MAX_NAMES_BYTES:
+        self.check()
+
+    def check(self, more: int = 0) -> None:
+        """Raise `SearchError` if there are too many things, with `more` things that are not counted."""
+        if self._count + more > MAX_ENTRIES or self._size > MAX_NAMES_BYTES:
             hints = [part for name in self._arguments for part in (" or ", Hint(name, kind="correct"))][1:]
             limits = f"{plural(MAX_ENTRIES, self._what)}, or names of more than {plural(MAX_NAMES_BYTES, 'byte')}"
             raise SearchError(HintedText(f"more than {limits}; select fewer with ", *hints))
@@ -192,13 +200,13 @@ class _GitSource(Source):
     def _read(self, files: Iterable[tuple[str, str]]) -> Iterator[Item]:
         """Yield the name and the content of each file, which is given by its name and its id in git.
 
-        A content of more than `_HELD_BYTES` is an open file, which is closed when the next item is read.
+        A content of more than `HELD_BYTES` is an open file, which is closed when the next item is read.
         """
         files = iter(files)
         while chunk := list(islice(files, _CHUNK_FILES)):
             sizes = self._objects("--batch-check", [oid for _, oid in chunk], lambda _, size: size)
             chunk = [(name, oid) for (name, oid), size in zip(chunk, sizes, strict=True) if self._fits(name, oid, size)]
-            contents = self._objects("--batch", [oid for _, oid in chunk], _content)
+            contents = self._objects("--batch", [oid for _, oid in chunk], read_object)
             for (name, oid), content in zip(chunk, contents, strict=True):
                 if content is None or isinstance(content, Exception):
                     self._fail_object(name, oid, content)
@@ -333,7 +341,7 @@ class RevisionSource(_GitSource, NamedSource):
                     "submodule separately"
                 )
                 self._fail(name, about_it)
-            elif mode.startswith(_REGULAR) and (name == named or self.selects(name)):
+            elif mode.startswith(REGULAR) and (name == named or self.selects(name)):
                 budget.take(len(path))
                 # One text for the path and the id needs less memory than two. No path has a NUL.
                 sorted_parts[-1].append(path.replace(b"/", b"\0") + b"\0\0" + oid.encode())
@@ -357,13 +365,14 @@ class Blob:
         oid: Id of the version (a blob of git).
         first: Oldest commit that introduced the version.
         paths: Paths that had the version, the newest first.
-        last: Newest commit that had the version; `None` if it is not known.
+        last: Newest commit that had the version, in the order of `git log --date-order`, in which no commit comes
+            before its children.
     """
 
     oid: str
     first: Commit
-    paths: dict[str, None] = field(default_factory=dict[str, None])
-    last: Commit | None = None
+    paths: dict[str, None]
+    last: Commit
 
 
 class BlobName(NamedItem):
@@ -384,12 +393,11 @@ class BlobName(NamedItem):
 
     def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:
         """Return the commits and paths of the version."""
-        first, last = self.blob.first, self.blob.last
         return {
             "blob": self.blob.oid,
             "paths": [text(one) for one in self.blob.paths],
-            "first": first.model_dump(mode="json"),
-            "last": None if last is None else last.model_dump(mode="json"),
+            "first": self.blob.first.model_dump(mode="json"),
+            "last": self.blob.last.model_dump(mode="json"),
         }
 
 
@@ -432,49 +440,87 @@ class HistorySource(_GitSource):
 
     def _blobs(self, tip: str) -> Mapping[str, Blob]:
         """Return the versions of files, the newest first, as a map from the id of each version to the version."""
-        blobs: dict[str, Blob] = {}
-        found = False
-        left: dict[str, tuple[bool, str]] = {}  # by version: (removed by a merge, parent of the commit that removed it)
         since = () if self._since is None else (f"--since={_readable_date(self._git, self._since)}",)
-        diff = ("--raw", "-z", "-m", "--root", "--no-renames", "--no-abbrev", "--relative", "--no-ext-diff")
-        with self._git.lines("log", *diff, *_PLAIN_LOG, *since, tip, "--", *self.roots) as output:
-            records = output.records()
-            fields: tuple[bytes, ...] = ()
-            for record in records:
-                text = record.lstrip(b"\n")
-                if text.startswith(_COMMIT):
-                    fields = _fields(text, records)
-                elif text.startswith(b":") and fields:
+        paths: dict[str, dict[str, None]] = {}
+        known = Lifetimes(tip, (oid for mode, oid, _ in self._tree(tip, self.roots) if mode.startswith(REGULAR)))
+        with open_temporary_file() as commits, open_temporary_file() as edges:
+            for commit, parents in self._walk(tip, *since):
+                commits.write(b" ".join((commit, *parents)) + b"\n")
+                edges.writelines(b"%b %b\n" % (commit, parent) for parent in parents or [b""])
+            commits.seek(0)
+            edges.seek(0)
+            with self._git.lines("diff-tree", "--stdin", *_PLAIN_DIFF, "--", *self.roots, stdin=edges) as output:
+                found = self._follow(Diffs(output.records()), commits, known, paths)
+        if self.roots and self._since is None and not found:
+            raise _no_path(self._rev, self.roots)
+        self._read_commits({oid for version in paths for oid in (known.first[version], known.last[version])})
+        return {
+            version: Blob(version, self._known(known.first[version]), names, self._known(known.last[version]))
+            for version, names in paths.items()
+        }
+
+    def _walk(self, tip: str, *since: str) -> Iterator[tuple[bytes, Sequence[bytes]]]:
+        """Yield the commits with their parents, the newest first, and no commit before one of its children.
+
+        Raises:
+            SearchError: A commit has more than 1,500 parents.
+        """
+        with self._git.lines("rev-list", "--date-order", "--parents", *since, tip, "--") as output:
+            while line := output.stdout.readline(MAX_RECORD_BYTES):
+                if not line.endswith(b"\n"):
+                    raise SearchError("a commit of the git repository has more than 1500 parents; pass another rev")
+                commit, *parents = line.split()
+                yield commit, [*dict.fromkeys(parents)]
+
+    def _follow(
+        self, diffs: Diffs, commits: Iterable[bytes], known: Lifetimes, paths: dict[str, dict[str, None]]
+    ) -> bool:
+        """Take the changes of all commits, and return True if there are any.
+
+        Args:
+            diffs: Changes from each parent of each commit.
+            commits: Lines with the ids of a commit and its parents, the newest commit first.
+            known: First and last commits of the versions, which are added.
+            paths: Paths of the versions, by their ids, which are added.
+        """
+        found = False
+        for line in commits:
+            commit, *parents = line.decode().split()
+            known.reach(commit)
+            introduced: dict[tuple[str, bytes], None] | None = None
+            budget = _Budget("change", "paths", "since")
+            for parent in parents or [""]:
+                added: dict[tuple[str, bytes], None] = {}
+                for old, new, path in diffs.changes(commit):
                     found = True
-                    path = next(records, b"")
-                    old_mode, mode, old, new, _ = text[1:].decode().split(" ")
                     if len(path) > MAX_RECORD_BYTES:
                         self._fail(f"{os.fsdecode(path[:100])}…", _LONG_NAME)
                         continue
-                    if mode.startswith(_REGULAR):
-                        self._add(blobs.setdefault(new, Blob(new, self._commit(fields))), fields, path)
-                    if old_mode.startswith(_REGULAR) and old != new:
-                        parents = fields[1].decode().split() or [""]
-                        merges = len(parents) > 1
-                        if old not in left or (left[old][0] and not merges):
-                            self._budget.take(0)
-                            left[old] = merges, parents[0]
-        if self.roots and self._since is None and not found:
-            raise _no_path(self._rev, self.roots)
-        here = frozenset(oid for _, oid, _ in self._tree(tip))
-        lasts = {oid: tip if oid in here else left.get(oid, (False, tip))[1] for oid in blobs}
-        self._read_commits({oid for oid in lasts.values() if oid not in self._commits})
-        for oid, blob in blobs.items():
-            blob.last = self._commits.get(lasts[oid])
-        return blobs
+                    if old:
+                        known.remove(old, parent)
+                    if new:
+                        known.add(new, commit)
+                        if introduced is None or (new, path) in introduced:
+                            budget.take(len(path))
+                            added[new, path] = None
+                self._budget.check(known.waiting)
+                introduced = added
+            for version, path in introduced or ():
+                known.introduce(version, commit)
+                self._add(paths.setdefault(version, {}), path)
+        return found
 
-    def _add(self, blob: Blob, fields: tuple[bytes, ...], path: bytes) -> None:
-        """Add to a version the path and the older commit in which the log shows it."""
-        blob.first = self._commit(fields)
+    def _add(self, paths: dict[str, None], path: bytes) -> None:
+        """Add a path to those of a version."""
         name = os.fsdecode(path)
-        if name not in blob.paths:
+        if name not in paths:
             self._budget.take(len(path))
-            blob.paths[name] = None
+            paths[name] = None
+
+    def _known(self, commit: str) -> Commit:
+        if commit not in self._commits:
+            raise SearchError(f"git could not read the commit {commit}")
+        return self._commits[commit]
 
     def _commit(self, fields: tuple[bytes, ...]) -> Commit:
         """Return the commit with these fields in the log."""
@@ -485,7 +531,7 @@ class HistorySource(_GitSource):
         return self._commits[oid]
 
     def _read_commits(self, oids: Iterable[str]) -> None:
-        """Read the commits with these ids, which the log did not show, and store them."""
+        """Read the commits with these ids, and store them."""
         with open_temporary_file() as ids:
             ids.write("".join(f"{oid}\n" for oid in oids).encode())
             if not ids.tell():
@@ -502,42 +548,6 @@ def _fields(first: bytes, records: Iterator[bytes]) -> tuple[bytes, ...]:
     """Return the fields of the commit whose first record in the log is `first`; long fields are cut."""
     fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
     return tuple(field[:MAX_RECORD_BYTES] for field in fields)
-
-
-def _content(output: Output, size: int) -> bytes | IO[bytes]:
-    """Read the content of an object from git's output; return a large content as an open file.
-
-    Raises:
-        SearchError: git ended early, or the temporary file cannot be written.
-    """
-    if size <= _HELD_BYTES:
-        content = output.stdout.read(size + 1)
-        if len(content) <= size:
-            raise SearchError("git ended early")
-        return content[:size]
-    file = open_temporary_file()
-    try:
-        left = size + 1  # git writes a line feed after each object
-        while left and (chunk := output.stdout.read1(min(left, _HELD_BYTES))):
-            _write(file, chunk)
-            left -= len(chunk)
-        if left:
-            raise SearchError("git ended early")
-        file.truncate(size)
-        file.seek(0)
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
-def _write(file: IO[bytes], chunk: bytes) -> None:
-    try:
-        file.write(chunk)
-    except OSError as error:
-        raise SearchError(
-            f"a temporary file cannot be written: {error}; set TMPDIR to a directory with enough free space"
-        ) from error
 
 
 def _readable_date(git: Git, since: str) -> str:

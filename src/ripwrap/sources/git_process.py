@@ -62,6 +62,9 @@ MIN_VERSION = (2, 25)
 MAX_RECORD_BYTES = 64 << 10
 """Maximum size in bytes of a path or another field in git's output. The rest of a larger field may be missing."""
 
+HELD_BYTES = 1 << 20
+"""Size in bytes from which the content of a file is copied to a temporary file, and not held in memory."""
+
 _CHECKED_PROGRAMS = set[object]()
 """Path and time of change of each git whose version was checked."""
 
@@ -305,6 +308,42 @@ class _Pipe(io.RawIOBase):
         """Close the pipe."""
         super().close()
         self._pipe.close()
+
+
+def read_object(output: Output, size: int) -> bytes | IO[bytes]:
+    """Read the content of an object from git's output; return a large content as an open file.
+
+    Raises:
+        SearchError: git ended early, or the temporary file cannot be written.
+    """
+    if size <= HELD_BYTES:
+        content = output.stdout.read(size + 1)
+        if len(content) <= size:
+            raise SearchError("git ended early")
+        return content[:size]
+    file = open_temporary_file()
+    try:
+        left = size + 1  # git writes a line feed after each object
+        while left and (chunk := output.stdout.read1(min(left, HELD_BYTES))):
+            _write(file, chunk)
+            left -= len(chunk)
+        if left:
+            raise SearchError("git ended early")
+        file.truncate(size)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _write(file: IO[bytes], chunk: bytes) -> None:
+    try:
+        file.write(chunk)
+    except OSError as error:
+        raise SearchError(
+            f"a temporary file cannot be written: {error}; set TMPDIR to a directory with enough free space"
+        ) from error
 
 
 def _delete(folder: str, pid: int) -> None:

@@ -1,13 +1,17 @@
 """Read the cells of Jupyter notebooks (https://nbformat.readthedocs.io, versions 3 and 4)."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ripwrap.models import Location
 
-_TEXT_TYPES = ("text/plain", "text/markdown", "text/html", "text/latex")
-"""Text types of an output, best first. Only the best type that an output has is read; images are never read."""
+_TEXT_KEYS = ("text", "html", "latex", "markdown")
+"""Keys of the texts of an output in version 3; version 4 has `text` only for what was printed."""
+
+_TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+"""Escape sequence of ECMA-48 (5.4 and 5.6): colors, movements of the cursor, and links."""
 
 
 def read_cells(content: bytes) -> Iterator[tuple[Location, str]]:
@@ -55,20 +59,25 @@ def _cells(content: bytes) -> Iterator[tuple[Location, dict[str, Any]]]:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """Return the text of an output; empty if it has none.
+    """Return the different texts of an output, one after another, without terminal codes; empty if it has none.
 
-    For an error, return its name and value, because a traceback has terminal codes.
+    The texts of an output in HTML, Markdown and plain text often differ, and pictures are not read.
     """
-    if "text" in output:
-        return _joined(output["text"]).rstrip("\n")
-    if "traceback" in output:
-        error = ": ".join(_joined(output.get(name, "")) for name in ("ename", "evalue"))
-        return error.strip(": ")
     data = output.get("data")
-    if not isinstance(data, dict):
-        return ""
-    texts = cast("dict[str, Any]", data)
-    return next((_joined(texts[kind]).rstrip("\n") for kind in _TEXT_TYPES if kind in texts), "")
+    rich = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    kinds = sorted((kind for kind in rich if kind.startswith("text/")), key=lambda kind: kind != "text/plain")
+    texts = [*(output.get(key) for key in _TEXT_KEYS), _traceback(output), *(rich[kind] for kind in kinds)]
+    plain = (_TERMINAL_CODE.sub("", _joined(text)).rstrip("\n") for text in texts)
+    return "\n".join(filter(None, dict.fromkeys(plain)))
+
+
+def _traceback(output: dict[str, Any]) -> str:
+    """Return the traceback of an error, which ends with its name and value; empty for another output."""
+    error = ": ".join(_joined(output.get(name)) for name in ("ename", "evalue")).strip(": ")
+    frames = output.get("traceback")
+    lines = "\n".join(map(_joined, cast("Iterable[object]", frames))) if _is_list(frames) else ""
+    text = _TERMINAL_CODE.sub("", lines)
+    return text if error in text else f"{text}\n{error}".strip("\n")
 
 
 def _joined(lines: object) -> str:

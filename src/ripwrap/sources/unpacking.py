@@ -1,11 +1,16 @@
-"""Files that are unpacked: readers that limit what `zipfile`, `tarfile` and `lzma` read and keep before they return."""
+"""Files that are unpacked: readers that limit what `zipfile`, `tarfile` and `lzma` read and keep before they return.
+
+Other readers keep what can be read of a damaged file, and find out its compression and the names of its members.
+"""
 
 import io
 import lzma
+import re
 import struct
 import tarfile
 import zipfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from ripwrap._text import plural
@@ -18,6 +23,33 @@ _DIRECTORY_BYTES = 32 << 20
 
 DICTIONARY_BYTES = 128 << 20
 """Maximum size in bytes of the memory to unpack xz and LZMA. The preset `xz -9`, the largest, takes 65 MiB."""
+
+_SALVAGED_BYTES = 4096
+"""Number of bytes that are unpacked at a time. If they are damaged, so many bytes before the damage may be lost."""
+
+_USTAR = slice(257, 262)
+"""Place of the word `ustar` in the header of a tar, which all but the oldest programs write."""
+
+_UTF8_FLAG = 0x800
+"""Flag of a member of a zip whose name is in UTF-8 (APPNOTE.TXT 4.4.4, bit 11)."""
+
+_UNICODE_PATH = 0x7075
+"""Extra field of a member of a zip with its name in UTF-8 (APPNOTE.TXT 4.6.9)."""
+
+_UNIX = 3
+"""Number of the system that wrote a member of a zip (APPNOTE.TXT 4.4.2.2)."""
+
+_COMPRESSIONS = {
+    "gzip": rb"\x1f\x8b",
+    "bzip2": rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)",
+    "xz": rb"\xfd7zXZ\0",
+    "zstd": rb"\x28\xb5\x2f\xfd",
+    "lzip": rb"LZIP\x01",
+    "compress": rb"\x1f\x9d",
+    "lzop": rb"\x89LZO\0",
+    "lz4": rb"\x04\x22\x4d\x18",
+}
+"""First bytes of compressed files, which do not begin a tar without compression. LZMA without xz has no such bytes."""
 
 TOO_MUCH_MEMORY = "Memory usage limit exceeded"
 """Message of `lzma` for a dictionary that is too large."""
@@ -132,6 +164,83 @@ class Unpacked(io.RawIOBase):
         return b""
 
 
+class Salvaged(io.RawIOBase):
+    """File that ends where its data are broken, as the programs that unpack them print all before that place.
+
+    Attributes:
+        error: Error at the end of the file; `None` if the file is whole, or is not read to its end.
+    """
+
+    def __init__(self, file: Any, errors: tuple[type[Exception], ...], checksum: int | None = None) -> None:
+        """Set the limits.
+
+        Args:
+            file: File with the method `read1()`.
+            errors: Errors of broken data. If no data precede them, they are raised.
+            checksum: CRC-32 of the content; `None` does not check it.
+        """
+        self.error: Exception | None = None
+        self._file = file
+        self._errors = errors
+        self._expected = checksum
+        self._checksum = self._size = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer."""
+        chunk = b"" if self.error else self._next(min(len(buffer), _SALVAGED_BYTES))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+    def close(self) -> None:
+        """Close the file."""
+        super().close()
+        self._file.close()
+
+    def _next(self, size: int) -> bytes:
+        try:
+            chunk = bytes(self._file.read1(size))
+        except (MemoryError, TimeoutError):
+            raise
+        except self._errors as error:
+            if not self._size:
+                raise
+            self.error = error
+            return b""
+        self._size += len(chunk)
+        if self._expected is not None:
+            self._checksum = zlib.crc32(chunk, self._checksum)
+            if not chunk and self._checksum != self._expected:
+                self.error = zipfile.BadZipFile("Bad CRC-32")
+        return chunk
+
+
+class Pieces(io.RawIOBase):
+    """File whose content comes in pieces."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer."""
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = piece
+        chunk, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
 class Counting(io.RawIOBase):
     """File that counts the bytes that are read, and limits the size of headers.
 
@@ -173,6 +282,46 @@ def dictionary_size(file: Input, info: zipfile.ZipInfo) -> int:
     file.seek(sum(struct.unpack("<2H", sizes.ljust(4, b"\0"))), io.SEEK_CUR)
     properties = file.read(9)
     return int.from_bytes(properties[5:], "little")
+
+
+def compression(file: Input) -> str:
+    """Return the name of the compression that the first bytes of a file tell; empty if they tell none.
+
+    It is `tar` for a tar without compression (POSIX.1-1988, 'ustar Interchange Format').
+    """
+    start = file.peek(_USTAR.stop)
+    if start[_USTAR] == b"ustar":
+        return "tar"
+    return next((name for name, pattern in _COMPRESSIONS.items() if re.match(pattern, start, re.DOTALL)), "")
+
+
+def member_name(info: zipfile.ZipInfo) -> str:
+    """Return the name of a member of a zip, with `/` as separator.
+
+    `zipfile` reads a name without the UTF-8 flag as cp437. But programs on Unix write it in UTF-8 or in the encoding of
+    file names, and programs on Windows may write backslashes.
+    """
+    name = info.orig_filename
+    if not info.flag_bits & _UTF8_FLAG:
+        raw = name.encode("cp437")
+        known = _unicode_path(info.extra, raw)
+        try:
+            name = (known or raw).decode()
+        except UnicodeDecodeError:
+            name = raw.decode("utf-8", "surrogateescape") if info.create_system == _UNIX else name
+    name = name.partition("\0")[0]
+    # On Unix, a backslash may be a character of a name, as in units of systemd.
+    return name if info.create_system == _UNIX and "/" in name else name.replace("\\", "/")
+
+
+def _unicode_path(extra: bytes, raw: bytes) -> bytes:
+    """Return the name in an extra field; empty if there is none, or if it is of another name than `raw`."""
+    while len(extra) > 4:
+        kind, size = struct.unpack_from("<HH", extra)
+        field, extra = extra[4 : 4 + size], extra[4 + size :]
+        if kind == _UNICODE_PATH and field[1:5] == zlib.crc32(raw).to_bytes(4, "little"):
+            return field[5:]
+    return b""
 
 
 def too_many(members: int) -> str:

@@ -6,6 +6,7 @@ from typing import Unpack
 
 from ripwrap._scan.rules import Rule
 from ripwrap._scan.scan import run_scan_blocking, scan_request
+from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import ScanMatch
 from ripwrap.options import StrPath
@@ -13,7 +14,7 @@ from ripwrap.places.where import PlacedSearchOptions
 
 
 def scan(
-    rules: Mapping[str, str] | Iterable[Rule],
+    rules: Mapping[str, str] | Iterable[Rule] = SECRET_RULES,
     *,
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
@@ -55,7 +56,8 @@ def scan(
     ```
 
     Args:
-        rules: A mapping of rule names to patterns, or an iterable of `Rule` objects, as `load_rules()` returns.
+        rules: A mapping of rule names to patterns, or an iterable of `Rule` objects, as `load_rules()` returns. Without
+            it, the built-in rules for keys, tokens and passwords (`ripwrap.SECRET_RULES`).
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
         overlaps: Yield all texts that rules match, also texts that overlap.

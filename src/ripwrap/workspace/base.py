@@ -1,16 +1,18 @@
 """Base class of `Workspace` and of its blocking twin, with what does not await."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import deprecated
 
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner
+from ripwrap._scan.rules import Rule
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import Directories, ShowDenied, StrPath, check_timeout
 from ripwrap.sources.repository import real_directories
 from ripwrap.workspace.deny import SECRET_FILES
 from ripwrap.workspace.dispatch import MAX_LINE, TIMEOUT, ToolDispatcher, ToolMethods
+from ripwrap.workspace.redact import redaction_of
 from ripwrap.workspace.results import MAX_CHARS, ToolResult
 from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.scope import Settings
@@ -45,7 +47,7 @@ class BaseWorkspace(ToolMethods):
         hybrid_weight: float | None = None,
         deny: str | Sequence[str] = (),
         show_denied: ShowDenied = "hide",
-        redact: bool = False,
+        redact: bool | Mapping[str, str] | Iterable[Rule] = False,
         write: bool = False,
         repositories: Directories = (),
     ) -> None:
@@ -79,7 +81,10 @@ class BaseWorkspace(ToolMethods):
                 `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has globs for the usual files with secrets.
             show_denied: Treatment of denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a
                 note, or `"name"` them. Their contents and sizes are never shown.
-            redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`.
+            redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`. True
+                masks what the built-in rules (`ripwrap.SECRET_RULES`) find. Rules, as for `scan()`, mask what these
+                rules find, and private keys; their `path` and `keywords` do not matter, and a rule that may span lines
+                is tried on each line.
             write: Offer the tool `replace_content`, which changes files in the roots. Denied files are never changed.
                 `ripwrap.undo()` restores the files, with the journals in the user's state directory.
             repositories: Further directories from which git may read with `rev`, such as `["../main/.git"]` for a
@@ -91,7 +96,8 @@ class BaseWorkspace(ToolMethods):
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
             ValueError: There is no root, a root or a directory of `repositories` is an empty string, a number is too
                 small or out of range, a glob in `deny` is invalid, `show_denied` is unknown, `embedder` is `"auto"` or
-                given without `index`, or `hybrid_weight` is given without `embedder`.
+                given without `index`, `hybrid_weight` is given without `embedder`, or a rule in `redact` cannot mask
+                secrets, because its pattern may take too long, or is not one of Python.
             TypeError: A glob in `deny` is not a string, or another argument has a wrong type.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
@@ -104,7 +110,7 @@ class BaseWorkspace(ToolMethods):
             max_chars,
             max_line,
             show_denied=show_denied,
-            redact=redact,
+            redact=redaction_of(redact),
             anchors=anchors,
             write=write,
             repositories=real_directories(repositories),

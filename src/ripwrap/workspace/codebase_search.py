@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.rank import rank_request, run_rank
-from ripwrap._ripgrep.runner import Runner
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._text import as_utf8, in_seconds, plural
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError
@@ -21,7 +21,7 @@ from ripwrap.workspace.budget import NAMES_SHARE, shortened
 from ripwrap.workspace.codebase_search_tool import CodebaseSearchArguments, CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
 from ripwrap.workspace.notes import notes_of
-from ripwrap.workspace.redact import redact, redact_name
+from ripwrap.workspace.redact import Redaction, redact_name
 from ripwrap.workspace.scope import Scope, Settings, half, open_scope
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall
@@ -77,7 +77,7 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
             chunks = answer.chunks
             notes += answer.notes
         if settings.redact:
-            chunks = await run.call(partial(_redacted, settings, scope, chunks))
+            chunks = await run.call(partial(_redacted, settings, settings.redact, scope, chunks))
         return await run.call(partial(_fit_to_budget, settings, scope, query, chunks, limit, ranking, notes))
 
 
@@ -97,15 +97,15 @@ async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[
     return await run_rank(run, request)
 
 
-def _redacted(settings: Settings, scope: Scope, chunks: Sequence[RankedChunk]) -> list[RankedChunk]:
+def _redacted(settings: Settings, redact: Redaction, scope: Scope, chunks: Sequence[RankedChunk]) -> list[RankedChunk]:
     """Return the chunks with secrets masked."""
     masked: list[RankedChunk] = []
     for chunk in chunks:
         redactor = settings.redactor(scope.location, chunk.path) or redact
         masks = {
             "text": redactor(chunk.text, chunk.start_line).text,
-            "symbol": None if chunk.symbol is None else redact_name(chunk.symbol),
-            "reasons": tuple(map(redact_name, chunk.reasons)),
+            "symbol": None if chunk.symbol is None else redact_name(redact, chunk.symbol),
+            "reasons": tuple(redact_name(redact, reason) for reason in chunk.reasons),
         }
         masked.append(chunk.model_copy(update=masks))
     return masked

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 from pydantic import Field
 
 from ripwrap._concurrency import OVERDUE, countdown
-from ripwrap._ripgrep.runner import C, Lock, Runner, Step, T
+from ripwrap._ripgrep.protocols import Lock, Runner, Step
+from ripwrap._ripgrep.runner import C, T
 from ripwrap._text import cut_text, shown
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error

@@ -12,7 +12,7 @@ from io import BytesIO
 
 from ripwrap._edits.planning import Change
 from ripwrap.models import Span
-from ripwrap.workspace.redact import MAX_SCANNED_BYTES, KeyLines, key_lines, redact
+from ripwrap.workspace.redact import MAX_SCANNED_BYTES, KeyLines, Redaction, key_lines
 
 
 @dataclass(slots=True)
@@ -20,9 +20,11 @@ class EditMasks:
     """Masks of the files of a plan.
 
     Attributes:
-        check: Function that is called before each line, and may raise an error; see `redact()`.
+        redact: Masking of the workspace.
+        check: Function that is called before each line, and may raise an error; see `Redaction`.
     """
 
+    redact: Redaction
     check: Callable[[], object] | None = None
     _keys: dict[str, tuple[KeyLines, KeyLines]] = field(default_factory=dict[str, tuple[KeyLines, KeyLines]])
 
@@ -64,14 +66,14 @@ class EditMasks:
             new: Number of the line in the new text, from 1.
         """
         keys = self._keys[path]
-        return redact(line, old or new, keys[0] if old else keys[1], self.check).text
+        return self.redact(line, old or new, keys[0] if old else keys[1], self.check).text
 
     def _masks(self, text: bytes, first: int, keys: KeyLines) -> list[Span]:
         """Return the parts of whole lines that are masked, as offsets in bytes."""
         decoded = text.decode("utf-8", "surrogateescape")
         spans: list[Span] = []
         done = offset = 0
-        for mask in redact(decoded, first, keys, self.check).masks:
+        for mask in self.redact(decoded, first, keys, self.check).masks:
             start = offset + _size(decoded[done : mask.start])
             done, offset = mask.end, start + _size(decoded[mask.start : mask.end])
             spans.append((start, offset))

@@ -53,7 +53,7 @@ class SourceFile:
             return section
         definition = self.lines[section.line - 1]
         redacted = self.redactor(definition, section.line)
-        name = redact_name(section.name, definition, redacted.masks)
+        name = redact_name(self.redactor, section.name, section.line, definition, redacted.masks)
         text = redacted.text.strip()[:MAX_NAME_CHARS] if redacted.masks else section.text
         return section.model_copy(update={"text": text, "name": name})
 

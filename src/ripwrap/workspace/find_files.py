@@ -13,7 +13,7 @@ from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
-from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._text import as_utf8, nothing_found, plural
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.models import PathError

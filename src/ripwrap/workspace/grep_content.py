@@ -22,8 +22,8 @@ from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query
-from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import as_utf8, in_seconds, nothing_found, plural
 from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
 from ripwrap.models import FileCount

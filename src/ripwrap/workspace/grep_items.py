@@ -23,7 +23,7 @@ from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
-from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines, redact
+from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Scope, Settings
 
@@ -139,14 +139,14 @@ class ItemSearch:
 
         Args:
             path: Path of the file, or name of the item.
-            check: Function that is called before each line, and may raise an error; see `redact()`.
+            check: Function that is called before each line, and may raise an error; see `Redaction`.
         """
-        if not self.settings.redact:
+        if not (masking := self.settings.redact):
             return None
         keys = self.keys.get(path)
         if keys is None and not self.is_item(path):
             return self.settings.redactor(self.scope.location, path, check)
-        return lambda text, first: redact(text, first, UNKNOWN_KEYS if keys is None else keys, check)
+        return lambda text, first: masking(text, first, UNKNOWN_KEYS if keys is None else keys, check)
 
     def _noting(self, source: Source) -> Source:
         return _NotesKeys(source, self.keys) if self.settings.redact else source

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ripwrap._concurrency import in_thread
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._ripgrep.literals import Required
-from ripwrap._ripgrep.runner import DeadlineRunner, Runner
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural
 from ripwrap.errors import Hint, HintedText, spell
 from ripwrap.index.base import BaseIndex, check_weight, weight_without_embedder_error
@@ -38,7 +39,7 @@ from ripwrap.workspace.index_results import (
     RootHealth,
     RootStatus,
 )
-from ripwrap.workspace.redact import redact
+from ripwrap.workspace.redact import Redaction
 from ripwrap.workspace.scope import Progress, Scope, Settings, scope_of_root
 
 if TYPE_CHECKING:
@@ -128,8 +129,9 @@ class _RootIndex(BaseIndex):
 class _MaskingEmbedder:
     """Embedder that masks the secrets in texts and queries, and passes them to another embedder."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, redact: Redaction) -> None:
         self._embedder = embedder
+        self._redact = redact
         self.name: str = embedder.name
         self.limits: Limits = limits_of(embedder)
         self.destination: Destination = describe(embedder)
@@ -139,7 +141,7 @@ class _MaskingEmbedder:
         return self._embedder.dimension
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> "Vectors":
-        masked = await in_thread(lambda: [redact(text).text for text in texts])
+        masked = await in_thread(lambda: [self._redact(text).text for text in texts])
         return await self._embedder.embed(masked, query=query)
 
 
@@ -166,7 +168,9 @@ class Indexes:
     ) -> None:
         self._settings = settings
         self._location = location
-        self._embedder = _MaskingEmbedder(embedder) if settings.redact and embedder is not None else embedder
+        self._embedder = embedder
+        if settings.redact is not None and embedder is not None:
+            self._embedder = _MaskingEmbedder(embedder, settings.redact)
         self._hybrid_weight = hybrid_weight
         self._made: dict[str, _RootIndex] = {}
 

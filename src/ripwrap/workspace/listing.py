@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrange, in_order
 from ripwrap._ripgrep.command import files_query
-from ripwrap._ripgrep.runner import Step
+from ripwrap._ripgrep.protocols import Step
 from ripwrap._text import as_utf8, nothing_found, plural, shown
 from ripwrap.errors import BinaryError
 from ripwrap.models import TreeEntry

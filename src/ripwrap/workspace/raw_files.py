@@ -7,13 +7,13 @@ import stat
 from datetime import UTC, datetime
 from functools import partial
 
-from ripwrap._ripgrep.runner import Runner
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, byte_order_mark, plural, shown
 from ripwrap.errors import AccessDeniedError
 from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
 from ripwrap.workspace.read_file import Deadline
-from ripwrap.workspace.redact import key_lines, redact
+from ripwrap.workspace.redact import Redaction, key_lines
 from ripwrap.workspace.results import FileInfo
 from ripwrap.workspace.sandbox import Location, Sandbox
 from ripwrap.workspace.scope import Settings
@@ -25,7 +25,8 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
         raise ValueError(f"max_bytes must be 0 or more, got {max_bytes}")
     try:
         content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
-        return await run.call(partial(_masked, content, settings.timeout)) if settings.redact else content
+        masking = settings.redact
+        return content if masking is None else await run.call(partial(_masked, masking, content, settings.timeout))
     except MemoryError:
         raise ValueError(f"reading {shown(path)} needs too much memory; pass a smaller max_bytes") from None
 
@@ -69,7 +70,7 @@ def _size(max_bytes: int | None) -> int:
     return -1 if max_bytes is None else max_bytes + 1
 
 
-def _masked(content: bytes, timeout: float | None) -> bytes:
+def _masked(redact: Redaction, content: bytes, timeout: float | None) -> bytes:
     """Mask the secrets in the content of a file. All other bytes stay the same, but U+FFFD replaces invalid UTF-16."""
     mark, encoding = byte_order_mark(content)
     errors = "surrogateescape" if encoding == "utf-8" else "replace"

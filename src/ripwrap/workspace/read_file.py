@@ -23,7 +23,7 @@ from ripwrap.workspace.anchors import HASHED_CHARS, MAX_QUOTED_CHARS, SEPARATOR,
 from ripwrap.workspace.arguments import ToolArguments, is_given, parse_strings
 from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.dispatch import ToolMethods
-from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines, redact
+from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
@@ -337,7 +337,7 @@ def open_text(
         ValueError: The file is binary.
     """
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
-        redactor = partial(redact, keys=key_lines(file)) if settings.redact else None
+        redactor = partial(settings.redact, keys=key_lines(file)) if settings.redact else None
         file.seek(0)
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
         if is_binary(start):

@@ -5,28 +5,46 @@ So `key_lines()` finds the lines of private keys in the whole file. If the file 
 like a line of a key is masked. All secrets of a kind have the same mask, whatever their length, and a mask never spans
 lines.
 
-The rules are based on some rules of gitleaks (https://github.com/gitleaks/gitleaks, `config/gitleaks.toml`) and on the
-formats that the providers document. In a rule, a repetition before other text has a maximum, so that matching takes
-linear time.
+The rules are those of `scan()`: the built-in ones, or others, whose patterns are translated for Python's `re`. `re` may
+take much longer than rg, so a rule is refused if it has too many ways to match (see `ripwrap._scan.nodes`). `re` cannot
+be interrupted, so a rule with many ways is tried at one place after another. A line is masked without its file, so the
+path and the keywords of a rule do not matter, and a mask is rather too much than too little.
 """
 
 import io
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from ripwrap._concurrency import CANCELLED
+from ripwrap._ripgrep.literals import fold, required_literals
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import byte_order_mark
-from ripwrap.models import Span
+from ripwrap._scan.nodes import MAX_WAYS, Written, limited, written
+from ripwrap._scan.rules import ALLOW_COMMENT, Rule, check_rules
+from ripwrap._scan.scan_plan import rarest
+from ripwrap._scan.secrets import SECRET_RULES
+from ripwrap._scan.syntax import parse_rust
+from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown
+from ripwrap.models import Captures, ScanMatch, Span, Submatch
 
 MAX_SECRET_CHARS = 16_384
 """Number of characters to read beyond the place where a line is cut, to recognise a secret that spans this place."""
 
 MAX_SCANNED_BYTES = 16_000_000
 """Number of bytes at the start of a file that are scanned for private keys; each later line is checked by itself."""
+
+_FEW_WAYS = 1_000
+"""Number of ways up to which a rule searches a part of a line in one step."""
+
+_MAX_FOLDED_CHARS = 1_000_000
+"""Length of a text up to which the words of the rules are looked for in all of it, which cannot be interrupted."""
+
+_MAX_NAME_CHARS = 80
+_BUILT_IN = frozenset(rule.pattern for rule in SECRET_RULES)
+"""Patterns that take linear time, which `tests/workspace/test_redact.py` checks."""
 
 _PRIVATE_KEY = "private-key"
 _MARKER = r"-{{4,5}} ?{} (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}"
@@ -49,84 +67,6 @@ _MAX_INSIDE_CHARS = 65_536
 _LONG_BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}")
 _LOOKS_LIKE_KEY = re.compile(r"(?=.*[a-z])(?=.*[G-Z+/])[^A-Za-z0-9+/]*[A-Za-z0-9+/]{60,76}={0,2}[^A-Za-z0-9+/]*")
 """Pattern of a line that has only base64, is not hexadecimal, and is as long as RFC 7468 and RFC 4880 prescribe."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Rule that finds secrets in a line.
-
-    Attributes:
-        name: Name of the kind of secret.
-        words: Texts in lower case. The rule is tried only on lines that contain one of these texts, in any case.
-        pattern: Regular expression; its group 1 is the secret, or the whole match if the pattern has no group.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    pattern: str
-
-
-_NO_WORD_BEFORE = r"(?<![A-Za-z0-9])"
-_NO_PLACEHOLDER = r"(?!\$[{(]|\{|<[^<>]{1,40}>|%[(s]|\*{3}|\[redacted: )"
-_NAME = (
-    r"(?i:(?:pass(?:word|wd|phrase|code)|\bpwd|_pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)"
-    r"[\w.-]{0,40})"
-)
-_ASSIGNED = r"[\"'\]]{0,2}(?:\s{0,9}:\s{0,9}[\w.\[\]|]{1,40})?\s{0,9}(?:=>|:=|==?|:)\s{0,9}"
-_NAME_WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
-
-RULES: tuple[Rule, ...] = tuple(
-    Rule(name, words, pattern)
-    for name, words, pattern in (
-        (
-            "aws-access-key",
-            ("akia", "asia", "abia", "acca", "a3t"),
-            _NO_WORD_BEFORE + r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])",
-        ),
-        (
-            "aws-secret-key",
-            ("aws",),
-            r"(?i:aws)[\w.-]{0,40}" + _ASSIGNED + r"[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
-        ),
-        ("github-token", ("gh", "github_pat_"), _NO_WORD_BEFORE + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{22,})"),
-        (
-            "gitlab-token",
-            ("gl",),
-            _NO_WORD_BEFORE + r"gl(?:pat|oas|dt|rtr?|cbt|ptt|ft|imt|agent|wt|soat|ffct)-[A-Za-z0-9_.=-]{20,}",
-        ),
-        ("slack-token", ("xox", "xapp-"), _NO_WORD_BEFORE + r"(?:xox[a-z](?:\.xox[a-z])?-|xapp-\d-)[A-Za-z0-9-]{10,}"),
-        ("slack-webhook", ("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,})"),
-        (
-            "stripe-key",
-            ("_test_", "_live_", "_prod_", "whsec_"),
-            _NO_WORD_BEFORE + r"(?:[sr]k_(?:test|live|prod)_|whsec_)[A-Za-z0-9]{10,}",
-        ),
-        ("google-key", ("aiza", "gocspx-", "ya29."), r"AIza[\w-]{35}|GOCSPX-[\w-]{20,}|\bya29\.[\w-]{20,}"),
-        ("anthropic-key", ("sk-ant-",), _NO_WORD_BEFORE + r"sk-ant-[\w-]{20,}"),
-        ("openai-key", ("sk-",), _NO_WORD_BEFORE + r"sk-(?:(?:proj|svcacct|admin)-[\w-]{20,}|[A-Za-z0-9]{32,})"),
-        ("jwt", (".ey",), r"(?<![\w-])ey[\w-]{10,}\.ey[\w-]{10,}\.[\w-]*"),
-        ("url-password", ("://",), rf"://[^\s/?#\"'<>:@]{{0,256}}:{_NO_PLACEHOLDER}([^\s/?#\"'<>]{{1,256}})@"),
-        ("url-token", ("://",), rf"://{_NO_PLACEHOLDER}([\w-]{{20,256}})@"),
-        ("password", _NAME_WORDS, rf"{_NAME}{_ASSIGNED}[a-zA-Z]{{0,2}}\"{_NO_PLACEHOLDER}((?:[^\"\\]|\\.){{4,}})\""),
-        ("password", _NAME_WORDS, rf"{_NAME}{_ASSIGNED}[a-zA-Z]{{0,2}}'{_NO_PLACEHOLDER}((?:[^'\\]|\\.){{4,}})'"),
-        # Values without quotes: `DB_PASSWORD=…` of a shell, and `password: …` if the value has a digit and does not
-        # look like code.
-        (
-            "password",
-            _NAME_WORDS,
-            (
-                r"(?<![\w.])(?:[A-Z0-9]{1,40}_){0,10}(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|CREDENTIALS?|(?:API|ACCESS|SECRET|PRIVATE|AUTH|MASTER)_?KEY)"
-                rf"(?:_[A-Z0-9]{{1,40}}){{0,5}}=(?![\"']){_NO_PLACEHOLDER}([^\s\"']{{4,}})"
-            ),
-        ),
-        (
-            "password",
-            _NAME_WORDS,
-            rf"{_NAME}[\"']?\s{{0,9}}[:=]\s{{0,9}}((?=[^\s\d]{{0,99}}\d)[^\s\"'`(){{}}\[\]<>$,;]{{8,200}})\s*$",
-        ),
-    )
-)
-"""Rules for one line. If two rules find the same secret, the first one determines its name."""
 
 
 class Mask(NamedTuple):
@@ -219,47 +159,19 @@ Redactor: TypeAlias = Callable[[str, int], Redacted]
 """Function that masks secrets in lines; its arguments are the text of the lines and the number of the first line."""
 
 
-def redact(
-    text: str, first: int = 1, keys: KeyLines = UNKNOWN_KEYS, check: Callable[[], object] | None = None
-) -> Redacted:
-    """Mask the secrets in lines.
-
-    Args:
-        text: Whole lines; a secret that is cut is not recognised.
-        first: Number of the first line in its file.
-        keys: Lines of private keys in that file.
-        check: Function that is called before each line and each part of a long line, and may raise an error, for
-            example at a deadline. Masking one megabyte may take several seconds.
-    """
-    check = check or CANCELLED.get().check
-    scanner = KeyScanner(check)
-    masks: list[Mask] = []
-    starts: list[int] = []
-    pieces: list[str] = []
-    start = done = length = 0
-    for number, line in enumerate(text.split("\n"), first):
-        for mask in _merged([*_key_masks(scanner, line, number, keys), *_secrets(line, check)]):
-            masks.append(Mask(mask.start + start, mask.end + start, mask.name))
-            length += masks[-1].start - done
-            starts.append(length)
-            pieces += text[done : masks[-1].start], mask.text
-            length += len(mask.text)
-            done = masks[-1].end
-        start += len(line) + 1
-    return Redacted("".join((*pieces, text[done:])), tuple(masks), tuple(starts))
-
-
-def redact_name(name: str, line: str = "", masks: Iterable[Mask] = ()) -> str:
+def redact_name(redactor: Redactor, name: str, number: int = 1, line: str = "", masks: Iterable[Mask] = ()) -> str:
     """Mask the secrets in the name of a definition.
 
     Args:
+        redactor: Function that masks secrets.
         name: Name, which may be qualified by the names of the definitions around it.
+        number: Number of the line that defines the name.
         line: Line that defines the name.
         masks: Masks of that line; the name may repeat a secret that only the rest of the line makes recognisable.
     """
     for mask in masks:
         name = name.replace(line[mask.start : mask.end], mask.text)
-    return redact(name).text
+    return redactor(name, number).text
 
 
 def key_lines(
@@ -280,30 +192,6 @@ def key_lines(
     else:
         numbers, count = _numbers_of_keys(raw, encoding, scanner)
     return KeyLines(numbers, count if len(raw) <= MAX_SCANNED_BYTES else count - 1)
-
-
-def file_redactor(
-    folder: str,
-    path: str,
-    *,
-    follow: bool,
-    roots: Sequence[str] = (".",),
-    check: Callable[[], object] | None = None,
-) -> Redactor:
-    """Return the function that masks secrets in the lines of a file.
-
-    If the file cannot be read, it is not known which lines are inside a private key; then a line is masked if it looks
-    like a line of a key. `check` is passed to `redact()`, the other arguments to `open_regular_file()`.
-    """
-    keys = UNKNOWN_KEYS
-    try:
-        with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
-            keys = key_lines(file, check=check)
-    except TimeoutError:  # a subclass of OSError
-        raise
-    except OSError:
-        pass  # without key lines, each line is checked by itself
-    return lambda text, first: redact(text, first, keys, check)
 
 
 class KeyScanner:
@@ -399,25 +287,232 @@ def _windows(line: str, check: Callable[[], object]) -> Iterator[Span]:
         start += MAX_SECRET_CHARS
 
 
-def _secrets(line: str, check: Callable[[], object]) -> Iterator[Mask]:
-    """Yield a mask for each secret that a rule finds in a line, rule by rule.
+class _Finder:
+    """Rule that finds secrets in a line; its pattern is compiled when a line may match.
 
-    In a line of more than `2 * MAX_SECRET_CHARS` characters, a secret is found as a whole if it has at most
-    `MAX_SECRET_CHARS`.
+    Attributes:
+        name: Name in the masks: the name of the rule up to `/`.
+        linear: True if the pattern takes linear time.
     """
-    ends: dict[str, int] = {}
-    for start, end in _windows(line, check):
-        lower = line[start:end].lower()
-        for rule in RULES:
-            if not any(word in lower for word in rule.words):
-                continue
+
+    def __init__(self, rule: Rule) -> None:
+        """Set the rule.
+
+        Raises:
+            ValueError: The pattern cannot be translated for Python, or it may take too long.
+        """
+        # A line with the comment `gitleaks:allow` has a known secret, which is masked as well.
+        kept = tuple(one for one in rule.allowlists if one != ALLOW_COMMENT)
+        self._rule = rule.model_copy(update={"allowlists": kept})
+        self.name = cut_text(shown(rule.id.partition("/")[0] or rule.id), _MAX_NAME_CHARS)
+        self.linear = rule.pattern in _BUILT_IN
+        if self.linear:
+            return
+        cost = self._written.cost
+        if cost > MAX_WAYS:
+            raise ValueError(
+                f"there are more than {MAX_WAYS:,} ways to match the pattern {cut_text(rule.pattern, 200)!r} at one "
+                "place, so Python may take too long; write a maximum, as in {0,50}, in place of * and +, and no "
+                "repetitions in repetitions"
+            )
+        self.linear = self._written.steady and cost <= _FEW_WAYS
+
+    @cached_property
+    def _written(self) -> Written:
+        tree = parse_rust(self._rule.pattern).tree
+        return written(tree) if self.linear else limited(tree)
+
+    @cached_property
+    def words(self) -> tuple[bytes, ...]:
+        """Literals of which each match has at least one, after `fold()`; an empty one if they are not known."""
+        required = required_literals([self._rule.pattern], {})
+        return (b"",) if required is None else tuple(rarest(required))
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Pattern for Python."""
+        return re.compile(self._written.text)
+
+    def found(self, line: str, start: int, end: int, check: Callable[[], object]) -> Iterator[re.Match[str]]:
+        """Yield the matches in a part of a line; call `check` before each step that takes long."""
+        check()
+        if self.linear:
+            yield from self.pattern.finditer(line, start, end)
+            return
+        while start <= end:
             check()
-            pattern = re.compile(rule.pattern)  # `re` caches it; few lines need it, so it is not compiled at import
-            for found in pattern.finditer(line, max(start, ends.get(rule.pattern, 0)), end):
-                # The secret may continue after this part of the line.
-                match = found if found.end() < end else pattern.match(line, found.start()) or found
-                ends[rule.pattern] = match.end()
-                yield Mask(*match.span(min(1, pattern.groups)), rule.name)
+            found = self.pattern.match(line, start, end)
+            if found:
+                yield found
+            start = max(start + 1, found.end() if found else 0)
+
+    def whole(self, line: str, found: re.Match[str]) -> re.Match[str]:
+        """Return a match that ends with a part of a line, with its text in the rest of the line."""
+        end = len(line) if self.linear else found.end() + MAX_SECRET_CHARS
+        return self.pattern.match(line, found.start(), end) or found
+
+    def mask(self, found: re.Match[str]) -> Mask | None:
+        """Return the mask of a match; `None` if it is no secret."""
+        number = self._rule.secret_group if self._rule.secret_group <= found.re.groups else 0
+        if not number:
+            number = next((number for number, text in enumerate(found.groups(), 1) if text), 0)
+        start, end = found.span(number) if found[number] else found.span()
+        if self._rule.filters and not self._rule.accepts(self._hit(found)):
+            return None
+        return Mask(start, end, self.name)
+
+    def _hit(self, found: re.Match[str]) -> ScanMatch:
+        """Return a match for the filters of the rule, without a path. Its line is the text around it."""
+        start = max(found.start() - MAX_SECRET_CHARS, 0)
+        line = found.string[start : found.end() + MAX_SECRET_CHARS]
+        submatch = Submatch.model_construct(match=found[0], start=_size(line[: found.start() - start]), end=0)
+        captures = Captures.model_construct(groups=found.groups(), named={})
+        known: dict[str, Any] = {"path": None, "lines": line, "submatches": (submatch,), "captures": (captures,)}
+        return ScanMatch.model_construct(**known, rule=self._rule.id)
+
+
+def _size(text: str) -> int:
+    return len(raw_bytes(text))
+
+
+def _has_any(words: Sequence[bytes], text: bytes) -> bool:
+    for word in words:  # noqa: SIM110 - any() takes three times as long, and this is most of the time of masking
+        if word in text:
+            return True
+    return False
+
+
+class Redaction:
+    """Mask secrets by rules; private keys are always masked."""
+
+    def __init__(self, rules: Iterable[Rule] = SECRET_RULES) -> None:
+        """Set the rules.
+
+        Args:
+            rules: Rules, as for `scan()`. Rules that find files by name are left out. A rule that may span lines is
+                tried on each line.
+
+        Raises:
+            ValueError: The pattern of a rule cannot be translated for Python, or may take too long.
+        """
+        self._finders: list[_Finder] = []
+        refused: dict[str, str] = {}
+        for rule in rules:
+            try:
+                self._finders += [_Finder(rule)] if rule.pattern else []
+            except ValueError as error:
+                refused[rule.id] = str(error)
+        if refused:
+            names, reason = ", ".join(map(repr, refused)), next(iter(refused.values()))
+            raise ValueError(f"cannot mask secrets by {plural(len(refused), 'rule')}, leave out {names}; {reason}")
+
+    def __call__(
+        self,
+        text: str,
+        first: int = 1,
+        keys: KeyLines = UNKNOWN_KEYS,
+        check: Callable[[], object] | None = None,
+    ) -> Redacted:
+        """Mask the secrets in lines.
+
+        Args:
+            text: Whole lines; a secret that is cut is not recognised.
+            first: Number of the first line in its file.
+            keys: Lines of private keys in that file.
+            check: Function that is called before each line and each part of a long line, and may raise an error, for
+                example at a deadline. Masking one megabyte may take several seconds.
+        """
+        check = check or CANCELLED.get().check
+        scanner = KeyScanner(check)
+        masks: list[Mask] = []
+        starts: list[int] = []
+        pieces: list[str] = []
+        start = done = length = 0
+        words = self._words_in(text)
+        for number, line in enumerate(text.split("\n"), first):
+            secrets = self._secrets(line, words, check) if words else ()
+            for mask in _merged([*_key_masks(scanner, line, number, keys), *secrets]):
+                masks.append(Mask(mask.start + start, mask.end + start, mask.name))
+                length += masks[-1].start - done
+                starts.append(length)
+                pieces += text[done : masks[-1].start], mask.text
+                length += len(mask.text)
+                done = masks[-1].end
+            start += len(line) + 1
+        return Redacted("".join((*pieces, text[done:])), tuple(masks), tuple(starts))
+
+    def of_file(
+        self,
+        folder: str,
+        path: str,
+        *,
+        follow: bool,
+        roots: Sequence[str] = (".",),
+        check: Callable[[], object] | None = None,
+    ) -> Redactor:
+        """Return the function that masks secrets in the lines of a file.
+
+        If the file cannot be read, it is not known which lines are inside a private key; then a line is masked if it
+        looks like a line of a key. `check` is passed to the masking, the other arguments to `open_regular_file()`.
+        """
+        keys = UNKNOWN_KEYS
+        try:
+            with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
+                keys = key_lines(file, check=check)
+        except TimeoutError:  # a subclass of OSError
+            raise
+        except OSError:
+            pass  # without key lines, each line is checked by itself
+        return lambda text, first: self(text, first, keys, check)
+
+    @cached_property
+    def _words(self) -> tuple[bytes, ...]:
+        """Literals of which each match of any rule has at least one."""
+        words = {word for finder in self._finders for word in finder.words}
+        return tuple(word for word in words if not any(other in word for other in words - {word}))
+
+    def _words_in(self, text: str) -> Sequence[bytes]:
+        """Return the words of the rules that a text has; all words if it has only one line, or is large."""
+        if "\n" not in text or len(text) > _MAX_FOLDED_CHARS:
+            return self._words
+        folded = fold(raw_bytes(text))
+        return [word for word in self._words if word in folded]
+
+    def _secrets(self, line: str, words: Sequence[bytes], check: Callable[[], object]) -> Iterator[Mask]:
+        """Yield a mask for each secret that a rule finds in a line, rule by rule.
+
+        In a line of more than `2 * MAX_SECRET_CHARS` characters, a secret is found as a whole if it has at most
+        `MAX_SECRET_CHARS`.
+        """
+        ends: dict[_Finder, int] = {}
+        for start, end in _windows(line, check):
+            folded = fold(raw_bytes(line[start:end]))
+            if not _has_any(words, folded):
+                continue
+            for finder in self._finders:
+                if not _has_any(finder.words, folded):
+                    continue
+                for found in finder.found(line, max(start, ends.get(finder, 0)), min(end, len(line)), check):
+                    # The secret may continue after this part of the line.
+                    match = found if found.end() < end else finder.whole(line, found)
+                    ends[finder] = match.end()
+                    if mask := finder.mask(match):
+                        yield mask
+
+
+redact = Redaction()
+"""Masking by the built-in rules."""
+
+
+def redaction_of(rules: bool | Mapping[str, str] | Iterable[Rule]) -> Redaction | None:
+    """Return the masking for the argument `redact` of `Workspace`; `None` if secrets are shown.
+
+    Raises:
+        ValueError, TypeError: See `check_rules()` and `Redaction`.
+    """
+    if isinstance(rules, bool):
+        return redact if rules else None
+    return Redaction(check_rules(rules))
 
 
 def _merged(masks: Iterable[Mask]) -> Iterator[Mask]:

@@ -79,7 +79,7 @@ async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments
             return (allowed is None or allowed(path)) and holds(os.path.join(location.cwd, path))
 
         deadline = Deadline(scope.timeout, "the secrets in the lines were not masked", "replace in fewer files")
-        masks = EditMasks(deadline.check) if settings.redact else None
+        masks = EditMasks(settings.redact, deadline.check) if settings.redact else None
         plan = await run_replace(
             limited,
             request,

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias, cast
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
-from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._text import plural, shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
@@ -20,7 +20,7 @@ from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.deny import DeniedPaths, escaped
 from ripwrap.workspace.guard import guard_limits, home, mounted
-from ripwrap.workspace.redact import Redactor, file_redactor
+from ripwrap.workspace.redact import Redaction, Redactor
 from ripwrap.workspace.results import shown_start
 from ripwrap.workspace.sandbox import Location, Sandbox
 
@@ -55,7 +55,7 @@ class Settings:
     max_line: int
     anchors: bool = False
     show_denied: ShowDenied = "hide"
-    redact: bool = False
+    redact: Redaction | None = None
     write: bool = False
     repositories: tuple[str, ...] = ()
 
@@ -65,12 +65,12 @@ class Settings:
         Args:
             location: Location of the search.
             path: Path of the file, relative to the directory that rg runs in, or absolute.
-            check: Function that is called before each line, and may raise an error; see `redact()`.
+            check: Function that is called before each line, and may raise an error; see `Redaction`.
         """
         if not self.redact:
             return None
         relative = os.path.relpath(os.path.join(location.cwd, path), location.cwd)
-        return file_redactor(location.cwd, relative, follow=self.follow, roots=location.paths, check=check)
+        return self.redact.of_file(location.cwd, relative, follow=self.follow, roots=location.paths, check=check)
 
 
 @dataclass(frozen=True, slots=True)

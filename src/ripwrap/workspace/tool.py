@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
-from ripwrap._ripgrep.runner import Runner
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap.workspace.arguments import ToolArguments, snake_case
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings

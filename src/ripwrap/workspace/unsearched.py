@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._overlay import active_overlay
-from ripwrap._ripgrep.runner import Runner
+from ripwrap._ripgrep.protocols import Runner
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.results import SkipKind, SkippedFiles
