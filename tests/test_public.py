@@ -104,7 +104,11 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
         ("from ripwrap.cli import search", {"pydantic", "anyio", "rich", "ripwrap.models"}),
         (
             "import ripwrap.workspace",
-            {*BUILDS, "sqlite3", "httpx", "tarfile", "ripwrap._ranking", "ripwrap.workspace.grep_content"},
+            {
+                *(*BUILDS, "sqlite3", "httpx", "tarfile"),
+                *("ripwrap._operations", "ripwrap._ranking", "ripwrap.places", "ripwrap.results"),
+                "ripwrap.workspace.grep_content",
+            },
         ),
         ("from ripwrap.sync import Index", {*HEAVY - {"sqlite3"}, "numpy", "ripwrap.index.watch"}),
         (

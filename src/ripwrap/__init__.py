@@ -45,7 +45,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ripwrap import binary, places, sync
+    from ripwrap import binary, sync
     from ripwrap._edits.replace import ReplacePlan, replace, undo
     from ripwrap._edits.structure import replace_code, search_code
     from ripwrap._operations.columns import search_columns

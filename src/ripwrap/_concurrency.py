@@ -27,7 +27,8 @@ OVERDUE = "the call took more than"
 class Cancellation(threading.Event):
     """Event that tells a worker thread to end its work.
 
-    The event is set when the task that waits for the thread is cancelled, or at the time limit of a blocking call.
+    The event is set when the task that waits for the thread is cancelled, or at the time limit of a blocking call. No
+    timer sets it at the limit, because a timer needs a thread: `is_set()` and `wait()` look at the clock.
 
     Attributes:
         timeout: Time limit in seconds of a blocking call; `None` without a limit.
@@ -38,6 +39,17 @@ class Cancellation(threading.Event):
         super().__init__()
         self.timeout = timeout
         self.has_child = False
+        self._left = countdown(timeout)
+
+    def is_set(self) -> bool:
+        """Return True if the event is set, or the time limit is reached."""
+        return super().is_set() or self._left() == 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the event is set or the time limit is reached, for at most `timeout` seconds."""
+        times = [one for one in (timeout, self._left()) if one is not None]
+        super().wait(min(times, default=None))
+        return self.is_set()
 
     def check(self, outcome: str = "") -> None:
         """Raise `TimeoutError` if the event is set; `outcome` is a clause such as `, and no file was changed`."""

@@ -35,10 +35,12 @@ async def find_usable_rg(query: Query, rg: Rg, seconds: float | None = None) -> 
     else:
         check_cwd(query.cwd)
         # An rg that is there is found, however short the time limit is.
-        with anyio.move_on_after(None if seconds is None else max(seconds, FIND_SECONDS)) as scope:
-            binary = await resolve(rg)
-        if scope.cancelled_caught:
+        found: RgBinary | None = None
+        with anyio.move_on_after(None if seconds is None else max(seconds, FIND_SECONDS)):
+            found = await resolve(rg)
+        if found is None:
             raise _late(seconds)
+        binary = found
     if query.needs:
         await in_thread(functools.partial(_check_needs, query, binary))
     return binary

@@ -7,7 +7,6 @@ limit to all calls together.
 """
 
 import math
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
@@ -270,16 +269,11 @@ async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
 
 
 def _call_within(work: Callable[[], T], seconds: float) -> T:
-    """Call a function in this thread, and set `CANCELLED` after `seconds`."""
-    over = Cancellation(seconds)
-    timer = threading.Timer(seconds, over.set)
-    timer.daemon = True
-    before = CANCELLED.set(over)
-    timer.start()
+    """Call a function in this thread, with a `CANCELLED` that is set after `seconds`."""
+    before = CANCELLED.set(Cancellation(seconds))
     try:
         return work()
     finally:
-        timer.cancel()
         CANCELLED.reset(before)
 
 

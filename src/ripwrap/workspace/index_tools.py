@@ -31,8 +31,7 @@ from ripwrap.options import StrPath
 from ripwrap.places.candidates import Candidates
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import spell_as_argument
-from ripwrap.workspace.redact import Redaction
-from ripwrap.workspace.results import (
+from ripwrap.workspace.index_results import (
     IndexCodebaseResult,
     IndexedRoot,
     IndexHealthResult,
@@ -40,6 +39,7 @@ from ripwrap.workspace.results import (
     RootHealth,
     RootStatus,
 )
+from ripwrap.workspace.redact import Redaction
 from ripwrap.workspace.scope import Progress, Scope, Settings, scope_of_root
 
 if TYPE_CHECKING:
