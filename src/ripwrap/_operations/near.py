@@ -100,13 +100,14 @@ async def run_near(
     """
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in _OF_OUTPUT})
     others = [
-        await run.collect(Step(make(pattern, plain), LineCollector, left(), metered=False)) for pattern in near.patterns
+        await run.collect(Step(make(pattern, plain), LineNumberCollector, left(), metered=False))
+        for pattern in near.patterns
     ]
     collector = partial(NearCollector, page, others, near.within)
     return await run.collect(Step(make(pattern, without_max_count(options)), collector, left()))
 
 
-class LineCollector(MatchCollector):
+class LineNumberCollector(MatchCollector):
     """Collector of the line numbers of all matches.
 
     Attributes:
@@ -139,7 +140,7 @@ class NearCollector(MatchCollector):
 
     _counts_together = False
 
-    def __init__(self, page: PageRequest, others: Sequence[LineCollector], within: int) -> None:
+    def __init__(self, page: PageRequest, others: Sequence[LineNumberCollector], within: int) -> None:
         super().__init__(page)
         self.far: int = 0
         self._others = others

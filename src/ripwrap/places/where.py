@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from typing_extensions import TypedDict
 
-from ripwrap._overlay import Overlay as Texts
+from ripwrap._overlay import OverlayTexts as Texts
 from ripwrap._overlay import merge_texts
 from ripwrap._ripgrep.command import ARGUMENTS, check_overlay, files_query, plain_options, search_query
 from ripwrap._ripgrep.host import RgHost

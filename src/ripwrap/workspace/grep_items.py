@@ -24,7 +24,7 @@ from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings
 
 
@@ -151,7 +151,7 @@ class ItemSearch:
     def _noting(self, source: Source) -> Source:
         return _NotesKeys(source, self.keys) if self.settings.redact else source
 
-    def _revision(self, location: Location) -> RevisionSource:
+    def _revision(self, location: RootLocation) -> RevisionSource:
         if location.several:
             raise ValueError(
                 "with rev, only one root can be searched; set path to the root whose git repository has this revision"
@@ -209,7 +209,7 @@ def _plain(member: str) -> str:
     return os.sep.join(part for part in parts if part not in ("", os.curdir, os.pardir))
 
 
-def name_in_answer(location: Location, name: str) -> str:
+def name_in_answer(location: RootLocation, name: str) -> str:
     """Return the name with which answers show a file or item."""
     file, separator, member = name.partition(SEPARATOR)
     return location.shown(file) + as_utf8(f"{separator}{member}")
