@@ -250,7 +250,7 @@ def placed_search(
 
     Raises:
         RipwrapError: A package is not installed that the place needs.
-        ValueError: An option, or the operation, cannot be combined with the place.
+        ValueError: An option, or the operation, does not go with the place.
 
     Raises what `search_query()` raises, too.
     """
@@ -304,7 +304,7 @@ def _settle(layers: Layers, query: Query) -> Query:
     """Return the query that searches a place.
 
     Raises:
-        ValueError: Two parts of the place, or an option and the place, cannot be combined.
+        ValueError: Two parts of the place, or an option and the place, do not go together.
     """
     base, kinds = layers.base, layers.kinds()
     refuse_pairs((*kinds, "overlay") if query.overlay is not None else kinds)

@@ -9,15 +9,18 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import BinaryIO, cast
 
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._text import as_utf8
+from ripwrap.errors import Hint, combination_error
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions
 from ripwrap.places.inside import ArchiveLimits, in_files
 from ripwrap.places.items import ItemPlace, in_items
+from ripwrap.places.layered import layered
 from ripwrap.sources.archives import check_inside
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision
@@ -35,14 +38,12 @@ def check_arguments(arguments: GrepContentArguments) -> None:
         ValueError: Two arguments cannot be combined, or a format or the revision is invalid.
     """
     what = "rev" if arguments.rev else "inside"
-    if arguments.rev and arguments.inside:
-        raise ValueError("inside cannot be combined with rev; leave one of them out")
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
     for name in (name for name, is_given in given.items() if is_given):
-        raise ValueError(f"{name} cannot be combined with {what}; leave one of them out")
+        raise combination_error(name, Hint(what, kind="omit"))
     if arguments.rev:
         check_revision(arguments.rev)
-    else:
+    if arguments.inside:
         check_inside(comma_separated(arguments.inside))
 
 
@@ -111,7 +112,8 @@ class ItemSearch:
             plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})
             call = search_query(pattern, location.cwd, (), plain, mode)
             roots = self._revision(location).roots
-            opens: Callable[[], Source] = lambda: self._noting(self._revision(location))  # noqa: E731
+            revision, formats = partial(self._revision, location), comma_separated(self.arguments.inside)
+            opens: Callable[[], Source] = lambda: self._noting(layered(revision, {}, tuple(formats)))  # noqa: E731
             return in_items(call, ItemPlace(opens, roots, self.allows))
         denied = () if self.scope.denied is None else self.scope.denied.iglobs()
         limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)
