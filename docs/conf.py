@@ -151,7 +151,7 @@ def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes
     if room and not room.startswith("ripwrap."):
         return None
     python = env.domains.python_domain
-    for module in ("ripwrap", "ripwrap.binary", "ripwrap.remote", "ripwrap.workspace", "ripwrap.mcp"):
+    for module in ("ripwrap", "ripwrap.binary", "ripwrap.places", "ripwrap.remote", "ripwrap.workspace", "ripwrap.mcp"):
         if node.get("refdomain") == "py" and f"{module}.{name}" in python.objects:
             return python.resolve_xref(
                 env, node["refdoc"], app.builder, "obj", f"{module}.{name}", pending_xref("", **node.attributes), shown

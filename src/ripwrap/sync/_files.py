@@ -47,8 +47,8 @@ def files(
             function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags, and where to list files, such as `rev="main"` or `on=host`; see `FileOptions` and
-            `PlaceOptions`.
+        **options: rg's flags, and where to list files, such as `rev="main"`, `on=host` or `where=place`; see
+            `FileOptions` and `ripwrap.places.PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.

@@ -61,8 +61,8 @@ def search(
             search.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags, and where to search, such as `rev="main"`, `inside="zip"` or `on=host`; see
-            `SearchOptions` and `PlaceOptions`.
+        **options: rg's flags, and where to search, such as `rev="main"`, `inside="zip"`, `on=host` or `where=place`;
+            see `SearchOptions` and `ripwrap.places.PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.

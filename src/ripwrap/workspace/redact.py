@@ -500,7 +500,7 @@ class Redaction:
                         yield mask
 
 
-redact = Redaction()
+redact: Redaction = Redaction()
 """Masking by the built-in rules."""
 
 
