@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("mcp")
 
 from ripwrap import mcp
-from ripwrap.mcp.gate import Gate, Limits, parse_authority
+from ripwrap.mcp.gate import Gate, ServerLimits, parse_authority
 from ripwrap.mcp.transports import _gated  # pyright: ignore[reportPrivateUsage]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.extra]
@@ -33,11 +33,11 @@ def anyio_backend() -> str:
 
 @asynccontextmanager
 async def connected(
-    folder: Path, limits: Limits | None = None, allowed: tuple[str, ...] = ()
+    folder: Path, limits: ServerLimits | None = None, allowed: tuple[str, ...] = ()
 ) -> AsyncGenerator[httpx.AsyncClient]:
     """Serve the real application behind the gate in this process, without a socket."""
     made = mcp.server(folder)
-    gate = _gated(made, "127.0.0.1", "127.0.0.1", allowed, limits or Limits())
+    gate = _gated(made, "127.0.0.1", "127.0.0.1", allowed, limits or ServerLimits())
     transport = httpx.ASGITransport(gate)
     async with (
         made.session_manager.run(),
@@ -112,11 +112,11 @@ async def test_allowed_host_with_a_port_is_accepted_only_with_that_port(tmp_path
 @pytest.mark.parametrize("host", ["", "http://code.example", "code.example/x", "a b", "*"])
 def test_allowed_host_must_be_a_name_or_address(host: str) -> None:
     with pytest.raises(ValueError, match="an allowed host must be a name or address"):
-        Gate(httpx.ASGITransport, [host], Limits())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        Gate(httpx.ASGITransport, [host], ServerLimits())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 async def test_number_of_sessions_is_limited(tmp_path: Path) -> None:
-    async with connected(tmp_path, Limits(max_sessions=2)) as client:
+    async with connected(tmp_path, ServerLimits(max_sessions=2)) as client:
         opened = [await posted(client) for _ in range(3)]
         assert [one.status_code for one in opened] == [200, 200, 503]
         said = json.loads(opened[2].text)["error"]["message"]
@@ -128,7 +128,7 @@ async def test_number_of_sessions_is_limited(tmp_path: Path) -> None:
 
 
 async def test_session_that_is_idle_ends(tmp_path: Path) -> None:
-    async with connected(tmp_path, Limits(max_sessions=1, session_timeout=0.05)) as client:
+    async with connected(tmp_path, ServerLimits(max_sessions=1, session_timeout=0.05)) as client:
         session = ("Mcp-Session-Id", (await posted(client)).headers["mcp-session-id"])
         opened = await posted(client)
         for _ in range(400):
@@ -143,7 +143,7 @@ async def test_session_that_is_idle_ends(tmp_path: Path) -> None:
 
 
 async def test_size_of_a_request_is_limited(tmp_path: Path) -> None:
-    async with connected(tmp_path, Limits(max_request_bytes=1000)) as client:
+    async with connected(tmp_path, ServerLimits(max_request_bytes=1000)) as client:
         assert (await posted(client)).status_code == 200
         large = await posted(client, json={**INITIALIZE, "more": "x" * 1000})
 

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -16,7 +16,6 @@ import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
-from ripwrap._subprocess import poll_intervals
 from ripwrap._windows import IS_WINDOWS
 
 T = TypeVar("T")
@@ -28,7 +27,8 @@ OVERDUE = "the call took more than"
 class Cancellation(threading.Event):
     """Event that tells a worker thread to end its work.
 
-    The event is set when the task that waits for the thread is cancelled, or at the time limit of a blocking call.
+    The event is set when the task that waits for the thread is cancelled, or at the time limit of a blocking call. No
+    timer sets it at the limit, because a timer needs a thread: `is_set()` and `wait()` look at the clock.
 
     Attributes:
         timeout: Time limit in seconds of a blocking call; `None` without a limit.
@@ -39,6 +39,17 @@ class Cancellation(threading.Event):
         super().__init__()
         self.timeout = timeout
         self.has_child = False
+        self._left = countdown(timeout)
+
+    def is_set(self) -> bool:
+        """Return True if the event is set, or the time limit is reached."""
+        return super().is_set() or self._left() == 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the event is set or the time limit is reached, for at most `timeout` seconds."""
+        times = [one for one in (timeout, self._left()) if one is not None]
+        super().wait(min(times, default=None))
+        return self.is_set()
 
     def check(self, outcome: str = "") -> None:
         """Raise `TimeoutError` if the event is set; `outcome` is a clause such as `, and no file was changed`."""
@@ -64,6 +75,15 @@ class Cancellation(threading.Event):
             yield
         finally:
             self.has_child = False
+
+
+def poll_intervals(seconds: float, longest: float = 0.02) -> Iterator[float]:
+    """Yield pauses in seconds: first 0.1 ms, then twice the previous pause, up to `longest`; stop after `seconds`."""
+    deadline = time.monotonic() + seconds
+    pause = 0.0001
+    while time.monotonic() < deadline:
+        yield pause
+        pause = min(2 * pause, longest)
 
 
 def countdown(seconds: float | None) -> Callable[[], float | None]:
@@ -210,7 +230,7 @@ class ProcessLock:
             if_writable: True to let `acquire()` return True without a lock when the lock's file cannot be written. Then
                 the files that the lock protects cannot be written either.
         """
-        from filelock import FileLock  # not at the top, because `import ripwrap` does not need it
+        from filelock import FileLock  # late: few calls take a lock
 
         self._lock = FileLock(path, thread_local=False)
         self._if_writable = if_writable
@@ -221,7 +241,7 @@ class ProcessLock:
         Raises:
             OSError: The file of the lock cannot be written, and `if_writable` is False.
         """
-        from filelock import Timeout
+        from filelock import Timeout  # late, too
 
         try:
             self._lock.acquire(timeout=timeout)

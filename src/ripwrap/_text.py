@@ -33,6 +33,26 @@ def is_binary(raw: bytes) -> bool:
     return b"\0" in raw and not raw.startswith(tuple(bom for bom, _ in BOMS))
 
 
+def is_utf8(raw: bytes) -> bool:
+    """Return True if bytes are valid UTF-8."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def is_within_character(raw: bytes, at: int) -> bool:
+    """Return True if a text in UTF-8 has bytes of one character before and after the offset `at`."""
+    if not (0 < at < len(raw) and 0x80 <= raw[at] < 0xC0):
+        return False
+    start = next((start for start in range(at - 1, max(at - 4, -1), -1) if raw[start] >= 0xC0), at)
+    for end in range(at + 1, start + 5):
+        with suppress(UnicodeDecodeError):
+            return len(raw[start:end].decode()) == 1
+    return False
+
+
 class LossyText(str):
     """A text that has U+FFFD in place of bytes that were not UTF-8; `raw` has the original bytes."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ripwrap._text import as_utf8
@@ -106,8 +107,6 @@ def _imported(name: str, package: str | None = None) -> Any:
     Raises:
         ImportError: The package is not installed.
     """
-    from importlib import import_module
-
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

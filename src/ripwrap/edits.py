@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ripwrap._display import diff, html
 from ripwrap._display.plain import grep_lines
+from ripwrap._encodings import encode
 from ripwrap._text import FsPath, Text, plural, raw_bytes, shown, text_of
 from ripwrap.models import Context, Match, Model, PathError, Submatch
 
@@ -129,7 +130,7 @@ class FileEdits(Model, frozen=True):
             UnicodeEncodeError: A character of the text does not exist in the encoding.
         """
         raw = raw_bytes(text)
-        return raw.decode().encode(self.encoding) if self.encoding else raw
+        return encode(raw.decode(), self.encoding) if self.encoding else raw
 
     def lines(self) -> Iterator[Match | Context]:
         """Iterate over the lines of all hunks, as `Hunk.messages()` yields them."""
@@ -166,11 +167,13 @@ class EditPlan(Model, frozen=True):
         files: Files with edits, in the order of `rg --sort=path`.
         errors: Paths that could not be searched, and files that the plan leaves out although they have matches; each
             with the reason.
+        hidden_matches: Number of matches in hidden files, which `replace()` leaves out without `hidden=True`.
     """
 
     root: FsPath
     files: tuple[FileEdits, ...]
     errors: tuple[PathError, ...] = ()
+    hidden_matches: int = 0
 
     def __len__(self) -> int:
         """Return the number of files."""
@@ -192,8 +195,10 @@ class EditPlan(Model, frozen=True):
 
     @property
     def message(self) -> str:
-        """Number of edits and files, and of paths with errors, in a sentence."""
+        """Number of edits and files, of paths with errors, and of matches in hidden files, in a sentence."""
         left_out = f"; {plural(len(self.errors), 'path')} left out" if self.errors else ""
+        if self.hidden_matches:
+            left_out += f"; {plural(self.hidden_matches, 'match', 'es')} in hidden files left out"
         if not self.files:
             return f"Nothing to replace{left_out}."
         return f"{plural(self.total_edits, 'replacement')} in {plural(len(self.files), 'file')}{left_out}."
@@ -233,12 +238,9 @@ class EditPlan(Model, frozen=True):
         return html.html(self.message, ((file.path, file.lines()) for file in self.files))
 
     def __rich__(self) -> "RenderableType":
-        from rich.console import Group
-        from rich.text import Text as RichText
+        from ripwrap._display.console import colored_diffs  # late: rich takes 40 ms
 
-        from ripwrap._display.console import colored_diff
-
-        return Group(*(colored_diff(file.diff()) for file in self.files), RichText(self.message, "dim"))
+        return colored_diffs((file.diff() for file in self.files), self.message)
 
 
 def _selected(file: FileEdits, select: Callable[[FileEdits, Edit], bool]) -> FileEdits | None:

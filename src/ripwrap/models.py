@@ -68,7 +68,7 @@ class Submatch(Model, frozen=True):
         return raw_bytes(self.match)
 
 
-class _Lines(Model, frozen=True):
+class _FileLines(Model, frozen=True):
     """Line or lines of a file in rg's output; base class of `Match` and `Context`.
 
     Attributes:
@@ -232,7 +232,7 @@ class Location(Model, frozen=True):
         return " ".join((*named, *filter(None, [self.part]), *(["output"] if self.output else [])))
 
 
-class Match(_Lines, frozen=True):
+class Match(_FileLines, frozen=True):
     """Matching line, or with `multiline` consecutive lines that match together.
 
     Attributes:
@@ -365,7 +365,7 @@ class CodeError(Model, frozen=True):
         return f"{shown(self.path)}: {message}" if self.path else message
 
 
-class Context(_Lines, frozen=True):
+class Context(_FileLines, frozen=True):
     """Line near a match, or with `passthru` any line without a match. It has `submatches` only with `invert_match`."""
 
     type: Literal["context"] = "context"

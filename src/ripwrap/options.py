@@ -103,7 +103,7 @@ EXCLUDED = (".git", ".ripgrep/")
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class OptionBounds:
     """Limits of an option's value, as a part of the option's type annotation.
 
     `pydantic.Field` has the same effect, but importing Pydantic takes 80 ms, and `ripwrap --help` does not need it.
@@ -120,11 +120,11 @@ class Bounds:
 
 
 _NOT_NEGATIVE = "ge", 0
-Count: TypeAlias = Annotated[int, Bounds((_NOT_NEGATIVE,))]
-Threads: TypeAlias = Annotated[int, Bounds((_NOT_NEGATIVE, ("le", MAX_THREADS)))]
-Size: TypeAlias = Count | Annotated[str, Bounds((("pattern", r"^[0-9]+[KMG]?$"),))]
+Count: TypeAlias = Annotated[int, OptionBounds((_NOT_NEGATIVE,))]
+Threads: TypeAlias = Annotated[int, OptionBounds((_NOT_NEGATIVE, ("le", MAX_THREADS)))]
+Size: TypeAlias = Count | Annotated[str, OptionBounds((("pattern", r"^[0-9]+[KMG]?$"),))]
 SortKey: TypeAlias = Literal["none", "path", "modified", "accessed", "created"]
-Engine: TypeAlias = Literal["default", "pcre2", "auto"]
+RegexEngine: TypeAlias = Literal["default", "pcre2", "auto"]
 Strings: TypeAlias = str | Sequence[str]
 StrPath: TypeAlias = str | os.PathLike[str]
 Paths: TypeAlias = StrPath | Sequence[StrPath]
@@ -182,7 +182,7 @@ class SearchOptions(FileOptions, total=False):
         bool, Flag("In a file, stop at the first non-match after a match", "output", since=(14,))
     ]
     pcre2: Annotated[bool, Flag("Use PCRE2, for look-around and backreferences", "engine", short="P")]
-    engine: Annotated[Engine, Flag("Regex engine; auto takes PCRE2 where it is needed", "engine")]
+    engine: Annotated[RegexEngine, Flag("Regex engine; auto takes PCRE2 where it is needed", "engine")]
     no_unicode: Annotated[bool, Flag(r"Use ASCII, not Unicode, for `\w`, `\d`, `.` and case", "engine")]
     dfa_size_limit: Annotated[
         Size, Flag("Maximum memory for the DFA: bytes, or with K, M or G", "engine", value="SIZE")

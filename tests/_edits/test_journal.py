@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -406,6 +407,138 @@ def test_old_journals_are_deleted(plant: Plant, journals: Path, monkeypatch: pyt
     os.utime(kept[1].path / "state", (1, 1))
     apply_edits(str(folder), planned(folder, b"6", b"7"), journals)
     assert kept[1] not in Journals(journals).all()
+
+
+def replace_and_apply(folder: Path, old: str, new: str, journals: Path) -> AppliedEdits:
+    return sync.replace(old, new, cwd=folder).apply(journals=journals)
+
+
+def test_failed_undo_of_an_older_change_does_not_make_it_the_last(plant: Plant, journals: Path) -> None:
+    """Issue 38, 4: the last change is the one that was applied last, whatever was done with journals since."""
+    folder = plant({"a": "foo", "b": "foo"})
+    first = replace_and_apply(folder, "foo", "bar", journals)
+    replace_and_apply(folder, "bar", "baz", journals)
+    for _ in range(2):
+        with pytest.raises(ConflictError):
+            sync.undo(first.journal)
+    sync.undo(cwd=folder, journals=journals)
+    assert contents(folder) == {"a": b"bar", "b": b"bar"}
+    sync.undo(cwd=folder, journals=journals)
+    assert contents(folder) == {"a": b"foo", "b": b"foo"}
+
+
+@pytest.mark.parametrize("when", [1, 10**9, 10**11])
+def test_clock_does_not_decide_what_is_undone(plant: Plant, journals: Path, when: int) -> None:
+    """Issue 38, 4: a clock stepped back, or was wrong by years, when the second plan was applied."""
+    folder = plant({"a": "foo", "b": "one"})
+    replace_and_apply(folder, "foo", "bar", journals)
+    second = replace_and_apply(folder, "one", "two", journals)
+    third = replace_and_apply(folder, "two", "three", journals)
+    os.utime(Path(second.journal) / "state", (when, when))
+    os.utime(Path(third.journal) / "state", (when - 1, when - 1))
+    for expected in ("two", "one"):
+        sync.undo(cwd=folder, journals=journals)
+        assert contents(folder) == {"a": b"bar", "b": expected.encode()}
+    sync.undo(cwd=folder, journals=journals)
+    assert contents(folder) == {"a": b"foo", "b": b"one"}
+
+
+@pytest.mark.parametrize(("searched", "undone"), [("link", "folder"), ("folder", "link"), ("link/b", "folder/b/")])
+def test_undo_finds_the_directory_by_each_of_its_paths(
+    plant: Plant, journals: Path, searched: str, undone: str, needs_posix: None
+) -> None:
+    """Issue 38, 5: the directory was searched through a link, or is named through one."""
+    folder = plant({"a": "foo", "b/b": "foo"})
+    (folder.parent / "link").symlink_to(folder.name)
+    searched, undone = (name.replace("folder", folder.name) for name in (searched, undone))
+    sync.replace("foo", "bar", cwd=folder.parent / searched).apply(journals=journals)
+    with pytest.raises(FileNotFoundError, match="no replacement to undo"):
+        sync.undo(cwd=folder.parent, journals=journals)
+    sync.undo(cwd=f"{folder.parent}/{undone}", journals=journals)
+    assert contents(folder) == {"a": b"foo", "b/b": b"foo"}
+
+
+@pytest.mark.parametrize("name", ["shopb", "no/such", ""])
+def test_undo_of_a_directory_says_how_to_pass_it(name: str, plant: Plant, journals: Path, monkeypatch: Any) -> None:
+    """Issue 38, 5: the first argument of `undo()` is a journal, and not the directory that was searched."""
+    monkeypatch.chdir(plant({"shopb/a": "foo"}))
+    with pytest.raises(FileNotFoundError, match=rf"pass the path in AppliedEdits\.journal, or cwd='{name}'"):
+        sync.undo(name, journals=journals)
+
+
+@pytest.mark.parametrize("count", [3, 6])
+def test_equal_changes_are_undone_one_by_one(plant: Plant, journals: Path, count: int) -> None:
+    """Issue 38, 4: foo→bar, bar→foo, foo→bar are three changes, although two of them have the same edits."""
+    folder = plant({"a": "foo x", "b": "foo"})
+    pairs = [("foo", "bar"), ("bar", "foo")] * 3
+    applied = [replace_and_apply(folder, *pair, journals) for pair in pairs[:count]]
+    assert len({one.journal for one in applied}) == count
+    for old, _ in reversed(pairs[:count]):
+        assert sync.undo(cwd=folder, journals=journals).undone
+        assert contents(folder) == {"a": f"{old} x".encode(), "b": old.encode()}
+    with pytest.raises(FileNotFoundError, match="no replacement to undo"):
+        sync.undo(cwd=folder, journals=journals)
+
+
+def test_plan_undoes_its_last_change(plant: Plant, journals: Path) -> None:
+    """Issue 38, 4: equal plans undo their changes from the last to the first, also if another program restored it."""
+    folder = plant({"a": "foo"})
+    plan = sync.replace("foo", "bar", cwd=folder)
+    first = plan.apply(journals=journals).journal
+    plant({"a": "foo"})  # another program restores the file
+    second = plan.apply(journals=journals).journal
+    assert plan.apply(journals=journals).journal == second
+    assert plan.undo(journals=journals).journal == second
+    plant({"a": "bar"})
+    assert plan.undo(journals=journals).journal == first
+    assert contents(folder) == {"a": b"foo"}
+    assert plan.apply(journals=journals).journal in (first, second)
+    assert plan.undo(journals=journals).undone
+
+
+def test_change_that_is_completed_after_an_interruption_is_the_last(plant: Plant, journals: Path) -> None:
+    """Issue 38, 4: another change was applied between the interruption and the completion."""
+    folder = plant({"a": "foo", "b": "foo", "c": "one"})
+    plan = sync.replace("foo", "bar", cwd=folder)
+    interrupted = plan.apply(journals=journals)
+    Folder(Path(interrupted.journal)).mark("turning")  # as after a kill
+    plant({"a": "foo"})
+    replace_and_apply(folder, "one", "two", journals)
+    plan.apply(journals=journals)
+    sync.undo(cwd=folder, journals=journals)
+    assert contents(folder) == {"a": b"foo", "b": b"foo", "c": b"two"}
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["new plan", "undone plan"])
+def test_change_that_is_being_prepared_is_the_last(plant: Plant, journals: Path, again: bool) -> None:
+    """Issue 38, 4: after a kill, `undo()` takes the plan that was being applied, and not the one before."""
+
+    class Watching(Disk):
+        def step(self, name: str, path: str) -> None:
+            last.append((Journals(journals).last(str(folder)).path.name, Journals(journals).all()[0].state))
+
+    last: list[tuple[str, str | None]] = []
+    folder = plant({"a": "foo", "c": "one"})
+    files = planned(folder)
+    if again:
+        undo_edits(apply_edits(str(folder), files, journals).journal, "", None)
+    replace_and_apply(folder, "one", "two", journals)
+    applied = apply_edits(str(folder), files, journals, disk=Watching())
+    assert {state for _, state in last} == {"preparing", "turning"}
+    assert {name for name, _ in last} == {Path(applied.journal).name}
+
+
+def test_journals_of_earlier_versions_have_no_number(plant: Plant, journals: Path) -> None:
+    """Issue 38, 4: their changes come before all others, in the order of their times."""
+    folder = plant({"a": "one"})
+    for at, (old, new) in enumerate((("one", "two"), ("two", "three"), ("three", "four"))):
+        state = Path(replace_and_apply(folder, old, new, journals).journal) / "state"
+        if at < 2:
+            state.write_text("applied")
+            os.utime(state, (10**10 + at, 10**10 + at))
+    for expected in (b"three", b"two", b"one"):
+        sync.undo(cwd=folder, journals=journals)
+        assert contents(folder) == {"a": expected}
 
 
 def test_damaged_journal_is_a_clear_error(plant: Plant, journals: Path) -> None:

@@ -1,9 +1,11 @@
 """Finding what a replacement changes: bytes, encodings, groups, and files that are left out."""
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,8 +14,9 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import CapabilityError, ConflictError, PatternError, sync
 from ripwrap._concurrency import CANCELLED, Cancellation
-from ripwrap._edits.planning import Change, Found, plan_files
+from ripwrap._edits.planning import Change, Found, Line, plan_files
 from ripwrap.binary import RgBinary
+from support.effort import times
 
 Plant = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("leaks_nothing")
@@ -84,6 +87,282 @@ def test_utf16_with_a_mark_stays_utf16(plant: Plant, codec: str) -> None:
     assert after.decode(codec) == text.replace("foo", "ßo")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "options", "before", "after"),
+    [
+        ("x*", {}, "añb\n", "-a-ñ-b-\n"),
+        ("x*", {"pcre2": True}, "añb\n", "-a-ñ-b-\n"),
+        ("x*", {"multiline": True}, "ñ\n😀\n", "-ñ-\n-😀-\n"),
+        ("(?-u:x*)", {}, "漢\n", "-漢-\n"),
+        (r"(?-u:\B)", {}, "漢a\n", "-漢a\n"),
+        ("x*", {"no_unicode": True}, "é\n", "-é-\n"),
+        ("()", {}, "é😀\n", "-é-😀-\n"),
+    ],
+)
+def test_empty_match_within_a_character_is_none(
+    plant: Plant, pattern: str, options: dict[str, Any], before: str, after: str
+) -> None:
+    """Issue 38, 3: rg's regexes count bytes, and the bytes of a character stay together."""
+    folder = plant({"f": before, "bom": f"\ufeff{before}"})
+    assert replaced(folder, pattern, "-", **options) == {"f": after.encode(), "bom": f"\ufeff{after}".encode()}
+    folder = plant({"f": f"\ufeff{before}".encode("utf-16-le"), "bom": b""})
+    assert replaced(folder, pattern, "-", **options)["f"].decode("utf-16-le") == f"\ufeff{after}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "before"),
+    [
+        (r"(?-u:\xc3)", "x", "añb"),
+        (r"(?-u:\xb1)", "", "añb"),
+        (r"(?-u:(\xc3)\xb1)", "$1", "añb"),
+        (r"(?-u:a.)", "-", "xañb"),
+        (r"(?-u:[\x80-\xff])", "?$0", "漢"),
+    ],
+)
+def test_valid_text_does_not_become_invalid(plant: Plant, pattern: str, replacement: str, before: str) -> None:
+    """Issue 38, 3: a file is left out by name; a file with other invalid bytes is changed, as rg changes it."""
+    for name, text in (("utf-8", before.encode()), ("utf-8 with a mark", f"\ufeff{before}".encode())):
+        plan = sync.replace(pattern, replacement, cwd=plant({name: text}), paths=name)
+        assert not plan
+        assert [error.path for error in plan.errors] == [name]
+        assert "would not be valid UTF-8 any more" in plan.errors[0].message
+    assert len(sync.replace(pattern, replacement, cwd=plant({"utf-8": before.encode() + b"\xff\n"}), glob="utf-8")) == 1
+    plan = sync.replace(pattern, replacement, cwd=plant({"utf-16": f"\ufeff{before}".encode("utf-16-be")}), glob="*16")
+    assert [error.path for error in plan.errors] == ["utf-16"]
+
+
+def test_halves_of_a_character_are_left_out_because_one_of_them_can_be_selected(plant: Plant) -> None:
+    """Issue 38, 3: the text would stay valid only with both edits."""
+    assert not sync.replace(r"(?-u:\xc3)|(?-u:\xb1)", "x", cwd=plant({"f": "añb"}))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "text"),
+    [
+        (r"\b", {}, "a word here"),
+        (",|$", {}, "a,b"),
+        ("(?:^|$)", {}, "a\nb"),
+        (r"\b", {"pcre2": True}, "a word here"),
+        (r"e|(?<=r)(?!.)", {"pcre2": True}, "e for"),
+        ("x*", {}, "é"),
+        ("x*", {"multiline": True}, "a\nb"),
+        (r"x*", {"multiline": True, "pcre2": True}, "a\nb"),
+        (r"a|\z", {"multiline": True}, "ab"),
+        (r"a|\z", {}, "ab"),
+        (r"a|\n*", {"multiline": True}, "b\nab"),
+        (r"a|(?!\n)$", {"multiline": True, "pcre2": True}, "ab"),
+        ("(?x) a | $ # c\n", {"multiline": True}, "ab"),
+        ("", {"multiline": True, "fixed_strings": True}, "ab"),
+        (r"a|(?![^a])", {"multiline": True, "pcre2": True}, "ab"),
+        (r"\b", {"crlf": True}, "a\r\nb"),
+        (r"\b", {"null_data": True}, "a\0b"),
+        (r"\b", {"encoding": "utf-16le"}, "a b"),
+        ("A|$", {"ignore_case": True}, "ab"),
+        ("", {"fixed_strings": True}, "ab"),
+        (["a", "$"], {}, "ab"),
+        ("b?|$", {"max_count": 5}, "ba"),
+    ],
+)
+@pytest.mark.parametrize("replacement", ["'", "<$0>"])
+def test_file_with_an_empty_match_at_its_end_is_left_out_by_name(
+    plant: Plant, pattern: Any, options: dict[str, Any], text: str, replacement: str
+) -> None:
+    """Issue 38, 2: without a newline, rg does not print the last match, so the others are not replaced, either."""
+    codec = "utf-16-le" if "encoding" in options else "utf-8"
+    end = "\0" if "null_data" in options else "\n"
+    folder = plant({"f": text.encode(codec), "g": f"{text}{end}".encode(codec)})
+    plan = sync.replace(pattern, replacement, cwd=folder, **options)
+    line = 2 if {*"\n\0"} & {*text} else 1
+    assert [str(error) for error in plan.errors] == [
+        f"f: left out: rg does not report the position of the match in line {line}; change the file by hand"
+    ]
+    assert [file.path for file in plan] == ["g"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "before", "after"),
+    [
+        ("b*", {}, "ab", "-a-"),
+        ("a|b", {}, "ab", "--"),
+        ("a", {}, "ab", "-b"),
+        ("a|z*$", {}, "a b z", "- b -"),
+        ("^", {}, "ab", "-ab"),
+        ("(?<=a)", {"pcre2": True}, "ab", "a-b"),
+        ("^|\n", {"multiline": True}, "a\nb", "-a-b"),
+        (r"\n", {"multiline": True}, "a\nb", "a-b"),
+        (r"\s+", {"multiline": True}, "a\n b", "a-b"),
+        ("a|ab", {}, "ab", "-b"),
+        (r"\B", {"max_count": 1}, "ab\nc", "a-b\nc"),
+        ("a|$", {"max_count": 1}, "ab\nb", "-b-\nb"),
+    ],
+)
+def test_file_without_a_final_newline_is_changed(
+    plant: Plant, pattern: str, options: dict[str, Any], before: str, after: str
+) -> None:
+    """Issue 38, 2: there is no empty match at the end."""
+    assert replaced(plant({"f": before}), pattern, "-", **options) == {"f": after.encode()}
+
+
+def substituted(pattern: str, text: str) -> str:
+    """Replace as the regex crate does: an empty match right after another match is none."""
+    pieces, done, after = list[str](), 0, -1
+    for match in re.finditer(pattern, text):
+        if match.end() > match.start() or match.start() != after:
+            pieces += text[done : match.start()], "-"
+            done = after = match.end()
+    return "".join((*pieces, text[done:]))
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("pattern", ["x*", r"\b", "$", "a?", "^", ",|$", "é|", "(?:^|$)", "[^a]*", "a|", r"\w*"])
+def test_random_files_are_changed_as_a_whole_or_left_out(plant: Plant, pattern: str) -> None:
+    """Issue 38, 2 and 3: compared with Python's `re`, line by line."""
+    random = Random(pattern)
+    texts = {str(n): "".join(random.choices("aabé漢 ,x\n", k=random.randint(1, 9))) for n in range(times(60, 2_000))}
+    folder = plant(texts)
+    plan = sync.replace(pattern, "-", cwd=folder)
+    plan.apply(journals=folder.parent / "journals")
+    left_out = {error.path for error in plan.errors}
+    for name, text in texts.items():
+        if text.isspace():  # rg reads `b"\n"` as one line, as `splitlines()` does
+            continue
+        lines = (substituted(pattern, line.rstrip("\n")) + "\n" * line.endswith("\n") for line in text.splitlines(True))
+        expected = text if name in left_out else "".join(lines)
+        assert (folder / name).read_text("utf-8") == expected, (text, name in left_out)
+        assert name not in left_out or not text.endswith("\n")
+
+
+def test_lost_match_is_found_although_the_others_change_nothing(plant: Plant) -> None:
+    """Issue 38, 2: the last match alone would change the file."""
+    plan = sync.replace("a|$", "a", cwd=plant({"f": "ba b"}))
+    assert len(plan.errors) == 1
+
+
+MARK = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "before", "after"),
+    [
+        # A byte order mark of UTF-8 is removed, and the rest is read in the encoding.
+        ("latin1", MARK + b"\xc3\xa9aaaaaa b\n", MARK + b"\xc3\xa9Xaa b\n"),
+        ("shift_jis", MARK + b"\x83\x8caaaaaa b\n", MARK + b"\x83\x8cXaa b\n"),
+        ("utf-16le", MARK + "éaaaaaa\n".encode("utf-16-le"), MARK + "éXaa\n".encode("utf-16-le")),
+        ("utf-8", MARK + b"\xc3\xa9aaaaaa\n", MARK + b"\xc3\xa9Xaa\n"),
+        # A mark of UTF-16 overrides the encoding.
+        ("latin1", "\ufeffÃ©aaaaaa\n".encode("utf-16-le"), "\ufeffÃ©Xaa\n".encode("utf-16-le")),
+        ("euc-jp", "\ufeff漢aaaaaa\n".encode("utf-16-be"), "\ufeff漢Xaa\n".encode("utf-16-be")),
+        # Labels that Python has for other encodings, or not at all.
+        *((label, b"\x80\x81aaaaaa\n", b"\x80\x81Xaa\n") for label in ("cp819", "ibm819", "csisolatin1", "iso-ir-100")),
+        *((label, b"\x80\x9eaaaaaa\n", b"\x80\x9eXaa\n") for label in ("csisolatin5", "iso-ir-148", "iso_8859-9:1989")),
+        ("dos-874", b"\x81aaaaaa\n", b"\x81Xaa\n"),
+        ("visual", b"\xe0aaaaaa\n", b"\xe0Xaa\n"),
+        ("Windows-31J", b"\x81\x60aaaaaa\n", b"\x81\x60Xaa\n"),
+        # Bytes that rg and Python read differently.
+        ("windows-1252", b"\x81aaaaaa\n", b"\x81Xaa\n"),
+        ("windows-1255", b"\xcaaaaaaa\n", b"\xcaXaa\n"),
+        ("koi8-u", b"\xaeaaaaaa\n", b"\xaeXaa\n"),
+        ("iso-8859-8", b"\xa1aaaaaa\n", b"\xa1Xaa\n"),
+        ("euc-jp", b"\xa1\xddaaaaaa\n", b"\xa1\xddXaa\n"),
+        ("gb18030", b"\xa8\xbcaaaaaa\n", b"\xa8\xbcXaa\n"),
+        # Bytes of another line that only rg can read, or that are not valid.
+        ("euc-jp", b"\xad\xa1\naaaaaa\n\xad\xa1", b"\xad\xa1\nXaa\n\xad\xa1"),
+        ("gb18030", b"\x80\n\xa3\xa0\naaaaaa", b"\x80\n\xa3\xa0\nXaa"),
+        ("shift_jis", b"\xa0\xfd\x81\naaaaaa", b"\xa0\xfd\x81\nXaa"),
+        ("utf-8", b"\xff\xe9\naaaaaa", b"\xff\xe9\nXaa"),
+        ("utf-16be", b"\xd8\0\0\n\0a\0a\0a\0a\0\n", b"\xd8\0\0\n\0X\0\n"),
+    ],
+)
+def test_only_the_match_changes_in_every_encoding(plant: Plant, encoding: str, before: bytes, after: bytes) -> None:
+    """Issue 38, 1 and 6: rg's offsets count what rg has decoded, which is not always what Python decodes."""
+    assert replaced(plant({"f": before}), "aaaa", "X", encoding=encoding) == {"f": after}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line"),
+    [
+        ("euc-jp", b"\xad\xa1aaaaaa"),
+        ("euc-jp", b"\x8f\xa2\xb7aaaaaa"),
+        ("gb18030", b"\x80aaaaaa"),
+        ("gb18030", b"aaaa\xa3\xa0"),
+        ("gbk", b"\xfe\x59aaaaaa"),
+        ("shift_jis", b"\xa0aaaaaa"),
+        ("utf-8", b"\xffaaaaaa"),
+        ("utf-16le", b"\0\xd8" + "aaaaaa".encode("utf-16-le")),
+    ],
+)
+def test_file_is_left_out_by_name_if_rg_reads_the_line_differently(plant: Plant, encoding: str, line: bytes) -> None:
+    """Issue 38, 1: the other files of the plan change."""
+    good = "aaaa".encode("utf-16-le" if encoding == "utf-16le" else "ascii")
+    plan = sync.replace("aaaa", "X", cwd=plant({"bad": line, "good": good}), encoding=encoding)
+    assert [file.path for file in plan] == ["good"]
+    (error,) = plan.errors
+    assert error.path == "bad"
+    assert error.message.startswith("left out: it is not valid ")
+
+
+@pytest.mark.parametrize("encoding", ["big5", "iso-2022-jp", "x-user-defined", "latin_1", "replacement"])
+def test_encoding_that_cannot_be_changed_is_refused(plant: Plant, encoding: str) -> None:
+    """Issue 38, 1: the bytes of a character depend on others, or rg does not know the name."""
+    with pytest.raises(ValueError, match=f"files in the encoding '{encoding}' cannot be changed"):
+        sync.replace("a", "b", cwd=plant({"f": "a"}), encoding=encoding)
+
+
+def test_match_after_a_rare_form_of_a_character_is_left_out_by_name(plant: Plant) -> None:
+    """Issue 38, 1: GB18030 has forms of two and of four bytes, so the offset of a match after one is not certain."""
+    plan = sync.replace("aaaa$", "X", cwd=plant({"f": b"\x84\x31\x82\x36aaaaaaaa\n"}), encoding="gb18030")
+    assert not plan
+    assert [str(error) for error in plan.errors] == [
+        "f: left out: the position of a match after byte 0 is not certain; change it by hand"
+    ]
+
+
+def test_rare_form_of_a_character_is_left_out_by_name(plant: Plant) -> None:
+    """Issue 38, 1: Shift_JIS has two forms of a Roman digit, and the journal could not restore the rarer one."""
+    folder = plant({"f": b"\xfa\x4a a\n", "g": b"\xfa\x4a\x87\x54\n"})
+    plan = sync.replace("\u2160", "I", cwd=folder, encoding="shift_jis")
+    assert not plan
+    assert [(error.path, "has several forms of" in error.message) for error in plan.errors] == [
+        ("f", True),
+        ("g", True),
+    ]
+    assert replaced(folder, "a", "b", encoding="shift_jis")["f"] == b"\xfa\x4a b\n"
+
+
+def test_line_that_is_not_what_rg_has_read_is_not_changed(plant: Plant) -> None:
+    """Issue 38, 1: `aaaa` is also at the place where rg has found it, but the line is another one."""
+    folder = plant({"f": b"\xe9aaaaaa\n", "g": b"baaaaaa\n"})
+    change = Change(1, 5, b"aaaa", b"X")
+    files, errors = plan_files(
+        str(folder), [Found("f", [change], lines=[Line.of(0, 1, b"aaaaaaa\n", b"\n")])], encoding="latin1"
+    )
+    assert not files
+    assert [error.message for error in errors] == [
+        "left out: rg and Python read line 1 differently as cp1252; change the file by hand"
+    ]
+    with pytest.raises(ConflictError, match="g changed while being searched"):
+        plan_files(str(folder), [Found("g", [change], lines=[Line.of(0, 1, b"aaaaaaa\n", b"\n")])], encoding="latin1")
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize(
+    ("encoding", "codec", "letter"),
+    [("latin1", "cp1252", "é"), ("koi8-r", "koi8_r", "ж"), ("sjis", "cp932", "漢"), ("utf-16be", "utf-16-be", "😀")],
+)
+def test_edits_of_random_lines_are_those_of_the_decoded_text(
+    plant: Plant, encoding: str, codec: str, letter: str
+) -> None:
+    """Issue 38, 1: the new content is the decoded text with the change, encoded again."""
+    random = Random(38)
+    texts = {str(n): "".join(random.choices(f"a\n{letter}", k=40)) for n in range(times(9, 500))}
+    after = replaced(
+        plant({name: text.encode(codec) for name, text in texts.items()}), "aa?", letter, encoding=encoding
+    )
+    assert {name: raw.decode(codec) for name, raw in after.items()} == {
+        name: re.sub("aa?", letter, text) for name, text in texts.items()
+    }
+
+
 def test_everything_that_rg_itself_writes(plant: Plant) -> None:
     """`rg --passthru --replace` writes the same bytes where it keeps the encoding and the last newline."""
     rg = sync.resolve()
@@ -120,6 +399,52 @@ def test_reference_to_a_missing_group_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         sync.replace(pattern, replacement, cwd=plant({"f": "ab\n"}), **options)
+
+
+@pytest.mark.parametrize(
+    ("replacement", "advice"),
+    [
+        (r"\1", "$1"),
+        (r"<\2>\1", "$2"),
+        (r"\1x", "${1}x"),
+        (r"\0", "$0"),
+        (r"\g<name>", "${name}"),
+        (r"\g<1>", "${1}"),
+        (r"$$\1", "$1"),
+    ],
+)
+def test_group_in_the_syntax_of_python_or_sed_is_refused(plant: Plant, replacement: str, advice: str) -> None:
+    r"""Issue 38, 5: rg writes `\1` as it is; the error says `$1`."""
+    folder = plant({"f": "ab\n"})
+    advice = re.escape(advice.removesuffix("x"))
+    with pytest.raises(ValueError, match=rf"is not a group, but text; write {advice} for the group; .*escapes=True"):
+        sync.replace("(?P<name>a)(b)", replacement, cwd=folder)
+    said = sync.Workspace(folder, write=True).replace_content("(a)(b)", replacement, apply=True)
+    assert re.search(f"^Error: .* is not a group, but text; write {advice} for the group$", said)
+    assert (folder / "f").read_text() == "ab\n"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "options", "after"),
+    [
+        ("(a)b", r"\\1", {"escapes": True}, r"\1"),
+        ("(a)b", r"\1$1", {}, r"\1a"),
+        ("(a)b", r"\\1", {}, r"\\1"),
+        ("ab", r"\1", {"fixed_strings": True}, r"\1"),
+        ("ab", r"\n\g", {}, r"\n\g"),
+    ],
+)
+def test_text_that_looks_like_a_group_can_be_written(
+    plant: Plant, pattern: str, replacement: str, options: dict[str, Any], after: str
+) -> None:
+    """Issue 38, 5: with `escapes`, beside a group of rg's syntax, or for plain text."""
+    assert replaced(plant({"f": "ab\n"}), pattern, replacement, **options) == {"f": f"{after}\n".encode()}
+
+
+def test_escape_of_a_group_says_how_to_write_a_group(plant: Plant) -> None:
+    r"""Issue 38, 5: with `escapes`, `\1` was refused before, too, but without `$1` in the error."""
+    with pytest.raises(ValueError, match=r"unknown escape .* write \$1 for a group, write a backslash as"):
+        sync.replace("(a)", r"\1", cwd=plant({"f": "a"}), escapes=True)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from ripwrap._ranking.scoring import (
     FOLDER_WORDS,
     NEAR_WORDS,
     PATH_WORDS,
-    Candidate,
+    ChunkCandidate,
     RankedCandidate,
     TextContent,
     most_relevant_lines,
@@ -43,22 +43,22 @@ from ripwrap._ranking.word_query import (
 QUERY = parse_query("cookie storage")
 
 
-def chunk(path: str = "x.py", text: str = "", bm25: float = 1.0, line: int = 1) -> Candidate:
-    return Candidate(path, line, line, TextContent(text), bm25)
+def chunk(path: str = "x.py", text: str = "", bm25: float = 1.0, line: int = 1) -> ChunkCandidate:
+    return ChunkCandidate(path, line, line, TextContent(text), bm25)
 
 
-def order(query: str, *pool: Candidate) -> list[str]:
+def order(query: str, *pool: ChunkCandidate) -> list[str]:
     return [entry.candidate.path for entry in rank_candidates(parse_query(query), pool)]
 
 
-def only(query: str, candidate: Candidate) -> RankedCandidate:
+def only(query: str, candidate: ChunkCandidate) -> RankedCandidate:
     """Rank a candidate together with a better one of another file, and return its entry."""
     rival = chunk("rival", bm25=1.0)
     (entry,) = (one for one in rank_candidates(parse_query(query), [candidate, rival]) if one.candidate is candidate)
     return entry
 
 
-def value(query: str, candidate: Candidate) -> float:
+def value(query: str, candidate: ChunkCandidate) -> float:
     """Return the score of a candidate, before scaling, when ranked together with a better one."""
     return parts(only(query, candidate))
 
@@ -563,7 +563,7 @@ def test_shown_chunk_defines_the_symbol_or_has_the_words_together() -> None:
 
 def test_cosine_scores_range_from_the_fiftieth_file_to_the_best() -> None:
     """Issue 20, item 1: the cosine is added to the score; there is no separate ranking by vectors."""
-    pool = [Candidate(f"{number:02}", 1, 1, TextContent(""), 0.0, 1 - number / 100) for number in range(60)]
+    pool = [ChunkCandidate(f"{number:02}", 1, 1, TextContent(""), 0.0, 1 - number / 100) for number in range(60)]
     ranked = rank_candidates(QUERY, pool[::-1], vector_weight=0.34)
     assert [entry.candidate for entry in ranked[:50]] == pool[:50]
     assert [parts(ranked[place]) for place in (0, 49, 59)] == pytest.approx([0.34, 0, 0])
@@ -574,7 +574,10 @@ def test_cosine_scores_range_from_the_fiftieth_file_to_the_best() -> None:
 
 @pytest.mark.parametrize(("weight", "first"), [(0.0, "words"), (0.34, "words"), (0.9, "vector"), (1.0, "vector")])
 def test_weight_of_vectors_decides_between_words_and_vectors(weight: float, first: str) -> None:
-    pool = [Candidate("vector", 1, 1, TextContent(""), 0.1, 0.9), Candidate("words", 1, 1, TextContent(""), 1.0, 0.1)]
+    pool = [
+        ChunkCandidate("vector", 1, 1, TextContent(""), 0.1, 0.9),
+        ChunkCandidate("words", 1, 1, TextContent(""), 1.0, 0.1),
+    ]
     assert rank_candidates(QUERY, pool, vector_weight=weight)[0].candidate.path == first
 
 
@@ -660,14 +663,14 @@ class Other:
 def test_symbol_of_a_chunk_is_its_most_relevant_method(query: str, symbol: str | None, name: str | None) -> None:
     """Issue 19, line 14: the chunk of a method had the symbol of its class, or none."""
     source = SourceText("session.py", SESSION, exact=True)
-    entry = RankedCandidate(Candidate("session.py", 1, 11, TextContent(SESSION), 1.0), 1.0)
+    entry = RankedCandidate(ChunkCandidate("session.py", 1, 11, TextContent(SESSION), 1.0), 1.0)
     assert to_ranked_chunk(parse_query(query), entry, source, symbol).symbol == name
 
 
 def test_chunk_above_a_definition_does_not_get_its_name() -> None:
     """Issue 19, retrieval audit: lines 1 to 3 of `import os`, above `class Big`, had the symbol `Big`."""
     source = SourceText("big.py", "import os\n\n\nclass Big:\n    size = 1\n", exact=True)
-    entry = RankedCandidate(Candidate("big.py", 1, 3, TextContent("import os\n\n\n"), 1.0), 1.0)
+    entry = RankedCandidate(ChunkCandidate("big.py", 1, 3, TextContent("import os\n\n\n"), 1.0), 1.0)
     assert to_ranked_chunk(parse_query("Big"), entry, source).symbol is None
 
 

@@ -190,7 +190,7 @@ def test_nested_call_in_a_thread_that_holds_a_slot_takes_no_second_one(plant: Pl
     """Call like a signal handler or log handler, which runs in the middle of another call of the same thread."""
     limit_processes(1)
     folder = plant({"a": "needle\n"})
-    with limiter.blocking_slot():
+    with limiter.blocking_slot(None):
         assert sync.grep("needle", cwd=folder).total_matches == 1
         assert limiter._SLOTS._running == 1
     assert limiter._SLOTS._running == 0

@@ -25,7 +25,7 @@ import ripwrap
 from cluster.conftest import WORKERS, make_cluster, make_pool
 from ripwrap import RankedChunk, Root, RootCount, RootError, sync
 from ripwrap.repositories.lease import Lease
-from ripwrap.repositories.requests import CountRequest, Task, run_task
+from ripwrap.repositories.requests import CountRequest, RootTask, run_task
 from support import fake_rg
 from support.waiting import until_blocking
 
@@ -239,7 +239,7 @@ def test_cancellation_ends_every_rg_within_a_second(
 def test_cancelled_task_of_dask_ends_its_rg_without_a_shared_folder(
     roots: list[Root], sleeper: str, dask: Executor, report: Report
 ) -> None:
-    task = Task(roots[0], CountRequest(("x",), {}), sleeper)
+    task = RootTask(roots[0], CountRequest(("x",), {}), sleeper)
     future = dask.submit(run_task, task)
     until_blocking(lambda: running(sleeper))
     future.cancel()
@@ -250,7 +250,9 @@ def test_rg_ends_if_the_process_of_the_call_is_killed(tmp_path: Path, sleeper: s
     """Its lease is not touched any more; for a pool, the workers are its children and see the same."""
     lease = tmp_path / "lease"
     lease.touch()
-    task = Task(Root(name="a", path=str(tmp_path)), CountRequest(("x",), {}), sleeper, lease=Lease(str(lease), "other"))
+    task = RootTask(
+        Root(name="a", path=str(tmp_path)), CountRequest(("x",), {}), sleeper, lease=Lease(str(lease), "other")
+    )
     future = dask.submit(run_task, task)
     until_blocking(lambda: running(sleeper))
     error = future.result(60).error

@@ -15,9 +15,10 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 
 from ripwrap import Workspace, sync
 from ripwrap.frameworks.openai import BlockingStrictTools, StrictTools
-from ripwrap.workspace.dispatch import TOOLS, tool_names
+from ripwrap.workspace.tool import tool_names, tools_of
 from support import providers
 from support.offers import CALLS, Call, check_answers, check_blocking_answers, check_question, each_mistake
+from support.tools import TOOLS
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -47,7 +48,9 @@ def nulls(tool: str, given: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("index", [False, True])
 def test_openai_api_tools_follow_the_rules_of_strict_mode(shop: Path, index: bool, anchors: bool) -> None:
     tools = StrictTools(Workspace(shop, index=index, anchors=anchors))
-    assert [tool["name"] for tool in tools.responses] == [*tool_names(index=index, anchors=anchors)]
+    assert [tool["name"] for tool in tools.responses] == [
+        *tool_names(tools_of(Workspace), index=index, anchors=anchors)
+    ]
     for tool in tools.responses:
         assert (tool["type"], tool["strict"]) == ("function", True)
         parameters: Any = tool["parameters"]

@@ -771,8 +771,8 @@ async def test_another_chunker_rebuilds_the_index_and_keeps_vectors(
     assert (await index.prune()).vectors == 1
 
 
-def test_sqlite_is_imported_on_first_use() -> None:
-    code = "import sys, ripwrap.index; print('sqlite3' in sys.modules, 'filelock' in sys.modules)"
+def test_locks_and_numpy_are_imported_on_first_use() -> None:
+    code = "import sys, ripwrap.index; print('filelock' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
 
@@ -826,3 +826,25 @@ async def test_index_without_tantivy_names_the_extra(plant: Plant, monkeypatch: 
     with pytest.raises(RipwrapError, match=r'an index needs tantivy: pip install "ripwrap\[index\]"'):
         Index(root)
     assert (await ripwrap.rank("cookies", cwd=root))[0].path == "src/cookies.py"
+
+
+@pytest.mark.slow
+def test_index_is_imported_without_tantivy_and_sqlite(tmp_path: Path) -> None:
+    code = """\
+import importlib.machinery
+import sys
+sys.modules.update(dict.fromkeys(("tantivy", "sqlite3", "_sqlite3")))
+import ripwrap
+from ripwrap.index import Limits
+for missing in ("tantivy", "SQLite"):
+    try:
+        ripwrap.sync.Index(sys.argv[1], location=sys.argv[2]).refresh()
+    except ripwrap.RipwrapError as error:
+        print(f"an index needs {missing}" in str(error))
+    sys.modules["tantivy"] = type(sys)("tantivy")
+    sys.modules["tantivy"].__spec__ = importlib.machinery.ModuleSpec("tantivy", None)
+"""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    argv = [sys.executable, "-c", code, str(tmp_path), str(tmp_path / "index")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]

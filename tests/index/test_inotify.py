@@ -15,7 +15,7 @@ import pytest
 
 from ripwrap import sync
 from ripwrap._concurrency import CANCELLED, Cancellation
-from ripwrap.index.inotify import Journal, is_local
+from ripwrap.index.inotify import InotifyJournal, is_local
 from support.counting import inotify_instances
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
@@ -45,8 +45,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def journal(root: Path) -> Iterator[Journal]:
-    with closing(Journal(root, re.compile(r"own/.*|own\.db"))) as journal:
+def journal(root: Path) -> Iterator[InotifyJournal]:
+    with closing(InotifyJournal(root, re.compile(r"own/.*|own\.db"))) as journal:
         yield journal
 
 
@@ -93,7 +93,9 @@ CHANGES: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_change_is_noted_before_the_call_that_makes_it_returns(root: Path, journal: Journal, change: Change) -> None:
+def test_change_is_noted_before_the_call_that_makes_it_returns(
+    root: Path, journal: InotifyJournal, change: Change
+) -> None:
     before = journal.position()
     assert before is not None and journal.position() == before
     change(root)
@@ -101,7 +103,7 @@ def test_change_is_noted_before_the_call_that_makes_it_returns(root: Path, journ
 
 
 def test_change_of_a_global_ignore_file_is_noted(
-    root: Path, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, journal: InotifyJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files that `core.excludesFile` names, git's own default, and the settings that name them."""
     settings, named = tmp_path / "settings", tmp_path / "ignores"
@@ -125,7 +127,7 @@ def test_change_of_a_global_ignore_file_is_noted(
         assert journal.position() != before
 
 
-def test_reading_files_notes_no_change(root: Path, journal: Journal) -> None:
+def test_reading_files_notes_no_change(root: Path, journal: InotifyJournal) -> None:
     before = journal.position()
     assert [match.path for match in sync.search("content", cwd=root)]
     assert list(sync.files(cwd=root))
@@ -134,7 +136,7 @@ def test_reading_files_notes_no_change(root: Path, journal: Journal) -> None:
     assert journal.position() == before
 
 
-def test_changes_of_the_index_files_are_not_noted(root: Path, journal: Journal) -> None:
+def test_changes_of_the_index_files_are_not_noted(root: Path, journal: InotifyJournal) -> None:
     before = journal.position()
     (root / "own").mkdir()
     (root / "own" / "x").write_text("x\n")
@@ -159,7 +161,7 @@ NEW_FOLDERS: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize(("change", "folder"), NEW_FOLDERS.values(), ids=NEW_FOLDERS)
-def test_changes_in_new_folders_are_noted(root: Path, journal: Journal, change: Change, folder: str) -> None:
+def test_changes_in_new_folders_are_noted(root: Path, journal: InotifyJournal, change: Change, folder: str) -> None:
     journal.position()
     change(root)
     for name in ("x.py", "y.py"):
@@ -169,7 +171,7 @@ def test_changes_in_new_folders_are_noted(root: Path, journal: Journal, change: 
         assert journal.position() != before
 
 
-def test_exclude_file_of_a_nested_repository_is_noted(root: Path, journal: Journal) -> None:
+def test_exclude_file_of_a_nested_repository_is_noted(root: Path, journal: InotifyJournal) -> None:
     journal.position()
     shutil.copytree(root / ".git", root / "deep" / ".git")
     before = journal.position()
@@ -178,7 +180,7 @@ def test_exclude_file_of_a_nested_repository_is_noted(root: Path, journal: Journ
 
 
 @pytest.mark.parametrize("above", [False, True], ids=["itself", "with the folder above it"])
-def test_root_that_is_replaced_is_watched_again(root: Path, journal: Journal, above: bool) -> None:
+def test_root_that_is_replaced_is_watched_again(root: Path, journal: InotifyJournal, above: bool) -> None:
     journal.position()
     replaced = root.parent if above else root
     old = replaced.rename(replaced.parent / "old")
@@ -191,7 +193,7 @@ def test_root_that_is_replaced_is_watched_again(root: Path, journal: Journal, ab
     assert journal.position() != before
 
 
-def test_folder_that_becomes_readable_is_watched(root: Path, journal: Journal) -> None:
+def test_folder_that_becomes_readable_is_watched(root: Path, journal: InotifyJournal) -> None:
     (root / "deep" / "er").chmod(0)
     if os.access(root / "deep" / "er", os.R_OK):
         pytest.skip("this user may read any folder")
@@ -203,7 +205,7 @@ def test_folder_that_becomes_readable_is_watched(root: Path, journal: Journal) -
 
 
 @pytest.mark.slow
-def test_folders_made_while_events_overflow_are_watched(root: Path, journal: Journal) -> None:
+def test_folders_made_while_events_overflow_are_watched(root: Path, journal: InotifyJournal) -> None:
     (root / "z.py").touch()
     journal.position()
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
@@ -217,7 +219,7 @@ def test_folders_made_while_events_overflow_are_watched(root: Path, journal: Jou
 
 
 def test_journals_share_an_instance_and_do_not_disturb_each_other(root: Path) -> None:
-    with closing(Journal(root, None)) as one, closing(Journal(root / "deep", None)) as other:
+    with closing(InotifyJournal(root, None)) as one, closing(InotifyJournal(root / "deep", None)) as other:
         positions = one.position(), other.position()
         assert inotify_instances() == 1
         (root / "a.py").write_text("x\n")
@@ -231,24 +233,24 @@ def test_journals_share_an_instance_and_do_not_disturb_each_other(root: Path) ->
         assert before is not None
         (root / "deep" / "y.py").touch()
         assert one.position() != before
-    abandoned = Journal(root, None)
+    abandoned = InotifyJournal(root, None)
     abandoned.position()
     assert inotify_instances() == 1
     del abandoned
 
 
-def test_positions_differ_between_journals_and_after_a_close(root: Path, journal: Journal) -> None:
+def test_positions_differ_between_journals_and_after_a_close(root: Path, journal: InotifyJournal) -> None:
     before = journal.position()
     journal.close()
     assert journal.position() != before
-    with closing(Journal(root, None)) as one, closing(Journal(root, None)) as other:
+    with closing(InotifyJournal(root, None)) as one, closing(InotifyJournal(root, None)) as other:
         assert one.position() != other.position()
 
 
 def test_folder_that_cannot_be_watched_is_tried_again_after_a_while(tmp_path: Path) -> None:
     now = 100.0
     root = tmp_path / "later"
-    with closing(Journal(root, None, clock=lambda: now)) as journal:
+    with closing(InotifyJournal(root, None, clock=lambda: now)) as journal:
         assert journal.position() is None
         root.mkdir()
         now += 200
@@ -257,7 +259,7 @@ def test_folder_that_cannot_be_watched_is_tried_again_after_a_while(tmp_path: Pa
         assert journal.position() is not None
 
 
-def test_start_of_a_journal_is_repeated_after_a_cancellation(root: Path, journal: Journal) -> None:
+def test_start_of_a_journal_is_repeated_after_a_cancellation(root: Path, journal: InotifyJournal) -> None:
     cancelled = Cancellation()
     cancelled.set()
     token = CANCELLED.set(cancelled)

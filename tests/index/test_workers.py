@@ -22,7 +22,7 @@ from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._subprocess.worker import StartError, WorkerProcess
 from ripwrap.index import Index, Progress, RefreshResult
 from ripwrap.index.refresh import refresh
-from ripwrap.index.splitting import Chunker, Request, split_file
+from ripwrap.index.splitting import Chunker, SplitRequest, split_file
 from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View
@@ -133,8 +133,8 @@ def test_index_of_definitions_is_the_same_with_processes(odd: Path, tmp_path: Pa
 
 @pytest.mark.slow
 def test_known_content_is_read_and_not_split(odd: Path, tmp_path: Path) -> None:
-    first = split_file(str(odd), Request("a.py", ()), follow=False, chunker=CHUNKER)
-    again = split_file(str(odd), Request("a.py", (first.digest,)), follow=False, chunker=CHUNKER)
+    first = split_file(str(odd), SplitRequest("a.py", ()), follow=False, chunker=CHUNKER)
+    again = split_file(str(odd), SplitRequest("a.py", (first.digest,)), follow=False, chunker=CHUNKER)
     assert first.text is not None and again == first._replace(text=None)
     build(odd, tmp_path / "index", 2)
     before = content(tmp_path / "index")[0]

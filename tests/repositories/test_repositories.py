@@ -29,8 +29,8 @@ from ripwrap import (
 )
 from ripwrap.binary import RgBinary
 from ripwrap.repositories.lease import Lease
-from ripwrap.repositories.requests import Found, Page, SearchRequest, Task
-from ripwrap.repositories.scheduler import BUFFER, Plan, arrivals_blocking
+from ripwrap.repositories.requests import ResultPage, ResultPart, RootTask, SearchRequest
+from ripwrap.repositories.scheduler import BUFFER, Schedule, arrivals_blocking
 from support.paths import native
 
 Plant = Callable[..., Path]
@@ -334,21 +334,21 @@ class Endless:
     def __init__(self) -> None:
         self.made = 0
 
-    async def answer(self, cwd: str, rg: Any, offset: int) -> Found[int]:
+    async def answer(self, cwd: str, rg: Any, offset: int) -> ResultPart[int]:
         raise NotImplementedError
 
-    async def stream(self, cwd: str, rg: Any) -> AsyncGenerator[Found[int]]:
+    async def stream(self, cwd: str, rg: Any) -> AsyncGenerator[ResultPart[int]]:
         while True:
             self.made += 1
-            yield Found((self.made,))
+            yield ResultPart((self.made,))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["arrival", "root"])
 def test_root_pauses_until_its_results_are_taken(order: Any) -> None:
     endless, later = Endless(), Endless()
-    tasks = [Task(Root(name=name, path="/"), request) for name, request in (("a", endless), ("b", later))]
-    with closing(arrivals_blocking(tasks, Plan(concurrency=1), order)) as found:
+    tasks = [RootTask(Root(name=name, path="/"), request) for name, request in (("a", endless), ("b", later))]
+    with closing(arrivals_blocking(tasks, Schedule(concurrency=1), order)) as found:
         for taken, arrival in enumerate(itertools.islice(found, 3000), 1):
             assert arrival.item == taken
             assert endless.made <= taken + 3 * BUFFER + 3
@@ -424,8 +424,8 @@ def test_worker_sends_a_root_in_pages(roots: Path, rg: RgBinary) -> None:
 
 def test_requests_and_pages_can_be_pickled() -> None:
     root = Root(name="a", path="/a")
-    task = Task(root, SearchRequest(("x",), None, {"glob": ["*.py"]}), "rg", 2.0, Lease("/tmp/l", "host"))
-    page: Page[int] = Page((1, 2), RootError(root="a", kind="lost", error="E", message="m"), 7)
+    task = RootTask(root, SearchRequest(("x",), None, {"glob": ["*.py"]}), "rg", 2.0, Lease("/tmp/l", "host"))
+    page: ResultPage[int] = ResultPage((1, 2), RootError(root="a", kind="lost", error="E", message="m"), 7)
     assert pickle.loads(pickle.dumps(task)) == task
     assert pickle.loads(pickle.dumps(page)) == page
 

@@ -13,7 +13,7 @@ import pytest
 
 import ripwrap
 from ripwrap import AccessDeniedError, SearchError, sync
-from ripwrap._subprocess import poll_intervals
+from ripwrap._concurrency import poll_intervals
 from ripwrap.sources import git as git_sources
 from ripwrap.sources import repository
 from support.effort import times

@@ -8,8 +8,12 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
+from ripwrap.workspace.arguments import ToolArguments
+from ripwrap.workspace.tool import tools_of
 
 APIS = ("asyncio", "trio", "blocking")
+TOOLS: dict[str, type[ToolArguments]] = {name: tool.arguments for name, tool in tools_of(ripwrap.Workspace).items()}
+"""Model of the arguments of each tool."""
 
 
 class Asked:

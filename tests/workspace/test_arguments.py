@@ -15,17 +15,17 @@ from ripwrap import Workspace, sync
 from ripwrap import workspace as public
 from ripwrap.options import ALIASES
 from ripwrap.workspace.arguments import (
-    MAX_LINE_NUMBER,
     MAX_NUMBER,
-    GrepContentArguments,
-    LsArguments,
     parameter_descriptions,
     parse_arguments,
-    tool_name,
 )
-from ripwrap.workspace.dispatch import SEARCH_TOOLS, TOOLS
+from ripwrap.workspace.grep_content_tool import GrepContentArguments
+from ripwrap.workspace.listing_tools import LsArguments
+from ripwrap.workspace.read_file import MAX_LINE_NUMBER
+from ripwrap.workspace.tool import find_tool, tool_names, tools_of
+from support.tools import TOOLS
 
-NAMES = (*SEARCH_TOOLS,)
+NAMES = tool_names(tools_of(Workspace))
 GREP = GrepContentArguments
 
 
@@ -155,12 +155,12 @@ def test_any_arguments_are_parsed_or_raise_value_error(sent: dict[str, Any]) -> 
     ],
 )
 def test_tool_name_accepts_aliases(name: str, tool: str) -> None:
-    assert tool_name(name, NAMES) == tool
+    assert find_tool(name, tools_of(Workspace).values()).name == tool
 
 
 def test_unknown_tool_error_lists_the_tools() -> None:
     with pytest.raises(ValueError, match="no tool 'rm'; the tools are grep_content, find_files, ls, tree"):
-        tool_name("rm", NAMES)
+        find_tool("rm", tools_of(Workspace).values())
 
 
 def test_every_alias_is_of_an_argument_that_some_tool_has() -> None:
@@ -212,7 +212,8 @@ def test_blocking_workspace_has_the_interface_of_the_async_one() -> None:
     def interface(of: type) -> dict[str, Any]:
         members = {
             "close" if name == "aclose" else name: member
-            for name, member in vars(of).items()
+            for base in of.__mro__[:-1]
+            for name, member in vars(base).items()
             if not name.startswith("_") or name == "__init__"
         }
         return {name: parameters_of(one) if callable(one) else None for name, one in members.items()}

@@ -14,7 +14,7 @@ import pytest
 from _operations.test_inside import tarred, zipped
 from _operations.test_revisions import git
 from ripwrap import AccessDeniedError, Workspace, sync
-from ripwrap.workspace.arguments import OutputMode
+from ripwrap.workspace.grep_content_tool import OutputMode
 
 Plant = Callable[..., Path]
 pytestmark = pytest.mark.slow

@@ -20,13 +20,14 @@ from ripwrap._ripgrep.runner import run_blocking
 from ripwrap.models import Submatch
 from ripwrap.results import FileMatches, GrepMatch
 from ripwrap.workspace.arguments import MAX_ARGUMENT_CHARS, comma_separated
-from ripwrap.workspace.budget import content_matches
 from ripwrap.workspace.deny import DenyRules
-from ripwrap.workspace.dispatch import GRACE, TOOLS, CallRunner
+from ripwrap.workspace.dispatch import GRACE, CallRunner
 from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.scope import half
+from ripwrap.workspace.shown_lines import content_matches
 from support.counting import executed_lines
 from support.effort import times
+from support.tools import TOOLS
 
 Plant = Callable[..., Path]
 

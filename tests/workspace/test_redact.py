@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from ripwrap import SECRET_RULES, Rule, load_rules, sync
 from ripwrap.workspace import redact as redact_module
-from ripwrap.workspace.budget import content_matches
 from ripwrap.workspace.redact import (
     MAX_SECRET_CHARS,
     KeyScanner,
@@ -25,6 +24,7 @@ from ripwrap.workspace.redact import (
     key_lines,
     redact,
 )
+from ripwrap.workspace.shown_lines import content_matches
 from support.effort import times
 from support.tools import APIS, Asked
 

@@ -15,9 +15,8 @@ from pydantic import TypeAdapter
 from ripwrap import Workspace, sync
 from ripwrap import workspace as tools
 from ripwrap.workspace.arguments import parameter_descriptions, parse_arguments
-from ripwrap.workspace.dispatch import TOOLS
 from support import providers
-from support.tools import APIS, Asked
+from support.tools import APIS, TOOLS, Asked
 
 PLAIN = (providers.check_openai, providers.check_anthropic, providers.check_gemini)
 schemas = cache(tools.schemas)

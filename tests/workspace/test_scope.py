@@ -7,8 +7,9 @@ import pytest
 
 from ripwrap import sync
 from ripwrap.binary import RgBinary
+from ripwrap.workspace.deny import escaped
 from ripwrap.workspace.sandbox import Location
-from ripwrap.workspace.scope import entry_globs, escaped, exclude_options, file_filter
+from ripwrap.workspace.scope import entry_globs, exclude_options, file_filter
 from support.paths import native
 
 Plant = Callable[..., Path]

@@ -11,7 +11,7 @@ from retrieval.agents.measures import tokens_of
 from retrieval.agents.policies import patterns_of
 from retrieval.agents.questions import Folder, Question
 from ripwrap.sync import Workspace
-from ripwrap.workspace.results import GrepContentResult, ListResult, ReadFileResult
+from ripwrap.workspace import GrepContentResult, ListResult, ReadFileResult
 
 OURS = "ripwrap"
 READ_LINES = 100

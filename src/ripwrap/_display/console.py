@@ -56,6 +56,11 @@ def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]
     return Group(*blocks, _shown(message, "dim"))
 
 
+def colored_diffs(diffs: Iterable[str], message: str) -> Group:
+    """Return the unified diffs of files, with git's colors, and a dimmed message below them."""
+    return Group(*map(colored_diff, diffs), Text(message, "dim"))
+
+
 def colored_diff(diff: str) -> Text:
     """Return the unified diff of one file, with the colors that git uses."""
     styles = {"+": "green", "-": "red", "@": "cyan", "\\": "dim"}

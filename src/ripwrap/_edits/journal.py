@@ -68,19 +68,22 @@ def apply_edits(
     # Check the real paths, because these are written. Links in them are not followed later.
     if holds and (led := [one.path for one, file in zip(files, journal.files, strict=True) if not holds(file.path)]):
         raise _changed_error(led, forward=True)
-    folder = store.folder(journal.id)
     with _locked(store):
+        folder = store.latest(journal.id)
+        if folder.state == "applied" and _is_reverted(folder.load(), disk):  # by another change, which comes between
+            folder = store.new(journal.id)
         _check_unfinished(store, folder, {file.path for file in journal.files}, disk)
         if folder.state is not None:  # the same edits were applied before, perhaps only to some files
             journal = folder.load()
-        Turn(folder, journal, disk, forward=True, break_hard_links=break_hard_links).run()
+        number = store.next_number()
+        Turn(folder, journal, disk, forward=True, number=number, break_hard_links=break_hard_links).run()
         store.prune()
     return _result(folder, journal, undone=False)
 
 
 def journal_path(root: str, files: Sequence[FileEdits], journals: StrPath | None) -> str:
-    """Return the path that the journal of these edits has, or will have after `apply_edits()`."""
-    return str(Journals(journals).folder(Journal.of(root, files).id).path)
+    """Return the path of the journal of these edits: of the last change by them that can be undone."""
+    return str(Journals(journals).latest(Journal.of(root, files).id).path)
 
 
 def undo_edits(
@@ -115,8 +118,12 @@ def undo_edits(
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
     if journal is not None and not Folder(Path(journal)).exists:
+        name = os.fspath(journal)
         raise FileNotFoundError(
-            f"there is no journal {shown(os.fspath(journal))}; pass the path in AppliedEdits.journal"
+            HintedText(
+                f"there is no journal {shown(name)}; pass the path in AppliedEdits.journal",
+                (", or ", Hint("cwd", name), " to undo the last replacement in a directory"),
+            )
         )
     with _locked(store):
         folder = store.last(os.path.abspath(cwd)) if journal is None else Folder(Path(os.path.abspath(journal)))
@@ -198,6 +205,15 @@ def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk)
             )
 
 
+def _is_reverted(journal: Journal, disk: Disk) -> bool:
+    """Return True if a file has its old content again."""
+    for file in journal.files:
+        with suppress(OSError):
+            if hashlib.sha256(disk.read(file.path)[0]).hexdigest() == file.old:
+                return True
+    return False
+
+
 def _is_complete(journal: Journal) -> bool:
     """Return True if the journal has the hashes of all new contents. Before it has them, no file is renamed."""
     return all(file.new for file in journal.files)
@@ -224,7 +240,14 @@ class Turn:
     """
 
     def __init__(
-        self, folder: Folder, journal: Journal, disk: Disk, *, forward: bool, break_hard_links: bool = False
+        self,
+        folder: Folder,
+        journal: Journal,
+        disk: Disk,
+        *,
+        forward: bool,
+        number: int | None = None,
+        break_hard_links: bool = False,
     ) -> None:
         """Set the journal and the direction.
 
@@ -233,12 +256,14 @@ class Turn:
             journal: Journal of the change.
             disk: Operations on files.
             forward: True to write the new contents, False to write the old contents.
+            number: Number of the change; `None` keeps that of the journal.
             break_hard_links: True to also change files that have several hard links.
         """
         self.journal: Journal = journal
         self._folder = folder
         self._disk = disk
         self._forward = forward
+        self._number = number
         self._break_hard_links = break_hard_links
         self._files = [*journal.files]
         self._pending: list[tuple[int, FileState]] = []
@@ -248,13 +273,15 @@ class Turn:
         folder, before = self._folder, self._folder.state
         try:
             if before is None:
-                folder.save(self.journal, "preparing", sync=False)
+                folder.save(self.journal, "preparing", self._number, sync=False)
+            elif before == "undone":
+                folder.mark("preparing", self._number, sync=False)
             elif before != "turning":
-                folder.mark("preparing" if before == "undone" else "turning", sync=False)
+                folder.mark("turning", sync=False)
             self._prepare(clean=before is not None)
             if self._pending:
                 _check_cancelled()
-                folder.save(self.journal, "turning")
+                folder.save(self.journal, "turning", self._number)
         except BaseException:
             with suppress(OSError):  # the next change tries again
                 _clean(folder, self.journal, self._disk)

@@ -33,6 +33,9 @@ Progress: TypeAlias = Literal["preparing", "turning", "applied", "undone"]
 """State of a journal: `preparing` (no file has changed yet), `turning` (some files may have the new content, and other
 files the old content), `applied` (all files have the new content) or `undone` (all files have the old content)."""
 
+UNDOABLE = ("applied", "turning", "preparing")
+"""States of a journal that can be undone."""
+
 KEPT_JOURNALS = 50
 """Maximum number of finished journals that are kept. After each change, the oldest finished journals are deleted."""
 
@@ -121,7 +124,8 @@ class Folder:
     """Directory of a journal.
 
     Attributes:
-        path: Path of the directory; its name is the id of the journal.
+        path: Path of the directory. Its name is the id of the journal, followed by `-2` and so on if the same change
+            was made again after other changes.
     """
 
     path: Path
@@ -139,7 +143,7 @@ class Folder:
     def state(self) -> Progress | None:
         """State of the journal; `None` if there is no journal. `turning` also if the file with the state is damaged."""
         try:
-            text = (self.path / _STATE).read_text("ascii")
+            text = (self.path / _STATE).read_text("ascii").partition(" ")[0]
         except (FileNotFoundError, NotADirectoryError):
             return None
         states: tuple[Progress, ...] = ("preparing", "turning", "applied", "undone")
@@ -147,6 +151,13 @@ class Folder:
             if text == state:
                 return state
         return "turning"  # the file is damaged; assume that files were renamed
+
+    @property
+    def number(self) -> int:
+        """Number of the change, which is higher for a later change; 0 if the file with the state does not tell it."""
+        with suppress(OSError, ValueError):
+            return int((self.path / _STATE).read_text("ascii").partition(" ")[2] or 0)
+        return 0
 
     def load(self) -> Journal:
         """Return the journal.
@@ -164,7 +175,7 @@ class Folder:
             known = Journal.model_validate_json(raw)
         except ValidationError as error:
             raise self._damaged(plural(error.error_count(), "error")) from error
-        if known.id != self.path.name:
+        if known.id != self.path.name.partition("-")[0]:
             raise self._damaged("its edits are not those that its name stands for")
         return known
 
@@ -174,15 +185,18 @@ class Folder:
             "ripwrap, or restore the files from a backup"
         )
 
-    def save(self, journal: Journal, state: Progress, *, sync: bool = True) -> None:
+    def save(self, journal: Journal, state: Progress, number: int | None = None, *, sync: bool = True) -> None:
         """Write the journal and then its state; with `sync`, wait until both are on the disk."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._write(_JOURNAL, journal.model_dump_json().encode(), sync=sync)
-        self.mark(state, sync=sync)
+        self.mark(state, number, sync=sync)
 
-    def mark(self, state: Progress, *, sync: bool = True) -> None:
-        """Write the state; with `sync`, wait until it is on the disk."""
-        self._write(_STATE, state.encode(), sync=sync)
+    def mark(self, state: Progress, number: int | None = None, *, sync: bool = True) -> None:
+        """Write the state and the number of the change; with `sync`, wait until they are on the disk.
+
+        `None` keeps the number.
+        """
+        self._write(_STATE, f"{state} {self.number if number is None else number}".encode(), sync=sync)
         if sync and not IS_WINDOWS:
             folder = os.open(self.path, os.O_RDONLY)
             try:
@@ -241,26 +255,54 @@ class Journals:
         return Folder(self.path / name)
 
     def all(self) -> list[Folder]:
-        """Return the directories of all journals of this user; the most recently changed journal is first."""
+        """Return the directories of all journals of this user; that of the last change is first.
+
+        The order is that of the numbers, because a clock can step back, and a refused `undo()` writes the state of an
+        older change.
+        """
         with suppress(FileNotFoundError):
-            aged: list[tuple[int, Folder]] = []
+            aged: list[tuple[int, int, Folder]] = []
             for entry in os.scandir(self.path):
                 with suppress(OSError):
                     if _why_foreign(Path(entry.path)) or _why_foreign(Path(entry.path, _STATE)):
                         continue
-                    aged.append((os.stat(os.path.join(entry.path, _STATE)).st_mtime_ns, Folder(Path(entry.path))))
-            return [folder for _, folder in sorted(aged, key=lambda one: one[0], reverse=True)]
+                    folder, state = Folder(Path(entry.path)), os.stat(os.path.join(entry.path, _STATE))
+                    aged.append((folder.number, state.st_mtime_ns, folder))
+            return [folder for *_, folder in sorted(aged, key=lambda one: one[:2], reverse=True)]
+        return []
+
+    def next_number(self) -> int:
+        """Return the number for a new change; the caller holds the lock."""
+        return max((folder.number for folder in self.all()), default=0) + 1
+
+    def latest(self, name: str) -> Folder:
+        """Return the directory of the last of the changes with this id that can be undone, or otherwise of the last.
+
+        If there is no such change, return the directory for it.
+        """
+        known = [self.folder(name), *(self.folder(f"{name}-{number}") for number in self._repeats(name))]
+        return max(known, key=lambda one: (one.state in UNDOABLE, one.number))
+
+    def new(self, name: str) -> Folder:
+        """Return a directory for another change with this id."""
+        return self.folder(f"{name}-{max(self._repeats(name), default=1) + 1}")
+
+    def _repeats(self, name: str) -> list[int]:
+        with suppress(FileNotFoundError):
+            found = (one.removeprefix(f"{name}-") for one in os.listdir(self.path) if one.startswith(f"{name}-"))
+            return [int(one) for one in found if one.isdecimal()]
         return []
 
     def last(self, root: str) -> Folder:
-        """Return the most recently changed journal that can be undone, for the searched directory `root`.
+        """Return the journal of the last change that can be undone, for the searched directory `root`.
 
         Raises:
             FileNotFoundError: There is no such journal.
         """
+        real = os.path.realpath(root)
         for folder in self.all():
             with suppress(OSError, ValueError):  # skip a damaged journal; it may belong to another directory
-                if folder.state in ("applied", "turning", "preparing") and folder.load().root == root:
+                if folder.state in UNDOABLE and os.path.realpath(folder.load().root) == real:
                     return folder
         place = shown(str(self.path))
         raise FileNotFoundError(

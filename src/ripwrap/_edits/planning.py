@@ -4,19 +4,21 @@ An edit is a part of a file's text, with its replacement. If rg has transcoded a
 of that UTF-8 text. They are converted to offsets in the bytes of the file.
 """
 
-import codecs
 import hashlib
 import os
+import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from itertools import islice, pairwise
+from typing import NamedTuple, Self, TypeAlias
 
 from ripwrap._concurrency import CANCELLED
+from ripwrap._encodings import LABELS, UTF8, decode, encode, width
 from ripwrap._protected import why_protected
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._safe_write import Disk, TooLargeError
-from ripwrap._text import BOMS, shown, text_of
+from ripwrap._text import BOMS, is_utf8, is_within_character, shown, text_of
 from ripwrap.edits import Edit, FileEdits, Hunk
 from ripwrap.errors import ConflictError, Hint, HintedText
 from ripwrap.models import PathError
@@ -29,50 +31,6 @@ MAX_BYTES = 64 << 20
 
 EDIT_BYTES = 500
 """Number of bytes that count for an edit in addition to its old and new text: about the memory that it takes."""
-
-# rg follows the Encoding Standard, in which some labels mean a larger encoding than in Python. For example, `latin1`
-# means Windows-1252 (https://encoding.spec.whatwg.org/#names-and-labels).
-_LABELS = {
-    "ascii": "cp1252",
-    "us-ascii": "cp1252",
-    "latin1": "cp1252",
-    "l1": "cp1252",
-    "iso-8859-1": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso_8859-1": "cp1252",
-    "latin5": "cp1254",
-    "l5": "cp1254",
-    "iso-8859-9": "cp1254",
-    "iso8859-9": "cp1254",
-    "iso_8859-9": "cp1254",
-    "iso-8859-11": "cp874",
-    "tis-620": "cp874",
-    "shift_jis": "cp932",
-    "shift-jis": "cp932",
-    "sjis": "cp932",
-    "euc-kr": "cp949",
-    "utf-16": "utf-16-le",
-    "utf-16le": "utf-16-le",
-    "utf-16be": "utf-16-be",
-    "utf8": "utf-8",
-    "none": "",
-    "auto": "",
-}
-_STATELESS = (
-    "utf-8",
-    "cp125",
-    "cp874",
-    "cp866",
-    "iso8859",
-    "koi8",
-    "mac",
-    "utf-16",
-    "cp932",
-    "cp949",
-    "euc_jp",
-    "gb18030",
-)
-"""Prefixes of Python's names of stateless encodings: a character has the same bytes after any other character."""
 
 
 class Change(NamedTuple):
@@ -124,6 +82,27 @@ class EditSize:
             )
 
 
+class Line(NamedTuple):
+    """Line with a match, or several consecutive lines, as rg has decoded them.
+
+    Attributes:
+        start: Offset of the first byte in the decoded text of the file.
+        number: Number of the first line, from 1.
+        size: Number of lines.
+        digest: `hash()` of the bytes.
+    """
+
+    start: int
+    number: int
+    size: int
+    digest: int
+
+    @classmethod
+    def of(cls, start: int, number: int, lines: bytes, terminator: bytes) -> Self:
+        """Describe lines of rg's output."""
+        return cls(start, number, lines.count(terminator) + (not lines.endswith(terminator)), hash(lines))
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """File with the changes that were found in it.
@@ -132,11 +111,27 @@ class Found:
         path: Path of the file, absolute or relative to the searched directory.
         changes: Changes, in any order.
         decoded: True if offsets count bytes of the text that rg has decoded, False if they count bytes of the file.
+        lines: Lines with the changes, in order; only needed if rg transcodes the file to UTF-8.
     """
 
     path: str
     changes: Sequence[Change]
     decoded: bool = True
+    lines: Sequence[Line] = ()
+
+
+class _Reading(NamedTuple):
+    """How rg has read the files.
+
+    Attributes:
+        codec: Python's name of the encoding; empty if files without a byte order mark were not transcoded.
+        raw: True if no file was transcoded, and byte order marks were not removed.
+        terminator: End of a line.
+    """
+
+    codec: str
+    raw: bool
+    terminator: bytes
 
 
 def codec_of(label: str | None) -> str:
@@ -146,19 +141,17 @@ def codec_of(label: str | None) -> str:
         ValueError: Files in this encoding cannot be changed.
     """
     name = (label or "auto").strip().lower()
-    try:
-        codec = _LABELS[name] if name in _LABELS else codecs.lookup(name).name
-    except LookupError:
-        codec = "unknown"
-    if codec and not codec.startswith(_STATELESS):
-        raise ValueError(
-            HintedText(
-                f"files in the encoding {label!r} cannot be changed; leave ",
-                Hint("encoding", kind="omit"),
-                " out, or convert the files to UTF-8 first",
-            )
+    if name in ("auto", "none"):
+        return ""
+    if codec := LABELS.get(name):
+        return codec
+    raise ValueError(
+        HintedText(
+            f"files in the encoding {label!r} cannot be changed; leave ",
+            Hint("encoding", kind="omit"),
+            " out, or convert the files to UTF-8 first",
         )
-    return codec
+    )
 
 
 def plan_files(
@@ -171,6 +164,7 @@ def plan_files(
     holds: Callable[[str], bool] | None = None,
     screen: Screen | None = None,
     disk: Disk | None = None,
+    terminator: bytes = b"\n",
 ) -> tuple[tuple[FileEdits, ...], tuple[PathError, ...]]:
     """Return the edits of each file that changes, in path order, and an error for each file that is left out.
 
@@ -185,13 +179,15 @@ def plan_files(
         holds: Function that returns True for a real path that may be read; `None` allows all.
         screen: Function that says which files to leave out; `None` leaves out none.
         disk: Operations on files; `None` is `Disk()`.
+        terminator: End of a line, which separates the lines that `Found.lines` counts.
 
     Raises:
         ConflictError: A file was changed or removed after it was searched.
         ValueError: Two edits of a file overlap, or the encoding of a file lacks a character of a replacement.
         TimeoutError: The call was cancelled, or reached its time limit.
     """
-    disk, codec = disk or Disk(), codec_of(encoding)
+    disk = disk or Disk()
+    reading = _Reading(codec_of(encoding), encoding == "none", terminator)
     cancelled = CANCELLED.get()
     files: list[FileEdits] = []
     left_out: list[PathError] = []
@@ -207,7 +203,7 @@ def plan_files(
             changed.append(one.path)
             continue
         try:
-            planned = _read_and_plan(one, real, disk, codec, encoding == "none", context, max_bytes, screen)
+            planned = _read_and_plan(one, real, disk, reading, context, max_bytes, screen)
         except (FileNotFoundError, NotADirectoryError, _DiffersError):
             changed.append(one.path)
         except _LeftOutError as error:
@@ -239,8 +235,7 @@ def _read_and_plan(
     one: Found,
     real: str,
     disk: Disk,
-    codec: str,
-    raw_only: bool,
+    reading: _Reading,
     context: int,
     max_bytes: int,
     screen: Screen | None,
@@ -252,42 +247,140 @@ def _read_and_plan(
         raw, _ = disk.read(real, max_bytes)
         if len(raw) + sum(len(change.after) - len(change.before) for change in one.changes) > max_bytes:
             raise TooLargeError
-        return _plan_file(one, raw, codec, raw_only=raw_only, context=context, screen=screen)
+        return _plan_file(one, raw, reading, context=context, screen=screen)
     except TooLargeError:
         raise _LeftOutError(
             f"it has, or would have, more than {max_bytes:,} bytes, the limit of a file (max_bytes)"
         ) from None
     except UnicodeDecodeError as error:
-        where = f"it is not valid {codec or error.encoding}, at byte {error.start}"
+        where = f"it is not valid {error.encoding}, at byte {error.start}"
         raise _LeftOutError(f"{where}; repair the file, or pass another encoding") from None
 
 
-def _plan_file(
-    one: Found, raw: bytes, codec: str, *, raw_only: bool, context: int, screen: Screen | None
-) -> FileEdits | None:
+def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, screen: Screen | None) -> FileEdits | None:
     """Return the edits of a file, or None if the file does not change."""
     changes = sorted(change for change in one.changes if change.before != change.after)
     _check_overlaps(one.path, changes)
     if not changes:
         return None
-    mark, own = (b"", "") if raw_only or not one.decoded else _mark_of(raw)
-    codec = "" if raw_only or not one.decoded else own or ("" if mark else codec)
-    text = raw[len(mark) :].decode(codec).encode() if codec else raw[len(mark) :]
-    if any(text[change.start : change.end] != change.before for change in changes):
+    # rg also removes a byte order mark if `encoding` is given. A mark of UTF-16 overrides `encoding`; one of UTF-8 does
+    # not (encoding_rs_io, `DecodeReaderBytesBuilder::bom_override`).
+    mark, own = (b"", "") if reading.raw or not one.decoded else _mark_of(raw)
+    codec = "" if reading.raw or not one.decoded else own or reading.codec
+    body = raw[len(mark) :]
+    if codec:
+        text, found = _read_as_rg(one.lines, body, codec, reading.terminator, changes)
+    else:
+        text, found = body, [(change, change.start, change.end) for change in changes]
+    edits = [(change, start + len(mark), end + len(mark)) for change, start, end in found]
+    if any(text[change.start : change.end] != change.before for change, _, _ in edits):
         raise _DiffersError
-    if screen is not None and (reason := screen(one.path, text, changes)):
+    if (not codec or codec == UTF8) and (at := _first_broken(text, [change for change, _, _ in edits])) is not None:
+        raise _LeftOutError(
+            f"the text would not be valid UTF-8 any more, because a match or its replacement begins or ends within a "
+            f"character, at byte {at + len(mark)}; change the file by hand"
+        )
+    if screen is not None and (reason := screen(one.path, text, [change for change, _, _ in edits])):
         raise _LeftOutError(reason)
-    offsets = _Offsets(text, codec, len(mark))
-    edits = [(change, offsets.of(change.start), offsets.of(change.end)) for change in changes]
     file = FileEdits(
         path=one.path,
         sha256=hashlib.sha256(raw).hexdigest(),
-        encoding=codec,
+        encoding="" if codec == UTF8 else codec,
         hunks=tuple(group_hunks(text, edits, context)),
     )
-    if codec:
+    if file.encoding:
         _check_encodable(file, raw)
     return file
+
+
+def _first_broken(text: bytes, changes: Sequence[Change]) -> int | None:
+    """Return the offset of the first change by which valid UTF-8 can become invalid; None if there is no such change.
+
+    Changes that only together keep the text valid count, too, because `apply(select=…)` can choose one of them.
+    """
+    broken = (
+        change.start
+        for change in changes
+        if is_within_character(text, change.start) or is_within_character(text, change.end) or not is_utf8(change.after)
+    )
+    first = next(broken, None)
+    return first if first is not None and is_utf8(text) else None
+
+
+def _read_as_rg(
+    lines: Sequence[Line], body: bytes, codec: str, terminator: bytes, changes: Sequence[Change]
+) -> tuple[bytes, list[tuple[Change, int, int]]]:
+    """Return the text of a file in UTF-8, and each change at its place in this text, with its offsets in `body`.
+
+    Only lines with changes must be exactly what rg has read. rg's offsets are used only within such a line, so bytes in
+    other lines that rg and Python read differently do not matter.
+
+    Args:
+        lines: Lines with changes, in order.
+        body: Content of the file after its byte order mark.
+        codec: Encoding of the file.
+        terminator: End of a line.
+        changes: Changes, in order.
+
+    Raises:
+        UnicodeDecodeError: A line with changes has bytes that are not valid, or that rg and Python read differently.
+    """
+    text, edits, done = bytearray(), list[tuple[Change, int, int]](), 0
+    waiting = deque(changes)
+    starts = _LineStarts(body, codec, terminator)
+    lenient = "surrogateescape" if codec == UTF8 else "replace"
+    for line, following in pairwise((*lines, None)):
+        if line is None or not waiting:
+            break
+        if following is not None and waiting[0].start >= following.start:
+            continue
+        first, last = starts.of(line.number), starts.of(line.number + line.size)
+        text += decode(body[done:first], codec, lenient).encode(errors=lenient)
+        known, done = _decoded_line(line, body, first, last, codec), last
+        shift = len(text) - line.start
+        offsets = _Offsets(known, body, first, codec)
+        while waiting and (following is None or waiting[0].start < following.start):
+            change = waiting.popleft()
+            moved = change._replace(start=change.start + shift, end=change.end + shift)
+            edits.append((moved, offsets.of(change.start - line.start), offsets.of(change.end - line.start)))
+        text += known
+    if waiting:
+        raise _DiffersError
+    text += decode(body[done:], codec, lenient).encode(errors=lenient)
+    return bytes(text), edits
+
+
+def _decoded_line(line: Line, body: bytes, first: int, last: int, codec: str) -> bytes:
+    """Return the text of a line in UTF-8, if it is what rg has read."""
+    try:
+        known = decode(body[first:last], codec).encode()
+    except UnicodeDecodeError as error:
+        error.start += first
+        raise
+    if hash(known) == line.digest:
+        return known
+    if codec.startswith("utf-") or body[first:last].isascii():
+        raise _DiffersError
+    raise _LeftOutError(f"rg and Python read line {line.number} differently as {codec}; change the file by hand")
+
+
+class _LineStarts:
+    """Offsets of lines in a file; call `of()` with ascending numbers."""
+
+    def __init__(self, body: bytes, codec: str, terminator: bytes) -> None:
+        end = encode(terminator.decode(), codec)
+        found = re.finditer(b"(?=" + re.escape(end) + b")", body)
+        self._ends = (match.start() + len(end) for match in found if match.start() % len(end) == 0)
+        self._size = len(body)
+        self._number = 1
+        self._at = 0
+
+    def of(self, number: int) -> int:
+        """Return the offset of the line with this number, from 1; the size of the file if there is no such line."""
+        if number > self._number:
+            self._at = next(islice(self._ends, number - self._number - 1, None), self._size)
+            self._number = number
+        return self._at
 
 
 def _mark_of(raw: bytes) -> tuple[bytes, str]:
@@ -308,33 +401,50 @@ def _check_overlaps(path: str, changes: Sequence[Change]) -> None:
 
 
 def _check_encodable(file: FileEdits, raw: bytes) -> None:
-    """Raise an error if the encoding of the file lacks a character of an edit, or the file lacks the old bytes."""
+    """Raise an error if the encoding of the file lacks a character of an edit, or writes the old text otherwise."""
     for edit in file.edits:
         try:
-            after = file.encode(edit.after)
+            file.encode(edit.after)
         except UnicodeEncodeError as error:
             character = error.object[error.start]
             raise ValueError(
-                f"{shown(file.path)} cannot contain {character!r}, because its encoding is {file.encoding or 'utf-8'}; "
+                f"{shown(file.path)} cannot contain {character!r}, because its encoding is {file.encoding}; "
                 "leave out the file or the character"
             ) from None
-        if raw[edit.start : edit.end] != file.encode(edit.before) or after.decode(file.encoding) != edit.after:
-            raise _DiffersError
+        if raw[edit.start : edit.end] != _old_bytes(file, edit.before):
+            raise _LeftOutError(
+                f"{file.encoding} has several forms of {edit.before!r}, and the file has a rare one at byte "
+                f"{edit.start}; change the file by hand"
+            )
+
+
+def _old_bytes(file: FileEdits, text: str) -> bytes:
+    try:
+        return file.encode(text)
+    except UnicodeError:
+        return b""
 
 
 class _Offsets:
-    """Converter of byte offsets in a UTF-8 text to byte offsets in its file; call it with ascending offsets."""
+    """Converter of offsets in a decoded line to offsets in the body of its file; call it with ascending offsets."""
 
-    def __init__(self, text: bytes, codec: str, mark: int) -> None:
-        self._text = text
+    def __init__(self, line: bytes, body: bytes, first: int, codec: str) -> None:
+        self._line = line
+        self._body = body
         self._codec = codec
         self._done = 0
-        self._offset = mark
+        self._offset = first
 
     def of(self, offset: int) -> int:
-        """Convert a byte offset in the text to a byte offset in the file."""
-        piece = self._text[self._done : offset]
-        self._offset += len(piece.decode().encode(self._codec)) if self._codec else len(piece)
+        """Convert a byte offset in the line to a byte offset in the body."""
+        start = self._offset
+        try:
+            piece = self._line[self._done : offset].decode()
+            self._offset += width(piece, self._codec)
+            if decode(self._body[start : self._offset], self._codec) != piece:
+                raise _LeftOutError(f"the position of a match after byte {start} is not certain; change it by hand")
+        except UnicodeError:
+            raise _LeftOutError(f"a match at byte {start} begins or ends within a character") from None
         self._done = offset
         return self._offset
 

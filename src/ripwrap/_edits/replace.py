@@ -9,16 +9,16 @@ raises `CapabilityError`. A replacement without groups works, because rg does no
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack, cast
 
+from ripwrap._edits.collector import EditCollector
 from ripwrap._edits.journal import apply_edits, journal_path, undo_edits
-from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Change, EditSize, Found, Screen, codec_of, plan_files
+from ripwrap._edits.left_out import find_left_out
+from ripwrap._edits.planning import CONTEXT, MAX_BYTES, Screen, codec_of, plan_files
 from ripwrap._ripgrep.command import search_query
-from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
-from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.replacement import (
@@ -27,18 +27,20 @@ from ripwrap._ripgrep.replacement import (
     Template,
     compile_options,
     count_probe,
+    ending,
     group_count,
     is_name,
+    match_options,
     missing_group,
     name_probe,
+    never_empty,
     parse_template,
+    refuse_backslash_groups,
 )
 from ripwrap._ripgrep.runner import AsyncRunner
-from ripwrap._text import raw_bytes
 from ripwrap.binary.resolver import Rg
 from ripwrap.edits import AppliedEdits, EditPlan, Select
 from ripwrap.errors import Hint, HintedText, SearchError
-from ripwrap.models import End, Match, PathError
 from ripwrap.options import VISIBLE_FILES, SearchOptions, StrPath, check_timeout
 from ripwrap.places.holes import refuse_places
 
@@ -176,8 +178,8 @@ async def replace(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         replacement: Text to put in place of each match. `$1`, `$name` and `${name}` are groups, `$0` is the match, and
-            `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`. A
-            newline is written as it is, also in a file with CRLF.
+            `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`; only
+            `\1` without a group such as `$1` is an error. A newline is written as it is, also in a file with CRLF.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
@@ -192,9 +194,9 @@ async def replace(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
-            `passthru` or `replace` is given; files in this `encoding` cannot be changed; the encoding of a file lacks a
-            character of the replacement; or all edits together are larger than `max_bytes`.
+        ValueError: The replacement refers to a group that does not exist, has `\1` for `$1`, or has an unknown escape;
+            `invert_match`, `passthru` or `replace` is given; files in this `encoding` cannot be changed; the encoding
+            of a file lacks a character of the replacement; or all edits together are larger than `max_bytes`.
         CapabilityError: The replacement refers to a group, and rg is older than 15.
         ConflictError: A file changed while it was searched.
 
@@ -202,7 +204,7 @@ async def replace(
     """
     request = replace_request(pattern, replacement, cwd, paths, options, escapes=escapes)
     known = await run_replace(AsyncRunner(rg), request, timeout=None, max_bytes=max_bytes)
-    return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
+    return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
 async def undo(journal: StrPath | None = None, *, cwd: StrPath = ".", journals: StrPath | None = None) -> AppliedEdits:
@@ -252,6 +254,19 @@ class ReplaceRequest:
         """Directory that is searched, as an absolute path without `..`."""
         return os.path.normpath(self.query.cwd)
 
+    @property
+    def terminator(self) -> bytes:
+        """End of a line."""
+        return b"\0" if self.options.get("null_data") else b"\n"
+
+    def find_ends(self, folder: str, seconds: float | None, max_bytes: int) -> "Step[EditCollector]":
+        """Return the step that searches the last lines of files again, each a file in UTF-8 in a directory."""
+        patterns, options = self.query.patterns, match_options(self.options)
+        if self.options.get("multiline"):
+            patterns, options = ending(patterns, self.options)
+        query = search_query(patterns, folder, (), options)
+        return Step(query, partial(EditCollector, b"", seconds, max_bytes, terminator=self.terminator), seconds)
+
     def probe(self, pattern: str, folder: str, replacement: str | None = None) -> "Step[EditCollector]":
         """Return the step (a run of rg) that searches a small file; its output tells which groups `pattern` has."""
         options = compile_options(self.options)
@@ -279,6 +294,8 @@ def replace_request(
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply: {reason}; leave it out"))
     codec_of(given.get("encoding"))
     template = parse_template(replacement, escapes=escapes)
+    if not (escapes or given.get("fixed_strings")):
+        refuse_backslash_groups(replacement, template)
     context = max((given[name] for name in _CONTEXT if name in given), default=CONTEXT)
     known = {name: value for name, value in given.items() if name not in (*_CONTEXT, *_IGNORED)}
     if template.constant is None:
@@ -319,9 +336,12 @@ async def run_replace(
         sizing = request.query.without("replace")
         await run.collect(Step(sizing, partial(EditCollector, b"", seconds, max_bytes, template), seconds))
     constant = None if template.constant is None else template.constant.encode()
-    found = await run.collect(Step(request.query, partial(EditCollector, constant, seconds, max_bytes), seconds))
+    collector = partial(EditCollector, constant, seconds, max_bytes, terminator=request.terminator)
+    found = await run.collect(Step(request.query, collector, seconds))
+    await _find_lost_matches(run, request, found, seconds, max_bytes)
     if template.references:
         await _check_groups(run, request)
+    other = await find_left_out(run, request.query, found.files, seconds, allowed)
 
     def plan() -> EditPlan:  # `allowed` reads the file system for each file, so it is called in a worker thread
         chosen = [one for one in found.found() if allowed is None or allowed(one.path)]
@@ -333,9 +353,11 @@ async def run_replace(
             max_bytes=max_bytes,
             holds=holds,
             screen=screen,
+            terminator=request.terminator,
         )
-        errors = (error for error in found.errors if allowed is None or (error.path and allowed(error.path)))
-        return EditPlan(root=request.root, files=files, errors=(*errors, *left_out))
+        errors = [error for error in found.errors if allowed is None or (error.path and allowed(error.path))]
+        every = (*errors, *other.errors, *left_out)
+        return EditPlan(root=request.root, files=files, errors=every, hidden_matches=other.hidden)
 
     return await run.call(plan, seconds=seconds)
 
@@ -343,6 +365,39 @@ async def run_replace(
 async def run_write(run: Runner, work: "partial[AppliedEdits]", *, timeout: float | None) -> AppliedEdits:  # noqa: ASYNC109
     """Call `work`, which applies or undoes a plan. A cancelled call returns only after `work` has ended."""
     return await run.call_to_end(work, seconds=check_timeout(timeout))
+
+
+async def _find_lost_matches(
+    run: Runner, request: ReplaceRequest, found: "EditCollector", seconds: float | None, max_bytes: int
+) -> None:
+    """Leave out files without a final newline that have an empty match at their end, which rg does not print.
+
+    rg's JSON printer drops an empty match at the end of the bytes of a line (`record_matches()` in
+    `crates/printer/src/json.rs`). If the line has a newline, this match is before the newline, and rg prints it. So the
+    last lines are searched again, with a newline, which a match in one line does not see. A match of several lines may
+    see it. So with `multiline`, matches at the end are searched, and rg tells whether there is one, but not where.
+    """
+    ends, newline = found.ends(), b"" if request.options.get("multiline") else request.terminator
+    if not ends or never_empty(request.query.patterns, request.options):
+        return
+    folder = await run.call(partial(_make_probes, [end + newline for end in ends.values()]))
+    try:
+        again = await run.collect(request.find_ends(folder, seconds, max_bytes))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    last = again.last_starts()
+    for number, (path, end) in enumerate(ends.items()):
+        start = last.get(str(number))
+        if (start is None or start >= len(end)) if newline else str(number) in last:
+            found.lost.add(path)
+
+
+def _make_probes(texts: Iterable[bytes]) -> str:
+    folder = tempfile.mkdtemp(prefix="ripwrap-probe-")
+    for number, text in enumerate(texts):
+        with open(os.path.join(folder, str(number)), "wb") as file:
+            file.write(text)
+    return folder
 
 
 async def _check_groups(run: Runner, request: ReplaceRequest) -> None:
@@ -381,128 +436,3 @@ async def _has_name(run: Runner, request: ReplaceRequest, name: str, folder: str
     except SearchError:  # the name exists; rg's error about PCRE2 is not a `PatternError`
         return True
     return False
-
-
-@dataclass(slots=True)
-class _File:
-    """Matches of a file, and the reasons to leave the file out.
-
-    Attributes:
-        changes: Changes of the text of the file, one for each submatch.
-        unlocated: Number of the first line with a match whose position rg does not report; 0 if there is no such line.
-        binary: Offset of the first NUL byte, if rg found the file to be binary; `None` otherwise.
-    """
-
-    changes: list[Change] = field(default_factory=list[Change])
-    unlocated: int = 0
-    binary: int | None = None
-
-    def add(self, match: Match, constant: bytes | None, size: EditSize) -> None:
-        """Add a change for each submatch of a match."""
-        if not match.submatches:
-            self.unlocated = self.unlocated or match.line_number or 1
-        for hit in match.submatches:
-            start, end = match.absolute_offset + hit.start, match.absolute_offset + hit.end
-            after = raw_bytes(hit.replacement or "") if constant is None else constant
-            size.add(match.path or "", len(hit.raw_match) + len(after))
-            self.changes.append(Change(start, end, hit.raw_match, after))
-
-    def why_left_out(self) -> str:
-        """Return the reason not to change the file; empty if the file can be changed."""
-        if self.binary is not None:
-            return f"it is binary (NUL at byte {self.binary}); text=True changes binary files, too"
-        if self.unlocated:
-            return f"rg does not report the position of the match in line {self.unlocated}; change the file by hand"
-        return ""
-
-
-class EditCollector:
-    """Collector of the matched texts, each with its position and its replacement.
-
-    Attributes:
-        ended: True if rg's summary was read.
-        errors: Paths that rg could not read, and files that are left out.
-        last_replacement: Last replacement that rg wrote; empty if it wrote none.
-    """
-
-    def __init__(
-        self,
-        constant: bytes | None,
-        timeout: float | None = None,
-        max_bytes: int = MAX_BYTES,
-        sizing: Template | None = None,
-    ) -> None:
-        """Set the replacement.
-
-        Args:
-            constant: Bytes that replace every match; `None` if rg writes the replacements.
-            timeout: Time limit in seconds, for the error message; `None` is no limit.
-            max_bytes: Maximum size of all edits in bytes; `feed()` raises `ValueError` at this limit.
-            sizing: Replacement whose size is only estimated, and whose edits are not kept; `None` keeps the edits.
-        """
-        self.ended: bool = False
-        self.errors: tuple[PathError, ...] = ()
-        self.last_replacement: str = ""
-        self._constant = constant
-        self._timeout = timeout
-        self._size = EditSize(max_bytes)
-        self._sizing = sizing
-        self._decoder = MessageDecoder(("match", "end"))
-        self._files: dict[str, _File] = {}
-
-    @property
-    def pending(self) -> int:
-        """Number of bytes received of an incomplete last record; 0 if the last record is complete."""
-        return self._decoder.pending
-
-    def feed(self, chunk: bytes) -> None:
-        """Process a chunk of rg's output."""
-        self._take(self._decoder.feed(chunk))
-        self.ended = self._decoder.summary is not None
-
-    def end_run(self, end: Exit) -> None:
-        """Process the end of the output of one run of rg; raise an error if rg failed."""
-        if end.ended:
-            self._take(self._decoder.close())
-        end.check(summary=self._decoder.summary is not None)
-        self._decoder.summary = None
-        self.ended = False
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the paths that rg could not read, and the files that are left out.
-
-        Raises:
-            TimeoutError: rg was stopped before it had searched everything.
-        """
-        if timed_out:
-            raise TimeoutError(
-                f"rg was stopped after timeout={self._timeout} seconds, before it had searched everything; "
-                "allow more time"
-            )
-        left_out = (
-            PathError(path=path, kind="other", message=f"left out: {reason}")
-            for path, file in self._files.items()
-            if (reason := file.why_left_out())
-        )
-        too_long = too_long_errors(self._decoder.dropped)
-        self.errors = (*end.path_errors(), *sorted(left_out, key=lambda error: error.path or ""), *too_long)
-
-    def found(self) -> Iterator[Found]:
-        """Yield the changes of each file that is not left out."""
-        dropped = self._decoder.dropped
-        for path, file in self._files.items():
-            if path not in dropped and not file.why_left_out():
-                yield Found(path, file.changes)
-
-    def _take(self, messages: Iterable[Record]) -> None:
-        for message in messages:
-            path = message.path or ""
-            if isinstance(message, Match) and self._sizing is not None:
-                for hit in message.submatches:
-                    self._size.add(path, self._sizing.longest(len(hit.raw_match)))
-            elif isinstance(message, Match):
-                self._files.setdefault(path, _File()).add(message, self._constant, self._size)
-                if message.submatches:
-                    self.last_replacement = message.submatches[-1].replacement or ""
-            elif isinstance(message, End) and path in self._files:
-                self._files[path].binary = message.binary_offset

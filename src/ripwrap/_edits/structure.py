@@ -8,14 +8,13 @@ processes. The matches are the same as if ast-grep had searched all files.
 
 import math
 import os
-import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self, TypeAlias, Unpack, cast
 
-from ripwrap._code.structure.client import Answer, CodeWorkers, UnsearchedError, check_installed
+from ripwrap._code.structure.client import CodeWorkers, StructureMatches, UnsearchedError, check_installed
 from ripwrap._code.structure.languages import Language, find_language
 from ripwrap._edits.planning import MAX_BYTES, Change, EditSize, Found, plan_files
 from ripwrap._edits.replace import ReplacePlan
@@ -223,7 +222,7 @@ class CodeRequest:
             options = cast("SearchOptions", {**self.options, "fixed_strings": True, "text": True})
             query = search_query(literals[0], self.listing.cwd, self.paths, options, "files-with-matches")
             decoder = partial(listing_decoder, counts=query.counts)
-        return Step(query, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+        return Step(query, lambda: ListingCollector[str](decoder()), None)
 
 
 def code_request(
@@ -439,7 +438,7 @@ class CodeSearch:
         mark, encoding = byte_order_mark(raw)
         return raw[len(mark) :].decode(encoding).encode()
 
-    def _add(self, found: FoundInFile, text: bytes, answer: Answer) -> None:
+    def _add(self, found: FoundInFile, text: bytes, answer: StructureMatches) -> None:
         """Add the matches in the answer of a worker process to `found`; for a replacement, add the changes instead."""
         line, counted, changed = 1, 0, 0
         for hit in answer.hits:

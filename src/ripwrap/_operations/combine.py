@@ -1,7 +1,6 @@
 """List the files in which several patterns match, on the same line or on different lines."""
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -157,7 +156,7 @@ def _first_step(request: MatchingRequest, condition: _Condition) -> Step[Listing
     mode: Mode = "files-with-matches" if condition.matching else "files-without-match"
     query = replace(request.query, patterns=condition.patterns, mode=mode)
     decoder = partial(listing_decoder, counts=query.counts, matching=condition.matching)
-    return Step(query, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+    return Step(query, lambda: ListingCollector[str](decoder()), None)
 
 
 async def _matching(run: Runner, request: MatchingRequest, condition: _Condition, left: set[str]) -> set[str]:
@@ -171,7 +170,7 @@ async def _matching(run: Runner, request: MatchingRequest, condition: _Condition
     candidates = Candidates(len(paths), plain, tuple(sorted(binary)), (), None, whole.follows)
     query = replace(whole, patterns=condition.patterns, mode="files-with-matches", place=candidates)
     decoder = partial(listing_decoder, counts=query.counts)
-    step = Step(query, lambda: ListingCollector[str](decoder(), sys.maxsize), None)
+    step = Step(query, lambda: ListingCollector[str](decoder()), None)
     return set((await run.collect(step)).every()) & left
 
 

@@ -91,17 +91,17 @@ async def grep(
             (`max_count` is the limit for each file; further matches of the file are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
-        timeout: Seconds that rg may run; `None` is no limit. The installation of rg and the wait for a slot
-            (`ripwrap.limit_processes()`) do not count.
+        timeout: Seconds that the call may take, with all its steps, the installation of rg and the wait for a slot
+            (`ripwrap.limit_processes()`); `None` is no limit.
         explain: If there is no match, try other options, for example ignored files, another case, or the pattern as
             plain text. `message` then names the options that find something. With `hidden=False`, `message` of the
-            last page says how many more matches there are in hidden files. `explain` takes up to 5 seconds more.
+            last page says how many more matches there are in hidden files. This takes up to 5 seconds of `timeout`.
         coverage: Count the files that were searched, and the excluded files by reason, in `result.coverage`. This takes
-            as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`. Only for
+            as long as a search that reads every file; see `coverage()`. Only for
             files on the disk of this machine.
         near: A further pattern, or several. A match counts only if each further pattern matches at most `within` lines
             before or after it, or on the same line. The options apply to all patterns; `max_count` limits the matches
-            that count. For each further pattern, rg searches once more, for up to `timeout` seconds.
+            that count. For each further pattern, rg searches once more.
         within: Maximum distance for `near`, in lines; 0 is the same line.
         on_progress: Function that is called with a `Progress` while rg writes its output, at most ten times a second,
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
@@ -255,11 +255,11 @@ async def run_grep(
         ended: Function that is called with the number of files and of matches when the search has ended; `None` calls
             nothing.
     """
-    pattern = request.pattern
+    pattern, left = request.pattern, countdown(request.timeout)
     if request.near is None:
-        found = await collect_page(run, request.query, request.page, request.timeout, density)
+        found = await collect_page(run, request.query, request.page, left(), density)
     else:
-        found = await _search(run, request, request.options, request.page, lambda: request.timeout)
+        found = await _search(run, request, request.options, request.page, left)
     if ended is not None:
         ended(found.files, found.matches)
     candidates = request.candidates
@@ -273,13 +273,13 @@ async def run_grep(
         if isinstance(found, NearCollector) and found.far:
             more = f"There would be {plural(found.far, 'match', 'es')} without {Hint('near', kind='omit')}."
         else:
-            more = await explanation(run, patterns, request.options, request.step, how)
+            more = await explanation(run, patterns, request.options, request.step, how, seconds=_sooner(left))
     elif request.explain and found.exact and not result.truncated and not request.options.get("hidden", True):
-        more = await hidden_matches(run, request, found.matches)
+        more = await hidden_matches(run, request, found.matches, _sooner(left))
     coverage = None
     if request.coverage:
         cwd = request.query.cwd
-        coverage = await run_coverage(run, coverage_request(cwd, request.paths, request.options, request.timeout))
+        coverage = await run_coverage(run, coverage_request(cwd, request.paths, request.options, left()))
     known = {
         "message": f"{result.message} {more}".rstrip(),
         "candidates": None if candidates is None else candidates.searched,
@@ -287,6 +287,12 @@ async def run_grep(
         "coverage": coverage,
     }
     return result.model_copy(update=known)
+
+
+def _sooner(left: Callable[[], float | None]) -> float:
+    """Return the seconds for further searches of a call."""
+    seconds = left()
+    return _EXPLAIN_TIMEOUT if seconds is None else min(seconds, _EXPLAIN_TIMEOUT)
 
 
 async def _search(

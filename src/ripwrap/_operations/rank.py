@@ -13,7 +13,7 @@ from ripwrap._code.windows import Chunk, window_chunks
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
-from ripwrap._ranking.scoring import Candidate, TextContent, rank_candidates, word_worths
+from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidates, word_worths
 from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems, query_stems
 from ripwrap._ranking.word_query import WordQuery, parse_query
 from ripwrap._ripgrep.command import words_query
@@ -276,7 +276,7 @@ def _decode(files: Iterable[tuple[str, bytes]]) -> Iterator[SourceText]:
 
 def _pool(
     query: WordQuery, sources: Sequence[SourceText], deadline: Deadline
-) -> tuple[list[Candidate], dict[str, float]]:
+) -> tuple[list[ChunkCandidate], dict[str, float]]:
     """Return the chunks to rank, and the weight of each word."""
     pieces: list[tuple[SourceText, Chunk]] = []
     files: list[int] = []
@@ -294,6 +294,6 @@ def _pool(
     return [_candidate(*pieces[row], bm25) for row, bm25 in pool], worths
 
 
-def _candidate(source: SourceText, chunk: Chunk, bm25: float) -> Candidate:
+def _candidate(source: SourceText, chunk: Chunk, bm25: float) -> ChunkCandidate:
     content = TextContent(source.text[chunk.start : chunk.end])
-    return Candidate(source.path, chunk.start_line, chunk.end_line, content, bm25)
+    return ChunkCandidate(source.path, chunk.start_line, chunk.end_line, content, bm25)

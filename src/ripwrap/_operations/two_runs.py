@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from ripwrap._concurrency import countdown
 from ripwrap._operations.pagination import on_page
 from ripwrap._ripgrep.command import in_paths
 from ripwrap._ripgrep.decoder import CountDecoder
@@ -111,33 +112,6 @@ class _CountCollector(MatchCollector):
         self.complete = end.ended and stats is not None and (int(stats[1]), int(stats[2])) == (self.matches, self.files)
 
 
-class _Clock:
-    """Time limit for several runs of rg together. Time between the runs does not count.
-
-    Attributes:
-        left: Seconds that are left; `None` is no limit.
-    """
-
-    def __init__(self, run: Runner, seconds: float | None) -> None:
-        self.left = seconds
-        self._run = run
-
-    async def collect(self, query: Query, collector: Callable[[], C]) -> C:
-        """Run rg and return the collector of its output; raise what `Runner.collect()` raises."""
-        begun = time.monotonic()
-
-        def begin() -> C:
-            nonlocal begun
-            begun = time.monotonic()
-            return collector()
-
-        try:
-            return await self._run.collect(Step(query, begin, self.left))
-        finally:
-            if self.left is not None:
-                self.left = max(0.0, self.left - (time.monotonic() - begun))
-
-
 async def collect_page(
     run: Runner, query: Query, page: PageRequest, seconds: float | None, density: Density
 ) -> MatchCollector:
@@ -154,14 +128,14 @@ async def collect_page(
     """
     if not _allows_two_runs(query, page):
         return await run.collect(Step(query, lambda: MatchCollector(page), seconds))
-    clock = _Clock(run, seconds)
+    left = countdown(seconds)
     try:
-        return await clock.collect(query, lambda: _FirstCollector(page, density))
+        return await run.collect(Step(query, lambda: _FirstCollector(page, density), left()))
     except _DenseSearchError as dense:
         first = dense.collector
-    found = await _collect_counted(clock, query, page)
+    found = await _collect_counted(run, query, page, left)
     if found is None:
-        found = await clock.collect(query, lambda: MatchCollector(page))
+        found = await run.collect(Step(query, lambda: MatchCollector(page), left()))
     if not found.timed_out or (found.matches >= first.matches and not isinstance(found, _CountCollector)):
         return found
     first.matches, first.files = max(first.matches, found.matches), max(first.files, found.files)
@@ -169,14 +143,16 @@ async def collect_page(
     return first
 
 
-async def _collect_counted(clock: _Clock, query: Query, page: PageRequest) -> MatchCollector | None:
+async def _collect_counted(
+    run: Runner, query: Query, page: PageRequest, left: Callable[[], float | None]
+) -> MatchCollector | None:
     """Count all matches, then search the files of the page, and return a collector with the counts and the page.
 
     Return `None` if a file with a match is binary, a file of the page has changed between the runs, or a record was
     too long. If the time limit was reached, the returned collector has only the counts so far.
     """
     counting = replace(query.without(*_CONTEXT), mode="count", stats=True)
-    counts = await clock.collect(counting, lambda: _CountCollector(page))
+    counts = await run.collect(Step(counting, lambda: _CountCollector(page), left()))
     if counts.timed_out:
         return counts
     if not counts.complete:
@@ -190,7 +166,7 @@ async def _collect_counted(clock: _Clock, query: Query, page: PageRequest) -> Ma
     paths = [os.fsdecode(block.path) for block, _, _ in blocks]
     query = in_paths(query.with_(max_count=most, mmap=False), paths)
     try:
-        found = await clock.collect(query, lambda: MatchCollector(part))
+        found = await run.collect(Step(query, lambda: MatchCollector(part), left()))
     except FileNotFoundError:
         return None
     if found.timed_out:

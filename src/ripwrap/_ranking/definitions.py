@@ -58,7 +58,7 @@ _CONTROL = frozenset({"catch", "for", "foreach", "if", "switch", "while"})
 """Keywords that are followed by parentheses and a body, like the name of a function."""
 
 
-class Definition(NamedTuple):
+class NameDefinition(NamedTuple):
     """A definition of a name in a text.
 
     Attributes:
@@ -95,21 +95,21 @@ def definition_lines(text: str, symbol: str) -> Iterator[int]:
                 yield line
 
 
-def _definitions(text: str) -> Iterator[Definition]:
+def _definitions(text: str) -> Iterator[NameDefinition]:
     """Yield the definitions in a text: first declarations with a keyword, then all others.
 
     The text must begin with an additional line end.
     """
     yield from _declarations(text)
     for found in _MACRO.finditer(text):
-        yield Definition(found.start(), found.end(), found[1])
+        yield NameDefinition(found.start(), found.end(), found[1])
     for found in _VARIABLE.finditer(text):
-        yield Definition(found.end(), found.end(2), found[1])
+        yield NameDefinition(found.end(), found.end(2), found[1])
     yield from _assignments(text)
     yield from _signatures(text)
 
 
-def _declarations(text: str) -> Iterator[Definition]:
+def _declarations(text: str) -> Iterator[NameDefinition]:
     """Yield definitions with a keyword, such as `class`, before the name. The keyword may be anywhere in a line."""
     line = line_end = lead_end = 0
     for found in _KEYWORD.finditer(text):
@@ -127,9 +127,9 @@ def _declarations(text: str) -> Iterator[Definition]:
                 lead = _LEAD.match(text, line)
                 lead_end = line if lead is None else lead.end()
             if at_the_start and start <= lead_end:
-                yield Definition(line, end, name)
+                yield NameDefinition(line, end, name)
             elif _IN_CODE.match(text, end):
-                yield Definition(start, end, name)
+                yield NameDefinition(start, end, name)
 
 
 def _names_in_path(path: str) -> list[tuple[str, int]]:
@@ -139,7 +139,7 @@ def _names_in_path(path: str) -> list[tuple[str, int]]:
     return [(found[1], found.end()) for found in _NAME_IN_PATH.finditer(path)]
 
 
-def _assignments(text: str) -> Iterator[Definition]:
+def _assignments(text: str) -> Iterator[NameDefinition]:
     """Yield definitions that assign a function or class to a name, as in JavaScript."""
     behind = 0
     if not ("=>" in text or "function" in text or "class" in text):  # faster than the pattern, which needs one of them
@@ -152,10 +152,10 @@ def _assignments(text: str) -> Iterator[Definition]:
         behind = found.start()
         # Without a line end since the previous match, that match is in this line, so `_ASSIGNED` cannot match.
         if line and (name := _ASSIGNED.fullmatch(text, line, behind)):
-            yield Definition(line, found.end(), name[1])
+            yield NameDefinition(line, found.end(), name[1])
 
 
-def _signatures(text: str) -> Iterator[Definition]:
+def _signatures(text: str) -> Iterator[NameDefinition]:
     """Yield definitions of functions that have no keyword, as in C: a name, parameters, and a body in braces."""
     behind = 0
     for found in _BODY.finditer(text):
@@ -166,4 +166,4 @@ def _signatures(text: str) -> Iterator[Definition]:
             head = line[1].rstrip(" \t")
             at = max(head.rfind(mark) for mark in " \t*&") + 1
             if at > 1 and (name := _QUALIFIED.fullmatch(head, at)) and name[1] not in _CONTROL:
-                yield Definition(line.start(1), behind, name[1])
+                yield NameDefinition(line.start(1), behind, name[1])

@@ -54,7 +54,7 @@ def open_memory_database() -> "Connection":
         RipwrapError: This Python has no SQLite, or its SQLite has no FTS5 (full-text search).
     """
     try:
-        import sqlite3  # imported late, because it takes some milliseconds
+        import sqlite3  # late: it takes some milliseconds
     except ModuleNotFoundError as error:  # a Python that was built without SQLite
         raise RipwrapError(missing_fts5_text(error)) from error
     database = sqlite3.connect(":memory:", isolation_level=None)

@@ -89,7 +89,7 @@ _MAX_RELEVANT_LINES = 16
 """Maximum number of lines of a chunk that are compared to choose the definition whose name the result has."""
 
 
-class Content(Protocol):
+class ChunkText(Protocol):
     """Interface to the text of a chunk. The text may still have to be read from the file."""
 
     def text(self) -> str | None:
@@ -117,7 +117,7 @@ class TextContent:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class ChunkCandidate:
     """Chunk (part of a file) that is to be ranked.
 
     Attributes:
@@ -134,7 +134,7 @@ class Candidate:
     path: str
     start_line: int
     end_line: int
-    content: Content
+    content: ChunkText
     bm25: float
     cosine: float | None = None
 
@@ -149,13 +149,13 @@ class RankedCandidate:
         reasons: Reasons for the score, as texts such as 'defines "CookieJar"'.
     """
 
-    candidate: Candidate
+    candidate: ChunkCandidate
     score: float
     reasons: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)
-class _File:
+class _ScoredFile:
     """File that has chunks in the pool, with the score of the file.
 
     Attributes:
@@ -172,13 +172,15 @@ class _File:
     """
 
     path: str
-    chunks: list[Candidate]
+    chunks: list[ChunkCandidate]
     words: PathWords
     score: float = 0.0
-    defined: dict[Candidate, str] = field(default_factory=dict[Candidate, str])
+    defined: dict[ChunkCandidate, str] = field(default_factory=dict[ChunkCandidate, str])
     named: bool = False
     kinds: tuple[str, ...] = ()
-    near: dict[Candidate, tuple[float, list[str]]] = field(default_factory=dict[Candidate, tuple[float, list[str]]])
+    near: dict[ChunkCandidate, tuple[float, list[str]]] = field(
+        default_factory=dict[ChunkCandidate, tuple[float, list[str]]]
+    )
 
 
 def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> dict[str, float]:
@@ -194,7 +196,7 @@ def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> 
 
 def rank_candidates(
     query: WordQuery,
-    pool: Sequence[Candidate],
+    pool: Sequence[ChunkCandidate],
     limit: int | None = None,
     *,
     worths: Mapping[str, float] | None = None,
@@ -229,7 +231,7 @@ def rank_candidates(
     _add_proximity(files, _Proximity(query.words, worths), words_weight * NEAR_WORDS)
     highest = max((chunk.bm25 for chunk in pool), default=0.0) or 1.0
 
-    def worth_showing(file: _File, chunk: Candidate) -> tuple[bool, float, int]:
+    def worth_showing(file: _ScoredFile, chunk: ChunkCandidate) -> tuple[bool, float, int]:
         value = words_weight * (chunk.bm25 / highest + NEAR_WORDS * file.near.get(chunk, (0.0,))[0])
         return chunk not in file.defined, -value - vector_weight * similar.get(chunk, 0.0), chunk.start_line
 
@@ -243,7 +245,7 @@ def rank_candidates(
     return list(islice((entry for entry in ranked if entry.candidate.content.text() is not None), limit))
 
 
-def _add_proximity(files: Iterable[_File], proximity: "_Proximity", weight: float) -> None:
+def _add_proximity(files: Iterable[_ScoredFile], proximity: "_Proximity", weight: float) -> None:
     """Read the best chunks of the best files, and add the proximity of the query's words in them to the scores."""
     left = _FILES_WITH_NEAR
     for file in sorted(files, key=_file_key):
@@ -261,19 +263,19 @@ def _shown_score(sum_of_parts: float) -> float:
     return 1 + sum_of_parts if sum_of_parts >= 0 else math.exp(sum_of_parts)
 
 
-def _file_key(file: _File) -> tuple[float, str]:
+def _file_key(file: _ScoredFile) -> tuple[float, str]:
     return -file.score, file.path
 
 
-def _group(query: WordQuery, pool: Sequence[Candidate]) -> list[_File]:
+def _group(query: WordQuery, pool: Sequence[ChunkCandidate]) -> list[_ScoredFile]:
     """Group chunks by file; within a file, the chunk with the highest BM25 is first."""
-    chunks: dict[str, list[Candidate]] = defaultdict(list)
+    chunks: dict[str, list[ChunkCandidate]] = defaultdict(list)
     for candidate in sorted(pool, key=lambda chunk: (-chunk.bm25, -(chunk.cosine or 0.0), chunk.start_line)):
         chunks[candidate.path].append(candidate)
-    return [_File(path, of_file, match_path(path, query.words)) for path, of_file in chunks.items()]
+    return [_ScoredFile(path, of_file, match_path(path, query.words)) for path, of_file in chunks.items()]
 
 
-def _add_definitions(file: _File, query: WordQuery) -> None:
+def _add_definitions(file: _ScoredFile, query: WordQuery) -> None:
     for symbol in query.symbols:
         for chunk in file.chunks:
             if chunk not in file.defined and chunk.content.defines(symbol):
@@ -305,7 +307,7 @@ def _first_word(words: PathWords, query: WordQuery) -> float:
     return 1 / (1 + query.words.index(words.stem[0])) if words.stem else 0.0
 
 
-def _top_bm25(file: _File) -> float:
+def _top_bm25(file: _ScoredFile) -> float:
     return sum(share * chunk.bm25 for share, chunk in zip(_CHUNK_SHARES, file.chunks, strict=False))
 
 
@@ -315,20 +317,20 @@ def _path_score(words: PathWords, worths: Mapping[str, float]) -> float:
     return sum(worths[word] for word in words.anywhere) * (_BM25_K1 + 1) / (1 + _BM25_K1 * length)
 
 
-def _add_scaled(files: Sequence[_File], values: Sequence[float], weight: float) -> None:
+def _add_scaled(files: Sequence[_ScoredFile], values: Sequence[float], weight: float) -> None:
     """Add the item of `values` for each file, divided by the highest item and multiplied by `weight`, to its score."""
     highest = max(values, default=0.0) or 1.0
     for file, value in zip(files, values, strict=True):
         file.score += weight * value / highest
 
 
-def _add_folders(files: Iterable[_File], worths: Mapping[str, float]) -> None:
+def _add_folders(files: Iterable[_ScoredFile], worths: Mapping[str, float]) -> None:
     every = sum(worths.values())
     for file in files:
         file.score += FOLDER_WORDS * sum(worths[word] for word in file.words.folder) / every
 
 
-def _similarities(files: Iterable[_File]) -> dict[Candidate, float]:
+def _similarities(files: Iterable[_ScoredFile]) -> dict[ChunkCandidate, float]:
     """Map each chunk with a cosine to its similarity to the query, from 0 to 1.
 
     A file has the cosine of its most similar chunk. The highest cosine of all files becomes 1. The cosine of the 50th
@@ -409,7 +411,7 @@ def _begins_word(text: str, at: int) -> bool:
     return here.isupper() and (not before.isupper() or text[at + 1 : at + 2].islower())
 
 
-def _reasons(query: WordQuery, file: _File) -> list[str]:
+def _reasons(query: WordQuery, file: _ScoredFile) -> list[str]:
     """Return the reasons for the score of a file, as texts. They are shown with the first of `file.chunks`."""
     first = file.chunks[0]
     reasons = (
@@ -431,14 +433,14 @@ def _reasons(query: WordQuery, file: _File) -> list[str]:
     return [*reasons, query.remark] if query.remark else reasons
 
 
-def _match_reasons(chunk: Candidate) -> Iterator[str]:
+def _match_reasons(chunk: ChunkCandidate) -> Iterator[str]:
     if chunk.bm25 >= LEAST_BM25:
         yield f"BM25 {chunk.bm25:.1f}"
     if chunk.cosine is not None:
         yield f"cosine {chunk.cosine:.2f}"
 
 
-def _further(query: WordQuery, files: Sequence[_File]) -> Iterator[RankedCandidate]:
+def _further(query: WordQuery, files: Sequence[_ScoredFile]) -> Iterator[RankedCandidate]:
     """Yield all chunks except the first chunk of each file, with scores below the scores of all first chunks.
 
     The second chunk of the best file comes first. Within a file, the second chunk comes before the third, and so on.

@@ -14,26 +14,40 @@ from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd
 from ripwrap._ripgrep.query import Query
 from ripwrap.binary.probe import RgBinary, format_version
 from ripwrap.binary.resolver import Rg, find, resolve
-from ripwrap.errors import BinaryError, CapabilityError, Hint, HintedText, SearchError
+from ripwrap.errors import CapabilityError, DownloadFailedError, Hint, HintedText, SearchError
 
 SUGGESTION_SECONDS = 2.0
 """Time limit in seconds for listing the file types, for the suggestions in an error about an unknown type."""
 
 
-async def find_usable_rg(query: Query, rg: Rg) -> RgBinary:
-    """Return an rg that can run the query; raise what `stream()` raises."""
+FIND_SECONDS = 0.2
+"""Seconds for finding an rg, even if a call has less time."""
+
+
+class RgTimeoutError(TimeoutError):
+    """Error for an rg that was not found or installed in the time limit of a call."""
+
+
+async def find_usable_rg(query: Query, rg: Rg, seconds: float | None = None) -> RgBinary:
+    """Return an rg that can run the query; raise what `stream()` raises, and `RgTimeoutError` after `seconds`."""
     if query.on is not None:
-        binary = await in_thread(functools.partial(query.on.find, rg))
+        binary = await in_thread(functools.partial(query.on.find, rg, timeout=seconds))
     else:
         check_cwd(query.cwd)
-        binary = await resolve(rg)
+        # An rg that is there is found, however short the time limit is.
+        found: RgBinary | None = None
+        with anyio.move_on_after(None if seconds is None else max(seconds, FIND_SECONDS)):
+            found = await resolve(rg)
+        if found is None:
+            raise _late(seconds)
+        binary = found
     if query.needs:
         await in_thread(functools.partial(_check_needs, query, binary))
     return binary
 
 
 def find_usable_rg_blocking(query: Query, rg: Rg, timeout: float | None) -> RgBinary:
-    """Return an rg that can run the query, blocking; raise `TimeoutError` if installing rg takes too long."""
+    """Return an rg that can run the query, blocking; raise `RgTimeoutError` if installing rg takes too long."""
     if query.on is not None:
         binary = query.on.find(rg, timeout=timeout)
     else:
@@ -47,12 +61,16 @@ def _find_blocking(rg: Rg, timeout: float | None) -> RgBinary:
     begun = time.monotonic()
     try:
         return find(rg, timeout=timeout)
-    except BinaryError as error:
+    except DownloadFailedError as error:
         if timeout is not None and time.monotonic() - begun >= timeout:
-            raise TimeoutError(
-                f"rg was not installed within timeout={timeout} seconds; allow more time, or install rg first"
-            ) from error
+            raise _late(timeout) from error
         raise
+
+
+def _late(seconds: float | None) -> RgTimeoutError:
+    return RgTimeoutError(
+        f"rg was not installed within timeout={seconds} seconds; allow more time, or install rg first"
+    )
 
 
 async def with_suggestions(end: Exit, binary: RgBinary) -> SearchError:

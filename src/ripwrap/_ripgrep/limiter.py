@@ -9,8 +9,8 @@ that call blocking operations share one set of slots.
 import os
 import sys
 import threading
-from contextlib import suppress
-from typing import Self
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -41,19 +41,30 @@ class _Slots:
             self.total = total
             self._released.notify_all()
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def held(self, seconds: float | None) -> Generator[bool]:
+        """Wait at most `seconds` for a slot, and hold it; the value is False if there was none in time."""
+        taken = self._take(seconds)
+        try:
+            yield taken
+        finally:
+            if taken:
+                self._free()
+
+    def _take(self, seconds: float | None) -> bool:
         # A signal or log handler may search in a thread that already holds a slot. Both searches then share that slot.
         # If the handler waited for a second slot, it could wait for ever, because the thread cannot free the first one
         # until the handler returns.
         depth = getattr(self._thread, "depth", 0)
         if not depth:
             with self._released:
-                self._released.wait_for(lambda: self._running < self.total)
+                if not self._released.wait_for(lambda: self._running < self.total, seconds):
+                    return False
                 self._running += 1
         self._thread.depth = depth + 1
-        return self
+        return True
 
-    def __exit__(self, *_: object) -> None:
+    def _free(self) -> None:
         self._thread.depth -= 1
         if not self._thread.depth:
             with self._released:
@@ -72,7 +83,7 @@ def limit_processes(number: int) -> None:
     """Set how many rg processes may run at a time for calls that collect their answer, such as `grep()`.
 
     There are `number` slots, and such a call holds a slot while rg runs. If all slots are taken, the call waits for a
-    slot; its `timeout` begins when it has the slot. Each event loop has its own slots. The blocking operations of all
+    slot, which counts for its `timeout`. Each event loop has its own slots. The blocking operations of all
     threads share another set of slots. The new number applies from the next call on; running searches continue.
     Streams, such as `search()` and `files()`, and `grep_in()` take no slot; limit the number of these calls yourself.
 
@@ -105,6 +116,6 @@ def slot() -> anyio.CapacityLimiter:
     return limiter
 
 
-def blocking_slot() -> _Slots:
-    """Return the context manager in which a blocking call runs rg; entering it waits for a slot."""
-    return _SLOTS
+def blocking_slot(seconds: float | None) -> AbstractContextManager[bool]:
+    """Return the context manager in which a blocking call runs rg; its value is False if no slot was free in time."""
+    return _SLOTS.held(seconds)

@@ -1,12 +1,16 @@
 """Collect the first paths or counts of a listing, and count all of them; no I/O."""
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap.models import FileCount, PathError
+
+NO_LIMIT = sys.maxsize
+"""Number of items that no listing reaches."""
 
 Item = TypeVar("Item", bound=str | FileCount)
 ItemOut = TypeVar("ItemOut", covariant=True)
@@ -65,7 +69,7 @@ class ListingCollector(BaseListingCollector[Item]):
     def __init__(
         self,
         decoder: Decoder[Item],
-        max_items: int,
+        max_items: int = NO_LIMIT,
         *,
         allowed: Callable[[str], bool] | None = None,
         progress: Callable[[int], None] | None = None,

@@ -18,8 +18,7 @@ async def plan(query: Query, run: Runner, seconds: float | None) -> Plan:
         made: Plan = await query.place.plan(replace(query, place=None), run, seconds)
         parts: list[Part] = []
         for part in made.parts:
-            # If the time is over, the runs have the whole time limit again, so that not everything is missing.
-            inner = await divide(part, run, seconds if made.late else left())
+            inner = await divide(part, run, left())
             if inner.end is not None:
                 made.close()
                 return inner

@@ -36,6 +36,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from ripwrap._concurrency import poll_intervals
 from ripwrap._ripgrep.change import Change
 from ripwrap._ripgrep.command import render
 from ripwrap._ripgrep.exit_status import Exit
@@ -51,7 +52,6 @@ from ripwrap._subprocess import (
     kill,
     open_temporary_file,
     peek,
-    poll_intervals,
     read_beginning,
     reap,
     spawn,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ripwrap._ripgrep.literals import required_literals
 from ripwrap.errors import Hint, HintedText
 from ripwrap.options import SearchOptions
 
@@ -19,6 +20,7 @@ MAX_GROUP = 1000
 """Largest number of a group that a replacement can refer to."""
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\{([0-9A-Za-z_]+)\}|([0-9A-Za-z_]+))")
+_OTHER_REFERENCE = re.compile(r"(?<!\\)\\(?:([0-9])|g<(\w+)>)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][0-9A-Za-z_]*")
 _SEPARATOR = "\x02"
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u\{([0-9A-Fa-f]{1,6})\}|(.?))", re.DOTALL)
@@ -26,6 +28,21 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\"}
 
 _COMPILE_OPTIONS = ("pcre2", "engine", "no_unicode", "dfa_size_limit", "regex_size_limit", "multiline", "crlf")
 """Options that decide whether a pattern compiles, or which groups it has."""
+
+_MATCH_OPTIONS = (
+    *_COMPILE_OPTIONS,
+    "ignore_case",
+    "smart_case",
+    "case_sensitive",
+    "fixed_strings",
+    "word_regexp",
+    "line_regexp",
+    "multiline_dotall",
+    "null_data",
+)
+"""Options that decide what a pattern matches in a text."""
+
+_LITERAL = re.compile(r"[\w ,:;=/-]+")
 
 
 class Template(NamedTuple):
@@ -82,6 +99,24 @@ def parse_template(replacement: str, *, escapes: bool = False) -> Template:
     return Template(text, references, None if found else text.replace("$$", "$"), size, len(found))
 
 
+def refuse_backslash_groups(replacement: str, template: Template) -> None:
+    r"""Raise `ValueError` for a group in the syntax of sed or Python, such as `\1` or `\g<name>`: for rg, it is text.
+
+    A replacement that also has a group in rg's syntax is from somebody who knows this syntax.
+    """
+    found = None if template.uses else _OTHER_REFERENCE.search(replacement)
+    if found is None:
+        return
+    name = found[1] or found[2]
+    group = f"${{{name}}}" if found[2] or re.match(r"[0-9A-Za-z_]", replacement[found.end() :]) else f"${name}"
+    raise ValueError(
+        HintedText(
+            f"{found[0]} in the replacement is not a group, but text; write {group} for the group",
+            ("; for the text, pass ", Hint("escapes", True), f" and write \\{found[0]}"),
+        )
+    )
+
+
 def _unescape(match: re.Match[str]) -> str:
     code, point, letter = match.groups()
     if code or point:
@@ -90,9 +125,10 @@ def _unescape(match: re.Match[str]) -> str:
             return chr(number)
     elif letter in _ESCAPES:
         return _ESCAPES[letter]
+    group = f"write ${letter} for a group, " if letter and letter in "123456789" else ""
     raise ValueError(
         HintedText(
-            f"unknown escape {match[0]!r} in the replacement; write a backslash as \\\\, or leave ",
+            f"unknown escape {match[0]!r} in the replacement; {group}write a backslash as \\\\, or leave ",
             Hint("escapes", kind="omit"),
             " out",
         )
@@ -104,6 +140,27 @@ def compile_options(options: SearchOptions) -> SearchOptions:
     known: Any = {name: value for name, value in options.items() if name in _COMPILE_OPTIONS}
     made: SearchOptions = known
     return made
+
+
+def match_options(options: SearchOptions) -> SearchOptions:
+    """Return the options for a search of texts in a directory, in which a pattern matches what it matched in lines."""
+    known: Any = {name: value for name, value in options.items() if name in _MATCH_OPTIONS}
+    made: SearchOptions = known | {"encoding": "none", "text": True, "no_ignore": True}
+    return made
+
+
+def never_empty(patterns: Sequence[str], options: SearchOptions) -> bool:
+    """Return True if no pattern can match an empty text, as far as this is easy to tell."""
+    if options.get("fixed_strings"):
+        return all(patterns)
+    return all(map(_LITERAL.fullmatch, patterns)) or required_literals(patterns, options) is not None
+
+
+def ending(patterns: Sequence[str], options: SearchOptions) -> tuple[tuple[str, ...], SearchOptions]:
+    """Return patterns and options with which rg finds the matches that end at the end of a text."""
+    chosen = [""] if options.get("fixed_strings") else patterns
+    made: SearchOptions = {**match_options(options), "fixed_strings": False}
+    return tuple(rf"(?:{pattern})\z" for pattern in chosen), made
 
 
 def _never(patterns: Sequence[str]) -> str:

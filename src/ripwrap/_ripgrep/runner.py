@@ -7,7 +7,6 @@ limit to all calls together.
 """
 
 import math
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
@@ -41,6 +40,7 @@ from ripwrap._ripgrep.process import (
     start_blocking,
 )
 from ripwrap._ripgrep.protocols import Collector, Lock, OrderedCollector, Runner, Step
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runs import Runs
 from ripwrap._ripgrep.spool import OverdueError
 from ripwrap.binary.probe import RgBinary
@@ -61,15 +61,16 @@ class _RgRunner(ABC):
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
         await self.checkpoint()  # let other tasks run between calls that start together
-        if step.query.is_plain:
-            return await self._collect(step, Plan((Part(step.query),)))
         left = countdown(step.timeout)
-        planned = await plan(step.query, cast("Runner", self), step.timeout)
+        binary = await self._find(step.query, step.timeout)
+        if step.query.is_plain:
+            return await self._collect(step, left(), binary, Plan((Part(step.query),)))
+        planned = await plan(step.query, cast("Runner", self), left())
         if planned.end is not None:
             collector = step.collector()
             collector.finish(planned.end, timed_out=True)
             return collector
-        return await self._collect(step if planned.late else replace(step, timeout=left()), planned)
+        return await self._collect(step, left(), binary, planned)
 
     @abstractmethod
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
@@ -80,8 +81,12 @@ class _RgRunner(ABC):
         """Let other tasks run."""
 
     @abstractmethod
-    async def _collect(self, step: Step[C], plan: Plan) -> C:
-        """Run rg for each part of the plan."""
+    async def _find(self, query: Query, seconds: float | None) -> RgBinary:
+        """Return an rg that can run the query; raise `TimeoutError` if it is not installed in time."""
+
+    @abstractmethod
+    async def _collect(self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan) -> C:
+        """Run rg for each part of the plan; `seconds` are left for the step, with the wait for a slot."""
 
 
 class AsyncRunner(_RgRunner):
@@ -92,9 +97,12 @@ class AsyncRunner(_RgRunner):
         self._rg = rg
         self._meter = meter
 
-    async def _collect(self, step: Step[C], plan: Plan) -> C:
-        binary = await find_usable_rg(step.query, self._rg)
-        collector, end, timed_out = await _run(step, binary, plan, self._meter if step.metered else None)
+    async def _find(self, query: Query, seconds: float | None) -> RgBinary:
+        return await find_usable_rg(query, self._rg, seconds)
+
+    async def _collect(self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan) -> C:
+        meter = self._meter if step.metered else None
+        collector, end, timed_out = await _run(replace(step, timeout=seconds), binary, plan, meter)
         await parse_stderr(end)
         _finish(collector, end, timed_out=timed_out or plan.late)
         return collector
@@ -128,9 +136,12 @@ class BlockingRunner(_RgRunner):
         self._install_timeout = timeout
         self._meter = meter
 
-    async def _collect(self, step: Step[C], plan: Plan) -> C:
-        binary = find_usable_rg_blocking(step.query, self._rg, self._install_timeout)
-        collector, end, timed_out = _run_blocking(step, binary, plan, self._meter if step.metered else None)
+    async def _find(self, query: Query, seconds: float | None) -> RgBinary:
+        return find_usable_rg_blocking(query, self._rg, self._install_timeout if seconds is None else seconds)
+
+    async def _collect(self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan) -> C:
+        meter = self._meter if step.metered else None
+        collector, end, timed_out = _run_blocking(replace(step, timeout=seconds), binary, plan, meter)
         _finish(collector, end, timed_out=timed_out or plan.late)
         return collector
 
@@ -258,16 +269,11 @@ async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
 
 
 def _call_within(work: Callable[[], T], seconds: float) -> T:
-    """Call a function in this thread, and set `CANCELLED` after `seconds`."""
-    over = Cancellation(seconds)
-    timer = threading.Timer(seconds, over.set)
-    timer.daemon = True
-    before = CANCELLED.set(over)
-    timer.start()
+    """Call a function in this thread, with a `CANCELLED` that is set after `seconds`."""
+    before = CANCELLED.set(Cancellation(seconds))
     try:
         return work()
     finally:
-        timer.cancel()
         CANCELLED.reset(before)
 
 
@@ -293,10 +299,13 @@ async def _feed(collector: Collector, chunk: bytes) -> None:
 
 async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
     runs = Runs(plan, partial(start, binary))
+    deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
     async with _closing(runs), AsyncExitStack() as slots:
         if plan.parts:  # an iterable of items may search, too, and would wait for a slot forever
-            await slots.enter_async_context(slot())
-        deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
+            with anyio.CancelScope(deadline=deadline) as waiting:
+                await slots.enter_async_context(slot())
+            if waiting.cancelled_caught:
+                return step.collector(), runs.end(step.query), True
         collector = _begin(step, meter)
         while await _ask(runs, slots, deadline):
             part, started = runs.next()
@@ -325,10 +334,10 @@ async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None
 
 def _run_blocking(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None") -> tuple[C, Exit, bool]:
     runs = Runs(plan, lambda part: start_blocking(binary, part, step.timeout, begun))
+    begun = time.monotonic()
     with _closing_blocking(runs), ExitStack() as slots:
-        if plan.parts:
-            slots.enter_context(blocking_slot())
-        begun = time.monotonic()
+        if plan.parts and not slots.enter_context(blocking_slot(step.timeout)):
+            return step.collector(), runs.end(step.query), True
         collector = _begin(step, meter)
         while _ask_blocking(runs, slots):
             part, started = runs.next()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import IO
 
-from ripwrap._subprocess.intervals import poll_intervals
+from ripwrap._concurrency import poll_intervals
 from ripwrap.errors import SearchError
 
 if sys.platform == "win32":
@@ -47,7 +47,6 @@ __all__ = [
     "kill",
     "open_temporary_file",
     "peek",
-    "poll_intervals",
     "read_beginning",
     "reap",
     "spawn",

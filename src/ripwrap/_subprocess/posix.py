@@ -12,6 +12,8 @@ from typing import IO, TypeAlias
 if sys.platform == "win32":
     raise ImportError("ripwrap._subprocess.posix cannot be imported on Windows")
 
+import fcntl
+
 Popen: TypeAlias = "subprocess.Popen[bytes]"
 
 KILLED_RETURNCODE = -signal.SIGKILL
@@ -47,8 +49,6 @@ def start(
 def widen_pipe(pipe: IO[bytes]) -> None:
     """On Linux, make a pipe larger than the default of 64 KiB, so that the writer waits less often for the reader."""
     if sys.platform == "linux":
-        import fcntl
-
         with suppress(OSError):  # the user's limit for all pipes is reached
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Final
 
-from ripwrap._subprocess.intervals import poll_intervals
+from ripwrap._concurrency import poll_intervals
 
 if sys.platform != "win32":
     raise ImportError("ripwrap._subprocess.windows can only be imported on Windows")

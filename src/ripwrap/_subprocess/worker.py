@@ -20,6 +20,9 @@ from typing import IO
 from ripwrap._concurrency import CANCELLED
 from ripwrap._subprocess import Popen, defer_interrupts, kill, start
 
+if sys.platform != "win32":
+    import resource
+
 MAX_MEMORY_BYTES = 448 << 20
 """Maximum size of the memory that the process writes to, in bytes, on systems that can limit it (Linux)."""
 
@@ -236,8 +239,6 @@ def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: fl
             seconds, on systems with alarms.
     """
     if sys.platform != "win32":
-        import resource
-
         limits = ((resource.RLIMIT_DATA, MAX_MEMORY_BYTES), (resource.RLIMIT_AS, MAX_ADDRESS_BYTES))
         for limit, most in limits:
             with suppress(OSError, ValueError):  # a lower limit is already set

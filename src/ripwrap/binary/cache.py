@@ -16,6 +16,10 @@ from pathlib import Path
 from ripwrap._text import shown
 from ripwrap.binary.releases import parse_folder_name
 
+if sys.platform != "win32":
+    import grp
+    import pwd
+
 RECORD = "rg.json"
 NAME = "rg.exe" if os.name == "nt" else "rg"
 
@@ -101,9 +105,6 @@ def _is_private_group(number: int) -> bool:
     """Return True if a group has the name of this user and no other member, as on systems with the umask 002."""
     if sys.platform == "win32":
         return False
-    import grp  # late: these modules exist only on POSIX
-    import pwd
-
     try:
         group, name = grp.getgrgid(number), pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -9,7 +9,6 @@ other processes, and does not remove the staging directory of a process that was
 """
 
 import errno
-import functools
 import logging
 import os
 import re
@@ -151,8 +150,8 @@ def install(
             )
         if there := _find_installed(release, candidates, folder):
             return there, False
-        waiting = functools.partial(fetcher.check, f"the rg that another process is installing into {folder}")
-        with hold_lock(ProcessLock(folder / "lock"), waiting):
+        awaited = f"the rg that another process is installing into {folder}"
+        with hold_lock(ProcessLock(folder / "lock"), lambda: fetcher.check(awaited)):
             if there := _find_installed(release, candidates, folder):  # another process has installed it meanwhile
                 return there, False
             for left_over in folder.glob(f"{_STAGING_PREFIX}*"):

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
-from ripwrap._concurrency import CANCELLED, Cancellation
+from ripwrap._concurrency import CANCELLED, Cancellation, poll_intervals
 from ripwrap._subprocess import (
     Popen,
     defer_interrupts,
     kill,
     open_temporary_file,
-    poll_intervals,
     reap,
     spawn,
     wait_for_exit,

@@ -3,7 +3,6 @@
 If the argument or `RIPWRAP_RG` is given and cannot be used, an error is raised, and nothing else is tried.
 """
 
-import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -30,7 +29,7 @@ from ripwrap.options import check_timeout
 INSTALL_SECONDS = 120.0
 """Time limit in seconds for an installation, including retries, further mirrors and the wait for other processes."""
 
-Progress: TypeAlias = Callable[[int, int | None], None]
+DownloadProgress: TypeAlias = Callable[[int, int | None], None]
 """Function that is called with the number of bytes read so far, and the size of the file (`None` if unknown)."""
 
 _INSTALL_FIRST = HintedText(
@@ -74,7 +73,7 @@ async def resolve(rg: Rg = None) -> RgBinary:
     """
     if found := _remembered(rg):
         return found
-    return await in_thread(functools.partial(find, rg))
+    return await in_thread(lambda: find(rg))
 
 
 def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
@@ -144,7 +143,7 @@ async def install(
     sha256: str | None = None,
     allow_unpinned: bool = False,
     timeout: float = INSTALL_SECONDS,  # noqa: ASYNC109 - the worker thread's
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
 ) -> RgBinary:
     """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
@@ -172,17 +171,17 @@ async def install(
         ExtractionFailedError: The archive is broken, or is not a release of rg.
         BinaryError: The directory cannot be used, or the release does not run on this machine.
     """
-    call = functools.partial(
-        _install,
-        version,
-        dest=dest,
-        mirrors=mirrors,
-        sha256=sha256,
-        allow_unpinned=allow_unpinned,
-        timeout=timeout,
-        progress=progress,
+    return await in_thread(
+        lambda: install_blocking(
+            version,
+            dest=dest,
+            mirrors=mirrors,
+            sha256=sha256,
+            allow_unpinned=allow_unpinned,
+            timeout=timeout,
+            progress=progress,
+        )
     )
-    return await in_thread(call)
 
 
 def install_blocking(
@@ -193,58 +192,14 @@ def install_blocking(
     sha256: str | None = None,
     allow_unpinned: bool = False,
     timeout: float = INSTALL_SECONDS,
-    progress: Progress | None = None,
-) -> RgBinary:
-    """Download, verify and install a release of rg, blocking; see `install()`."""
-    return _install(
-        version,
-        dest=dest,
-        mirrors=mirrors,
-        sha256=sha256,
-        allow_unpinned=allow_unpinned,
-        timeout=timeout,
-        progress=progress,
-    )
-
-
-def fetch_for(
-    platform: platforms.Platform,
-    version: str | None,
-    *,
-    mirrors: Sequence[str] | None,
-    sha256: str | None,
-    allow_unpinned: bool,
-    timeout: float,
-    progress: Progress | None,
-) -> str:
-    """Return the path of an rg for another machine; download and verify it if the cache does not have it.
-
-    The rg is not run here. The arguments and errors are described at `install()`; `platform` is the platform of the
-    other machine.
-    """
-    return _install(
-        version,
-        mirrors=mirrors,
-        sha256=sha256,
-        allow_unpinned=allow_unpinned,
-        timeout=timeout,
-        progress=progress,
-        platform=platform,
-    ).path
-
-
-def _install(
-    version: str | None,
-    *,
-    dest: str | os.PathLike[str] | None = None,
-    mirrors: Sequence[str] | None = None,
-    sha256: str | None = None,
-    allow_unpinned: bool = False,
-    timeout: float = INSTALL_SECONDS,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
     platform: platforms.Platform | None = None,
     advice: HintedText | None = None,
 ) -> RgBinary:
+    """Download, verify and install a release of rg, blocking; see `install()`.
+
+    An rg for another `platform` is not run. `advice` is the end of an error that the release cannot be downloaded.
+    """
     from ripwrap.binary import installer  # late: it imports httpx and filelock
 
     check_timeout(timeout)
@@ -324,7 +279,7 @@ def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBina
         raise BinaryNotFoundError(f"{looked}  download: RIPWRAP_OFFLINE is set\n{ways}\n{_offline_instructions()}")
     try:
         seconds = INSTALL_SECONDS if timeout is None else min(timeout, INSTALL_SECONDS)
-        return _install(None, timeout=seconds, advice=_INSTALL_FIRST)
+        return install_blocking(None, timeout=seconds, advice=_INSTALL_FIRST)
     except BinaryError as error:
         error.add_note(f"{looked}{ways}")
         raise

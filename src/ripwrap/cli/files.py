@@ -8,6 +8,7 @@ from typing import Annotated, Unpack
 from cyclopts import App, Parameter
 
 from ripwrap import sync
+from ripwrap._text import shown
 from ripwrap.cli.errors import FOUND
 from ripwrap.cli.flags import GROUPS, HERE, Json, Limit, OnHost, RgPath, RunOptions, flags, parse_host
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
@@ -47,11 +48,10 @@ def run_files(
     paths
         Files and directories to list [default: all]
     """
-    from ripwrap.cli.output import path_printer, print_results
+    from ripwrap.cli.output import path_printer, print_results  # late: it imports Pydantic
 
-    host = parse_host(on)
-    listing = partial(sync.files, paths=paths, limit=limit, on=host, **options)
-    return print_results(listing, path_printer("never"), str, run)
+    listing = partial(sync.files, paths=paths, limit=limit, on=parse_host(on), **options)
+    return print_results(listing, path_printer("never"), run)
 
 
 tree: App = App(
@@ -79,15 +79,13 @@ def run_tree(
     path
         Directory to show [default: --cwd]
     """
-    from ripwrap._text import shown
-    from ripwrap.cli.output import print_entry, print_results
-    from ripwrap.models import TreeEntry
+    from ripwrap.cli.output import print_entry, print_results  # late: it imports Pydantic
 
     root = os.path.join(run.cwd, path) if path else run.cwd
     if path and not os.path.isdir(root):
         raise ValueError(f"PATH must be a directory, got {shown(path)}")
     entries = partial(sync.tree, limit=limit, exclude=exclude, **options)
-    return print_results(entries, print_entry, TreeEntry, replace(run, cwd=root))
+    return print_results(entries, print_entry, replace(run, cwd=root))
 
 
 types: App = App(
@@ -100,7 +98,7 @@ types: App = App(
 @types.default
 def run_types(*, json: Json = False, rg: RgPath = None) -> int:
     """List the file types that --type accepts, with their globs."""
-    from ripwrap.cli.output import print_types
+    from ripwrap.cli.output import print_types  # late: it imports Pydantic
 
     print_types(sync.file_types(rg=rg), as_json=json)
     return FOUND

@@ -1,14 +1,14 @@
 """Print results of `grep()`, for the commands `ripwrap search --near` and `ripwrap index grep`."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
 
 from ripwrap import sync
-from ripwrap._ripgrep.host import RgHost
+from ripwrap._operations.near import NEAR_LINES
 from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.flags import When
-from ripwrap.cli.output import match_printer, print_all, print_json, warn_of_binary
-from ripwrap.cli.search import NearOptions
+from ripwrap.cli.lines import warn_of_binary
+from ripwrap.cli.output import match_printer, print_all, print_json
+from ripwrap.cli.search_options import NearOptions, TerminalSearch
 from ripwrap.models import Begin, Context, Match
 from ripwrap.options import SearchOptions
 from ripwrap.results import GrepResult
@@ -43,28 +43,27 @@ def print_grep(
             yield from file.lines()
             warn_of_binary(file.path, file.binary_offset)
 
-    code = print_all(results(), print_json if as_json else match_printer(color, max_columns), (Match, GrepResult))
+    code = print_all(results(), print_json if as_json else match_printer(color, max_columns))
     return FAILED if failed else code
 
 
-def search_near(
-    pattern: str,
-    paths: Sequence[str],
-    where: NearOptions,
-    cwd: str,
-    rg: str | None,
-    *,
-    as_json: bool,
-    color: When,
-    max_columns: int,
-    limit: int | None,
-    on: RgHost | None,
-    options: SearchOptions,
-) -> int:
+def search_near(search: TerminalSearch, where: NearOptions) -> int:
     """Print the matches that are near a match of each pattern of `--near`, and return the exit code."""
-    lines: SearchOptions = {"context": 0, **options}
-    ask = partial(sync.grep, pattern, cwd=cwd, paths=paths, limit=limit, timeout=None, rg=rg, on=on, **lines)
-    found = (
-        partial(ask, near=where.near) if where.within is None else partial(ask, near=where.near, within=where.within)
-    )
-    return print_grep(found, color, max_columns, as_json=as_json)
+    run = search.run
+    options: SearchOptions = {"context": 0, **search.options}
+
+    def ask() -> GrepResult:
+        return sync.grep(
+            search.pattern,
+            near=where.near,
+            within=NEAR_LINES if where.within is None else where.within,
+            cwd=run.cwd,
+            paths=search.paths,
+            limit=search.limit,
+            timeout=None,
+            rg=run.rg,
+            on=search.host,
+            **options,
+        )
+
+    return print_grep(ask, search.color, search.max_columns, as_json=run.json)

@@ -37,42 +37,40 @@ class HelpFormatter:
         """Print a group of options or commands."""
         if not panel.entries:
             return
-        from rich.text import Text  # late: only help texts need rich
-
-        console.print(Text(f"\n{panel.title}:", "bold"))
+        console.print(_text(f"\n{panel.title}:", "bold"))
         for entry in panel.entries:
             for line in _entry_lines(console, entry, panel.format):
                 console.print(line, soft_wrap=True)
 
     def render_usage(self, console: "Console", options: "ConsoleOptions", usage: Any) -> None:  # noqa: ARG002
         """Print the usage line."""
-        from rich.text import Text  # late: only help texts need rich
-
-        console.print(Text.assemble(("Usage: ", "bold"), str(usage).strip(), "\n"), soft_wrap=True)
+        console.print(_text().append("Usage: ", "bold").append(f"{str(usage).strip()}\n"), soft_wrap=True)
 
     def render_description(self, console: "Console", options: "ConsoleOptions", description: Any) -> None:  # noqa: ARG002
         """Print the description of a command."""
-        from rich.text import Text  # late: only help texts need rich
-
-        for line in Text(_plain(description).strip()).wrap(console, console.width):
+        for line in _text(_plain(description).strip()).wrap(console, console.width):
             line.rstrip()
             console.print(line)
 
 
-def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> "Iterator[Text]":
-    """Yield the lines of an option or command; if its names are too long, its description begins on the next line."""
+def _text(text: str = "", style: str = "") -> "Text":
     from rich.text import Text  # late: only help texts need rich
 
-    names = Text("  " + (_names(entry) if kind == "parameter" else ", ".join((*entry.shorts, *entry.names))), "cyan")
+    return Text(text, style)
+
+
+def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> "Iterator[Text]":
+    """Yield the lines of an option or command; if its names are too long, its description begins on the next line."""
+    names = _text("  " + (_names(entry) if kind == "parameter" else ", ".join((*entry.shorts, *entry.names))), "cyan")
     width = max(console.width - _NAME_COLUMN, 20)
     description = [line.plain.rstrip() for line in _description(entry).wrap(console, width)]
     if len(names) + 2 > _NAME_COLUMN:
         yield names
-        names = Text()
+        names = _text()
     for line in description or [""]:
         names.pad_right(_NAME_COLUMN - len(names))
-        yield Text.assemble(names, line)
-        names = Text()
+        yield _text().append_text(names).append(line)
+        names = _text()
 
 
 def _names(entry: "HelpEntry") -> str:
@@ -91,14 +89,12 @@ def _names(entry: "HelpEntry") -> str:
 
 def _description(entry: "HelpEntry") -> "Text":
     """Return the description of an option, then its choices and its default, each in brackets."""
-    from rich.text import Text  # late: only help texts need rich
-
     parts = [_plain(entry.description).rstrip(".")]
     if entry.choices:
         parts.append(f"[{', '.join(entry.choices)}]")
     if entry.default is not None:
         parts.append(f"[default: {entry.default}]")
-    return Text(" ".join(part for part in parts if part))
+    return _text(" ".join(part for part in parts if part))
 
 
 def _plain(description: Any) -> str:

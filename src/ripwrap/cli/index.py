@@ -6,13 +6,14 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import wraps
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast
 
 import anyio
 from cyclopts import App, Parameter
 
+from ripwrap import sync
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import shown
 from ripwrap.cli.bars import IndexBar
@@ -34,10 +35,9 @@ from ripwrap.cli.grep import print_grep
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import print_all, print_chunk, print_fields, print_json, print_refreshed, printed_warnings
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
-from ripwrap.results import RankedChunk
+from ripwrap.results import GrepResult, RankedChunk
 
 if TYPE_CHECKING:
-    from ripwrap import sync
     from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
 
 T = TypeVar("T")
@@ -79,18 +79,16 @@ class IndexOptions:
         Raises:
             ValueError: `root` does not exist, or is not a directory.
         """
-        from ripwrap.index import Index
+        from ripwrap.index import Index  # late: `--help` does not need it
 
         return self._make(Index, root, options)
 
-    def blocking(self, root: str, options: FileOptions) -> "sync.Index":
+    def blocking(self, root: str, options: FileOptions) -> sync.Index:
         """Return the blocking index of the directory `root`, with the file options of the command.
 
         Raises:
             ValueError: `root` does not exist, or is not a directory.
         """
-        from ripwrap import sync
-
         return self._make(sync.Index, root, options)
 
     def _make(self, kind: Callable[..., T], root: str, options: FileOptions) -> T:
@@ -140,11 +138,11 @@ def build(
     def built() -> "Iterator[RefreshResult]":
         nonlocal failed
         with IndexBar() as progress:
-            done = anyio.run(partial(found.refresh, progress, rebuild=rebuild or anew))
+            done = anyio.run(lambda: found.refresh(progress, rebuild=rebuild or anew))
         failed = bool(done.failed)
         yield done
 
-    code = print_all(built(), print_json if json else print_refreshed, object, lenient=True)
+    code = print_all(built(), print_json if json else print_refreshed, lenient=True)
     return FAILED if failed else code
 
 
@@ -214,12 +212,12 @@ def search(
     query
         Words, or a name, e.g. CookieJar
     """
-    ask = partial(settings.existing(root, options).search, query, limit=limit, refresh=refresh)
+    found = settings.existing(root, options)
 
     def results() -> Iterator[RankedChunk]:
-        yield from anyio.run(ask)
+        yield from anyio.run(lambda: found.search(query, limit=limit, refresh=refresh))
 
-    return print_all(results(), print_json if json else print_chunk, RankedChunk, lenient=True)
+    return print_all(results(), print_json if json else print_chunk, lenient=True)
 
 
 @Parameter(name="*")
@@ -260,9 +258,12 @@ def grep(
     chosen = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
     others = {"context": 0, **{name: value for name, value in options.items() if name not in chosen}}
     found = settings.existing(root, cast("FileOptions", chosen))
-    ask = partial(found.grep, pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
+
+    async def ask() -> GrepResult:
+        return await found.grep(pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
+
     # A refresh logs the errors itself.
-    return print_grep(partial(anyio.run, ask), color, max_columns, as_json=json, errors=not refresh)
+    return print_grep(lambda: anyio.run(ask), color, max_columns, as_json=json, errors=not refresh)
 
 
 @index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")

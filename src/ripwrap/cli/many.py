@@ -14,28 +14,15 @@ from ripwrap.cli.bars import RootsBar
 from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.flags import When
 from ripwrap.cli.output import count_printer, match_printer, print_all, print_json
-from ripwrap.cli.search import ManyRoots
+from ripwrap.cli.search_options import ManyRoots, TerminalSearch
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Begin, FileCount
-from ripwrap.options import SearchOptions
 from ripwrap.repositories import Root, RootCount, RootError, RootMatch
 
 _CONNECT_SECONDS = 10
 
 
-def search_repositories(
-    pattern: str,
-    many: ManyRoots,
-    cwd: str,
-    rg: str | None,
-    *,
-    as_json: bool,
-    count: bool,
-    color: When,
-    max_columns: int,
-    limit: int | None,
-    options: SearchOptions,
-) -> int:
+def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool) -> int:
     """Print the matches of many roots, one root after another, and return the exit code.
 
     With `count`, print the number of matching lines of each root that has such lines.
@@ -46,20 +33,29 @@ def search_repositories(
         RipwrapError: The cluster cannot be used, because `distributed` is missing or the scheduler does not answer.
     """
     for name in ("context", "before_context", "after_context", "passthru"):
-        if options.get(name):
+        if search.options.get(name):
             raise ValueError(f"--repositories prints no context; leave out --{name.replace('_', '-')}")
-    here = os.path.abspath(cwd)
+    here = os.path.abspath(search.run.cwd)
     globs = [os.path.join(glob.escape(here), os.path.expanduser(one)) for one in many.repositories]
     with ExitStack() as stack:
         executor = None if many.dask is None else stack.enter_context(_dask(many.dask))
-        roots = sync.Repositories(*globs, only=many.only_root, exclude=many.exclude_root, executor=executor, rg=rg)
-        show = print_json if as_json else _printer(roots.roots, here, color, max_columns)
+        roots = sync.Repositories(
+            *globs, only=many.only_root, exclude=many.exclude_root, executor=executor, rg=search.run.rg
+        )
+        show = print_json if search.run.json else _printer(roots.roots, here, search.color, search.max_columns)
         bar = stack.enter_context(RootsBar())
         found: Generator[RootMatch | RootCount | RootError]
         if count:
-            found = roots.count(pattern, order="root", on_progress=bar, **options)
+            found = roots.count(search.pattern, order="root", on_progress=bar, **search.options)
         else:
-            found = roots.search(pattern, per_root=many.per_root, limit=limit, order="root", on_progress=bar, **options)
+            found = roots.search(
+                search.pattern,
+                per_root=many.per_root,
+                limit=search.limit,
+                order="root",
+                on_progress=bar,
+                **search.options,
+            )
         stack.callback(found.close)
         failed = False
 
@@ -73,7 +69,7 @@ def search_repositories(
                 elif not isinstance(one, RootCount) or one.count:
                     yield one
 
-        code = print_all(results(), show, (RootMatch, RootCount))
+        code = print_all(results(), show)
     return FAILED if failed else code
 
 

@@ -89,7 +89,7 @@ def run_mcp(
         A directory that git may also read; may be repeated
     """
     try:
-        from ripwrap import mcp as server
+        from ripwrap import mcp as server  # late: it needs the extra `mcp`
     except ImportError as error:
         package, _, module = (error.name or "ripwrap").partition(".")
         if package == "ripwrap":
@@ -98,7 +98,7 @@ def run_mcp(
         if package == "mcp" and (
             module or not isinstance(error, ModuleNotFoundError)
         ):  # mcp is installed, but its version has another interface
-            from importlib import metadata
+            from importlib import metadata  # late: it takes 15 ms
 
             requirements = (one.partition(";")[0] for one in metadata.requires("ripwrap") or ())
             needed = next(one for one in requirements if re.match(r"mcp\W", one))

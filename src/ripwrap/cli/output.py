@@ -8,16 +8,25 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, AnyStr, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 
 from ripwrap._display.html import Gaps
-from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown, shown_json, text_of
+from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import RunOptions, When, spell_as_flag
+from ripwrap.cli.lines import (
+    MAX_LINE_CHARS,
+    MAX_SNIPPET_LINES,
+    left_out,
+    number_lines,
+    numbered,
+    omitted,
+    warn_of_binary_end,
+)
 from ripwrap.errors import HintedText
-from ripwrap.models import Context, End, FileCount, Match, Message, Summary, TreeEntry
+from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
 
 if TYPE_CHECKING:
     from ripwrap.index import RefreshResult
@@ -26,25 +35,20 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Operation: TypeAlias = Callable[..., Iterable[object]]
 
-MAX_SNIPPET_LINES = 6
-"""Maximum number of lines of a ranked chunk that are shown."""
-MAX_LINE_CHARS = 200
-"""Maximum number of characters that are shown of each line of a ranked chunk."""
+_NO_RESULTS = (Begin, Context, End, Summary)
+"""Types of the items that are printed with results, but are no results."""
 _MAGENTA, _GREEN, _RED, _RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 """rg's colors of paths, line numbers and matches."""
 
 
-def print_all(
-    items: Iterable[Item], show: Callable[[Any], None], wanted: type | tuple[type, ...], *, lenient: bool = False
-) -> int:
-    """Print every item, and return the exit code.
+def print_all(items: Iterable[Item], show: Callable[[Any], None], *, lenient: bool = False) -> int:
+    """Print every item, and return the exit code. It is 1 if there was no result and no error.
 
     Warnings of the library, and the errors in a `Summary`, go to stderr.
 
     Args:
         items: Items to print.
         show: Function that prints an item.
-        wanted: Type or types of the items that are results. If there is no result and no error, the exit code is 1.
         lenient: If False, the exit code is 2 after a warning of the library, unless the warning says that an index was
             rebuilt. If True, warnings do not change the exit code.
     """
@@ -52,19 +56,19 @@ def print_all(
     with printed_warnings() as warned:
         for item in items:
             show(item)
-            found = found or isinstance(item, wanted)
+            found = found or not isinstance(item, _NO_RESULTS)
             failed = (isinstance(item, Summary) and _print_errors(item)) or failed
     return FAILED if failed or (warned.any and not lenient) else FOUND if found else NOTHING
 
 
-def print_results(operation: Operation, show: Callable[[Any], None], wanted: type, run: RunOptions) -> int:
+def print_results(operation: Operation, show: Callable[[Any], None], run: RunOptions) -> int:
     """Call an operation with the directory and the rg of `run`, print its results, and return the exit code."""
 
     def results() -> Iterator[object]:
         # A generator, so that the operation runs inside of `print_all()`, which prints its warnings.
         yield from operation(cwd=run.cwd, rg=run.rg)
 
-    return print_all(results(), print_json if run.json else show, wanted)
+    return print_all(results(), print_json if run.json else show)
 
 
 def _print_errors(summary: Summary) -> bool:
@@ -200,12 +204,6 @@ def _print_plain(chunk: "RankedChunk") -> None:
     _write(b"\n")
 
 
-def left_out(lines: Sequence[AnyStr]) -> str:
-    """Return a text that says how many lines of a chunk are not shown; empty if all lines with text are shown."""
-    rest = lines[MAX_SNIPPET_LINES:]
-    return f"  … {plural(len(rest), 'more line')}" if has_text(rest) else ""
-
-
 def _cut(line: bytes) -> bytes:
     return line.decode("utf-8", "surrogateescape")[:MAX_LINE_CHARS].encode("utf-8", "surrogateescape")
 
@@ -264,23 +262,6 @@ def _write(line: bytes) -> None:
     sys.stdout.buffer.write(line)
 
 
-def numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
-    """Yield the number and the bytes of each line of a match or context; the bytes include the line terminator.
-
-    The number is `None` if the message has no line number. If the option `replace` was passed, the matched texts in the
-    line are replaced.
-    """
-    text = message.replaced() if isinstance(message, Match) else message.lines
-    return _number(message, raw_bytes(text))
-
-
-def _number(message: Match | Context, text: bytes) -> Iterator[tuple[int | None, bytes]]:
-    lines = text.removesuffix(b"\n").split(b"\n")
-    for offset, line in enumerate(lines):
-        end = b"\n" if offset < len(lines) - 1 or text.endswith(b"\n") else b""
-        yield None if message.line_number is None else message.line_number + offset, line + end
-
-
 def _highlighted(message: Match | Context) -> bytes:
     """Return the bytes of a match or context, with codes of rg's color around each matched text.
 
@@ -297,25 +278,6 @@ def _highlighted(message: Match | Context) -> bytes:
 
 def _red(text: bytes) -> bytes:
     return _RED + text + _RESET if text else b""
-
-
-def warn_of_binary_end(message: Message) -> None:
-    """If the message is the end of a binary file, warn that the search of the file may have ended early."""
-    if isinstance(message, End):
-        warn_of_binary(message.path, message.binary_offset)
-
-
-def warn_of_binary(path: str | None, offset: int | None) -> None:
-    """Print a warning, as rg does, that the search of a file may have ended at the NUL byte at `offset`.
-
-    If `offset` is None, print nothing.
-    """
-    if offset is not None:
-        where = shown(path or "<stdin>")
-        complain(
-            f"{where}: binary, so its search may have ended at the NUL byte at offset {offset}; "
-            "--text searches all of it"
-        )
 
 
 def match_printer(color: When, max_columns: int) -> Callable[[Message], None]:
@@ -344,7 +306,7 @@ class Plain:
             mark = b":" if isinstance(message, Match) else b"-"
             path = self._paint(_MAGENTA, os.fsencode(message.path or "<stdin>"))
             lines = list(numbered(message))
-            painted = _number(message, _highlighted(message)) if self._colored else lines
+            painted = number_lines(message, _highlighted(message)) if self._colored else lines
             for (number, plain), (_, line) in zip(lines, painted, strict=True):
                 place = b"" if number is None else self._paint(_GREEN, b"%d" % number) + mark
                 shown_line = omitted(message, plain, self._max_columns) or line.removesuffix(b"\n")
@@ -355,13 +317,3 @@ class Plain:
 
     def _paint(self, style: bytes, text: bytes) -> bytes:
         return style + text + _RESET if self._colored else text
-
-
-def omitted(message: Match | Context, line: bytes, max_columns: int) -> bytes:
-    """Return the text that rg prints instead of a line longer than `max_columns` bytes; empty for any other line.
-
-    If `max_columns` is 0, no line is too long.
-    """
-    if not max_columns or len(line) <= max_columns:
-        return b""
-    return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"

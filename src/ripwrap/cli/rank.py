@@ -36,8 +36,7 @@ def run_rank(
     paths
         Files and directories to search [default: all]
     """
-    from ripwrap.cli.output import print_chunk, print_results
-    from ripwrap.results import RankedChunk
+    from ripwrap.cli.output import print_chunk, print_results  # late: it imports Pydantic
 
     ranked = partial(sync.rank, query, paths=paths, limit=limit, **options)
-    return print_results(ranked, print_chunk, RankedChunk, run)
+    return print_results(ranked, print_chunk, run)

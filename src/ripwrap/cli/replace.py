@@ -67,7 +67,8 @@ class WriteOptions:
             raise ValueError("--journal needs --undo; add --undo, or leave --journal out")
         if self.undo and any(text is not None for text in texts):
             raise ValueError(
-                "--undo takes no PATTERN, because it restores the files of an earlier replacement; leave PATTERN out"
+                "--undo takes no PATTERN, because it restores the files of an earlier replacement; leave PATTERN out, "
+                "or pass the directory that was searched as --cwd"
             )
         if not self.undo and any(text is None for text in texts):
             raise ValueError("PATTERN and REPLACEMENT are needed; see `ripwrap replace --help`")

@@ -10,7 +10,7 @@ from ripwrap._display.console import heading, numbered_lines
 from ripwrap._display.html import Gaps
 from ripwrap._text import shown
 from ripwrap.cli.flags import When
-from ripwrap.cli.output import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out, numbered, omitted, warn_of_binary_end
+from ripwrap.cli.lines import MAX_LINE_CHARS, MAX_SNIPPET_LINES, left_out, numbered, omitted, warn_of_binary_end
 from ripwrap.models import Begin, Context, Match, Message
 from ripwrap.results import RankedChunk
 

@@ -66,7 +66,7 @@ if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any n
             return new
         if name not in ("DetectedProvider", "detect", "embedder"):  # these load an HTTP client
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-        from ripwrap.index.embeddings import registry
+        from ripwrap.index.embeddings import registry  # late: it imports an HTTP client
 
         return globals().setdefault(name, getattr(registry, name))
 

@@ -41,7 +41,7 @@ from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import refresh
-from ripwrap.index.search import Found, search
+from ripwrap.index.search import IndexResults, search
 from ripwrap.index.splitting import TOKENIZER, Chunker
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
@@ -68,7 +68,7 @@ from ripwrap.results import GrepResult, RankedChunk
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from ripwrap.index.inotify import Journal, Position
+    from ripwrap.index.inotify import InotifyJournal, JournalPosition
 
 DEFAULT_LIMIT = 10
 WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
@@ -86,7 +86,6 @@ index of version 1 is rebuilt.
 
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # further attempts are needed if another process refreshes at the same time
-_UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
 """Seconds after a refresh in which a search does not refresh if the journal (the record of changes) has no change.
 
@@ -96,7 +95,7 @@ _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg", 
 _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 
-Location: TypeAlias = Literal["project"] | StrPath | None
+IndexLocation: TypeAlias = Literal["project"] | StrPath | None
 ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
 ProgressCallback: TypeAlias = Callable[[Progress], object]
 
@@ -118,7 +117,7 @@ class _FinishedRefresh:
     view: View
     begun: float
     generation: int | None
-    position: "Position | None"
+    position: "JournalPosition | None"
 
 
 class BaseIndex:
@@ -128,7 +127,7 @@ class BaseIndex:
         self,
         root: StrPath = ".",
         *,
-        location: Location = None,
+        location: IndexLocation = None,
         chunker: ChunkerName = "auto",
         embedder: str | Embedder | None = None,
         hybrid_weight: float | None = None,
@@ -196,12 +195,12 @@ class BaseIndex:
         """Paths that rg could not read when it last listed the files."""
         self._last_refresh: _FinishedRefresh | None = None
         self._watches = 0
-        self._journal: Journal | None = None
+        self._journal: InotifyJournal | None = None
         self._is_excluded: Callable[[str], bool] | None = None
         """Function that returns True for a path that is never listed; the path of a directory ends in a separator."""
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
-            from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
+            from ripwrap.index.embeddings.registry import embedder as make_embedder  # late: an HTTP client
 
             # A partial of a function, because a bound method would keep this object alive in a reference cycle.
             view = partial(_view_now, self._root, self._options)
@@ -238,17 +237,17 @@ class BaseIndex:
         if journal is not None:
             journal.close()
 
-    def _position(self, view: View) -> "Position | None":
+    def _position(self, view: View) -> "JournalPosition | None":
         """Return the position in the journal (the record of changes); `None` if no journal records all changes now."""
         if not self._watches or view.follows or self._listing.options.get("include_git"):
             return None
         journal = self._journal
         if journal is None:
-            from ripwrap.index.inotify import Journal  # imports ctypes
+            from ripwrap.index.inotify import InotifyJournal  # late: it imports ctypes
 
             ignore_files = [os.path.join(self._root, one) for one in self._listing.values("ignore_file")]
             own = own_files(self._store.folder, self._root)
-            journal = Journal(self._root, own, ignore_files, is_excluded=self._is_excluded)
+            journal = InotifyJournal(self._root, own, ignore_files, is_excluded=self._is_excluded)
             self._journal = journal
         return journal.position()
 
@@ -330,7 +329,8 @@ class BaseIndex:
             if on_progress is not None:
                 on_progress(last)
 
-        if self._hybrid is None:
+        hybrid = self._hybrid
+        if hybrid is None:
             return await self._refresh_files(run, report)
 
         def report_embedded(embedded: int, total: int) -> None:
@@ -338,7 +338,7 @@ class BaseIndex:
 
         done = await self._refresh_files(run, report)
         begun = time.monotonic()
-        outcome = await run.wait(partial(self._hybrid.embed, report_embedded, patient=True))
+        outcome = await run.wait(lambda: hybrid.embed(report_embedded, patient=True))
         seconds = done.seconds + time.monotonic() - begun
         return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
@@ -351,7 +351,7 @@ class BaseIndex:
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
             view, generation, position = await run.call(self._state_before)
-            listing = await run.collect(Step(self._listing, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
+            listing = await run.collect(Step(self._listing, lambda: ListingCollector(PathDecoder()), None))
             if listing.end is not None:
                 listing.end.warn()
             self._unlisted = listing.errors
@@ -366,7 +366,7 @@ class BaseIndex:
                 return result.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
 
-    def _state_before(self) -> "tuple[View, int | None, Position | None]":
+    def _state_before(self) -> "tuple[View, int | None, JournalPosition | None]":
         """Return the view, its generation and the position in the journal, as they are before the files are listed."""
         view = self._current_view()
         if not self._root.is_dir():
@@ -425,7 +425,7 @@ class BaseIndex:
         max_age: float | None = None,
         hybrid_weight: float | None = None,
         patience: float | None = None,
-    ) -> Found:
+    ) -> IndexResults:
         """Search like `Index.search()`. Wait for the embedder at most `patience` seconds; `None` is no limit."""
         refuse_places("an index")
         query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
@@ -433,7 +433,7 @@ class BaseIndex:
         if hybrid_weight and self._hybrid is None:
             raise weight_without_embedder_error()
         if limit == 0:
-            return Found([])
+            return IndexResults([])
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
         vectors: VectorSearch | None = None
@@ -503,7 +503,7 @@ class BaseIndex:
         """
         last = None if retry else self._last_refresh
         if last is not None and (max_age is not None or last.position is not None):
-            fresh = await run.call(partial(self._is_fresh, last, max_age))
+            fresh = await run.call(lambda: self._is_fresh(last, max_age))
         else:
             fresh = False
         if not fresh:
@@ -573,7 +573,7 @@ class BaseIndex:
         for attempt in range(_REFRESH_ATTEMPTS):
             if refresh:
                 await self._refresh_if_stale(run, max_age, retry=attempt > 0)
-            found = await run.call(partial(self._find_candidates, required, listed=refresh and max_age is None))
+            found = await run.call(lambda: self._find_candidates(required, listed=refresh and max_age is None))
             if found is not None:
                 own = own_files(self._store.folder, self._root)
                 follow = bool(self._file_options.get("follow"))
@@ -611,10 +611,10 @@ class BaseIndex:
         none = f"there is no index of {root} yet for its current branch, these options and this chunker; "
         return RipwrapError(HintedText(none, way, " makes it"))
 
-    def _rank(self, query: WordQuery, limit: int | None, vectors: VectorSearch | None) -> Found | None:
+    def _rank(self, query: WordQuery, limit: int | None, vectors: VectorSearch | None) -> IndexResults | None:
         view = self._current_view()
 
-        def find(database: "Connection") -> Found | None:
+        def find(database: "Connection") -> IndexResults | None:
             with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
                 return None if number is None else search(database, postings, view, number, query, limit, vectors)
@@ -681,7 +681,7 @@ def _make_chunker(wanted: ChunkerName) -> Chunker:
     return Chunker(chunker_version(), process.chunks_of, process.close)
 
 
-def _index_folder(root: Path, location: Location) -> Path:
+def _index_folder(root: Path, location: IndexLocation) -> Path:
     """Return the directory in which the index of `root` is stored.
 
     Raises:

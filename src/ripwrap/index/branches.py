@@ -29,7 +29,7 @@ _OPEN_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getatt
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class GitRepository:
     """Git repository that a directory belongs to.
 
     Attributes:
@@ -44,12 +44,12 @@ class Repository:
     common: Path
 
 
-def repository_of(root: Path) -> Repository | None:
+def repository_of(root: Path) -> GitRepository | None:
     """Return the repository that contains a directory, given as a real path; `None` if there is none."""
     for top in (root, *root.parents):
         git = _git_of(top / ".git")
         if git is not None:
-            return Repository(top, git, _common_of(git))
+            return GitRepository(top, git, _common_of(git))
     return None
 
 

@@ -211,7 +211,7 @@ class Index(BaseIndex):
         The generator also raises the errors of `refresh()`. The iteration raises all these errors; the call of
         `watch()` raises none of them.
         """
-        from ripwrap.index.watch import watch_folder
+        from ripwrap.index.watch import watch_folder  # late: few programs watch
 
         return watch_folder(self._root, self._store.folder, self.refresh, self._watched)
 

@@ -227,7 +227,7 @@ def _read_size(size: int, done: int) -> int:
     return min(max(size - done + 1, _BINARY_CHECK_BYTES), MAX_WHOLE_BYTES + 1 - done)
 
 
-class Span(NamedTuple):
+class ChunkSpan(NamedTuple):
     """Position of a chunk in its file.
 
     Attributes:
@@ -271,7 +271,7 @@ class IndexedFile:
         self._raw: bytes | None = None
         self._source: SourceText | None = None
 
-    def text(self, span: Span) -> str | None:
+    def text(self, span: ChunkSpan) -> str | None:
         """Return the text of a chunk; `None` if the file has changed, or cannot be read.
 
         Bytes that are not UTF-8 become lone surrogates.

@@ -11,7 +11,7 @@ still list the files from time to time.
 
 All journals of a process share one inotify instance, because by default, a user may have only 128 instances. A journal
 works only on Linux, for a directory that is on local file systems and has at most 30,000 directories. Otherwise
-`Journal.position()` returns `None`. A journal does not notice changes behind symbolic links.
+`InotifyJournal.position()` returns `None`. A journal does not notice changes behind symbolic links.
 """
 
 import ctypes
@@ -64,13 +64,13 @@ _GONE_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EN
 
 _NUMBERS = itertools.count()
 
-Position: TypeAlias = tuple[object, ...]
+JournalPosition: TypeAlias = tuple[object, ...]
 """Position in a journal. Two positions are equal only if nothing can have changed between them. Positions of different
 journals always differ.
 """
 
 
-class Journal:
+class InotifyJournal:
     """Record of the changes in a directory, from which a caller learns if files may have changed.
 
     A caller compares the positions that two calls of `position()` returned. The first call begins to watch the
@@ -97,7 +97,7 @@ class Journal:
             clock: Function that returns the time in seconds.
         """
         self._number = next(_NUMBERS)
-        self._watched = _Watched(str(root), own, is_excluded)
+        self._watched = _WatchedFolders(str(root), own, is_excluded)
         self._outside = [*_outside_files(root), *ignore_files]
         self._settings: list[tuple[str, tuple[int, ...] | None]] = []
         self._global: list[str] = []
@@ -105,7 +105,7 @@ class Journal:
         self._retry_at = 0.0
         weakref.finalize(self, _INOTIFY.remove_soon, self._watched).atexit = False
 
-    def position(self) -> Position | None:
+    def position(self) -> JournalPosition | None:
         """Return the current position in the journal; `None` if the journal may miss later changes.
 
         Raises:
@@ -139,13 +139,13 @@ class Journal:
         _INOTIFY.remove(self._watched)
 
 
-class _Watched:
+class _WatchedFolders:
     """Watched directories of one journal, and the number of changes in them.
 
     Attributes:
         root: Path of the root.
         own: Pattern of the relative paths whose changes are ignored.
-        is_excluded: Function that returns True for a relative path that is not watched; see `Journal`.
+        is_excluded: Function that returns True for a relative path that is not watched; see `InotifyJournal`.
         identity: Device and inode of the root; `None` if it is not watched yet, or if its watches may be incomplete.
         changes: Number of changes so far.
         folders: Relative path of each watched directory, by the number that inotify gave to its watch.
@@ -213,10 +213,10 @@ class _Inotify:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._descriptor = -1
-        self._watchers: dict[int, set[_Watched]] = {}
-        self._dead: deque[_Watched] = deque()
+        self._watchers: dict[int, set[_WatchedFolders]] = {}
+        self._dead: deque[_WatchedFolders] = deque()
 
-    def position(self, watched: _Watched) -> tuple[int, list[str]] | None:
+    def position(self, watched: _WatchedFolders) -> tuple[int, list[str]] | None:
         """Return the number of changes so far, and the paths in `watched.outside`; `None` if changes may be missing.
 
         Raises:
@@ -237,7 +237,7 @@ class _Inotify:
                 self._invalidate_all()
                 raise
 
-    def _position(self, watched: _Watched) -> tuple[int, list[str]] | None:
+    def _position(self, watched: _WatchedFolders) -> tuple[int, list[str]] | None:
         identity = _identity(watched.root)
         self._read()
         if watched.identity != identity:
@@ -256,15 +256,15 @@ class _Inotify:
 
         This is called if events were possibly not counted, or if some directories are possibly not watched.
         """
-        for watched in set[_Watched]().union(*self._watchers.values()):
+        for watched in set[_WatchedFolders]().union(*self._watchers.values()):
             watched.identity = None
 
-    def remove(self, watched: _Watched) -> None:
+    def remove(self, watched: _WatchedFolders) -> None:
         """Remove the watches of a journal."""
         with self._lock:
             self._remove(watched)
 
-    def remove_soon(self, watched: _Watched) -> None:
+    def remove_soon(self, watched: _WatchedFolders) -> None:
         """Remove the watches of a journal, now or later; safe in a finalizer, whose thread may hold the lock."""
         self._dead.append(watched)
         if self._lock.acquire(blocking=False):
@@ -277,7 +277,7 @@ class _Inotify:
         while self._dead:
             self._remove(self._dead.popleft())
 
-    def _remove(self, watched: _Watched) -> None:
+    def _remove(self, watched: _WatchedFolders) -> None:
         unwatched: list[int] = []
         for number in watched.folders:
             self._watchers[number].discard(watched)
@@ -297,14 +297,14 @@ class _Inotify:
 
     def reset_after_fork(self) -> None:
         """Begin again in a forked child, without the inherited inotify instance, whose events belong to the parent."""
-        for watched in set[_Watched]().union(*self._watchers.values()):
+        for watched in set[_WatchedFolders]().union(*self._watchers.values()):
             watched.folders.clear()
             watched.identity = None
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self.__init__()  # type: ignore[misc]  # the lock may be held by a thread that the child does not have
 
-    def _watch(self, watched: _Watched, path: str) -> None:
+    def _watch(self, watched: _WatchedFolders, path: str) -> None:
         """Watch a directory and all directories below it."""
         libc = _libc()
         if self._descriptor < 0:

@@ -11,13 +11,13 @@ from ripwrap.index.branches import is_gone
 from ripwrap.index.models import CheckResult, EmbedderInfo, IndexedModel, IndexStatus, IndexView, PruneResult
 from ripwrap.index.storage.database import check, check_error, checkpoint, decode_text, is_damage, write_transaction
 from ripwrap.index.storage.engine import RebuildError
+from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused, sent_to
 from ripwrap.index.trigrams import Trigrams
 
 if TYPE_CHECKING:
-    import sqlite3
     from sqlite3 import Connection
 
 MIN_FREE_BYTES = 1_000_000  # the file is compacted if this many bytes, and at least a quarter of the file, are free
@@ -30,8 +30,6 @@ Remedy: TypeAlias = Literal["rebuild", "refresh", "prune", ""]
 
 def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
     """Return the status of an index. If the index cannot be used, the `messages` of the status give the reason."""
-    import sqlite3
-
     none = _empty_status(store, view, embedder)
     try:
         return store.read_only(lambda database: _status(database, store, view, embedder)) or none
@@ -157,8 +155,6 @@ def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
         store: The index.
         view: The current view.
     """
-    import sqlite3
-
     try:
         found = store.read_only(lambda database: _check_database(database, store, view))
     except sqlite3.Error as error:
@@ -358,8 +354,6 @@ def _prune_vectors(database: "Connection") -> int:
 
 def _compact(database: "Connection") -> None:
     """Make the database file smaller if much of it is unused, unless another process is reading the file."""
-    import sqlite3
-
     free, pages, page = (
         int(database.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
     )

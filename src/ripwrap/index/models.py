@@ -18,9 +18,9 @@ def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
     return text if isinstance(text, HintedText) else check(text)
 
 
-Message: TypeAlias = Annotated[str, WrapValidator(_keep_hints)]
+HintedSentence: TypeAlias = Annotated[str, WrapValidator(_keep_hints)]
 """Sentence, perhaps a `HintedText`: a text with hints that say what to do."""
-Messages: TypeAlias = tuple[Message, ...]
+HintedSentences: TypeAlias = tuple[HintedSentence, ...]
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -196,7 +196,7 @@ class IndexStatus(Model, frozen=True):
     sent: tuple[str, ...]
     sent_texts: int = 0
     sent_characters: int = 0
-    messages: Messages
+    messages: HintedSentences
 
 
 class CheckResult(Model, frozen=True):
@@ -225,7 +225,7 @@ class CheckResult(Model, frozen=True):
     chunks: int
     indexed: int
     orphans: int
-    messages: Messages
+    messages: HintedSentences
     chunker: str = ""
     views: tuple[IndexView, ...] = ()
     models: tuple[IndexedModel, ...] = ()

@@ -21,7 +21,7 @@ from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
 from ripwrap.index.file_state import Stamp, Stamps, read_file, read_stamps, why_unreadable
 from ripwrap.index.models import Progress, RefreshResult, Skipped, SkipReason
-from ripwrap.index.splitting import Request, SplitFile
+from ripwrap.index.splitting import SplitFile, SplitRequest
 from ripwrap.index.storage.database import (
     READONLY,
     check,
@@ -30,6 +30,7 @@ from ripwrap.index.storage.database import (
     encode_text,
     write_transaction,
 )
+from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
 from ripwrap.index.storage.tables import (
     Row,
@@ -110,8 +111,6 @@ def refresh(
         The result, without its duration, and the generation of the view. `None` if another process has refreshed the
         view since the files were listed; nothing was written in that case.
     """
-    import sqlite3
-
     # Files are compared before the write lock is taken, so that a refresh without differences waits for no other
     # process. If the generation of the view has changed, another process has refreshed it, and the list of paths may be
     # stale. The caller then lists the files again; on its last attempt, it insists. All rows are written in one
@@ -215,7 +214,7 @@ def _write_differences(
         path: row for path in differing if (row := previous_rows.get(path)) is not None and row.stamp == stamps[path]
     }
     to_read = [path for path in differing if path not in same]
-    requests = (SizedRequest(Request(path, digests_of(database, path)), stamps[path][0]) for path in to_read)
+    requests = (SizedRequest(SplitRequest(path, digests_of(database, path)), stamps[path][0]) for path in to_read)
     total = sum(min(stamps[path][0], MAX_FILE_BYTES) for path in to_read)
     with closing(splitter.split(view.root, requests, total, follow=view.follows)) as files:
         for done, path in enumerate(differing):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import batches, best_rows, log_remark
-from ripwrap._ranking.scoring import POOL_SIZE, Candidate, RankedCandidate, rank_candidates, word_worths
+from ripwrap._ranking.scoring import POOL_SIZE, ChunkCandidate, RankedCandidate, rank_candidates, word_worths
 from ripwrap._ranking.word_query import WordQuery
-from ripwrap.index.file_state import IndexedFile, Span
+from ripwrap.index.file_state import ChunkSpan, IndexedFile
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text
 from ripwrap.index.storage.postings import PostingsReader, WordMatches
@@ -40,7 +40,7 @@ _SELECT_CANDIDATES = (
 
 
 @dataclass(slots=True)
-class Found:
+class IndexResults:
     """Results of a search.
 
     Attributes:
@@ -76,7 +76,7 @@ def search(
     query: WordQuery,
     limit: int | None,
     vectors: VectorSearch | None = None,
-) -> Found:
+) -> IndexResults:
     """Return the best results for a query among the chunks of a view (the files of one branch).
 
     Args:
@@ -106,7 +106,7 @@ def search(
     found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight)
     results = list(_to_results(query, found, chunks))
     changed = any(file.changed for file in files.values())
-    return Found(results, changed, similar is not None, unavailable, incomplete)
+    return IndexResults(results, changed, similar is not None, unavailable, incomplete)
 
 
 def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
@@ -166,7 +166,7 @@ class _StoredChunk:
     """
 
     file: IndexedFile
-    span: Span
+    span: ChunkSpan
     symbol: str | None
     names: Container[str]
     _text: str | None = None
@@ -191,7 +191,7 @@ def _read_candidates(
     files: dict[int, IndexedFile],
     words: Mapping[int, float],
     similar: Mapping[int, float],
-) -> dict[Candidate, _StoredChunk]:
+) -> dict[ChunkCandidate, _StoredChunk]:
     """Return the candidates (chunks to rank), each with its `_StoredChunk`, and add the files of the chunks to `files`.
 
     Args:
@@ -204,7 +204,7 @@ def _read_candidates(
         similar: Cosine of each chunk that was found by embeddings, by the id of the chunk.
     """
     rows = list({**words, **similar})
-    found: dict[Candidate, _StoredChunk] = {}
+    found: dict[ChunkCandidate, _StoredChunk] = {}
     for some in batches(rows):
         statement = _SELECT_CANDIDATES.format(",".join("?" * len(some)))
         for row, line, last, symbol, start, at, size, blob, path, digest, *stamp in database.execute(
@@ -214,14 +214,14 @@ def _read_candidates(
             if file is None:
                 file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
             known = None if symbol is None else decode_text(symbol)
-            content = _StoredChunk(file, Span(start, at, size), known, defined.get(row, ()))
-            candidate = Candidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
+            content = _StoredChunk(file, ChunkSpan(start, at, size), known, defined.get(row, ()))
+            candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
             found[candidate] = content
     return found
 
 
 def _to_results(
-    query: WordQuery, found: Iterable[RankedCandidate], chunks: Mapping[Candidate, _StoredChunk]
+    query: WordQuery, found: Iterable[RankedCandidate], chunks: Mapping[ChunkCandidate, _StoredChunk]
 ) -> Iterator[RankedChunk]:
     for entry in found:
         check()

@@ -15,7 +15,7 @@ from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText
 from ripwrap._ranking.word_query import MAX_WORD_CHARS, fts_text
 from ripwrap._text import raw_bytes, text_of
-from ripwrap.index.file_state import Span, Stamp, read_file
+from ripwrap.index.file_state import ChunkSpan, Stamp, read_file
 
 _DIGEST_BYTES = 16
 _BLANKS = " \t\n\v\f\r"
@@ -41,10 +41,10 @@ class Chunker:
     close: Callable[[], object] = lambda: None
 
 
-class Position(NamedTuple):
+class ChunkPosition(NamedTuple):
     """Position of a chunk in its file.
 
-    `start`, `at` and `size` are explained in `Span`. `line` and `last` are the numbers of the first and last line.
+    `start`, `at` and `size` are explained in `ChunkSpan`. `line` and `last` are the numbers of the first and last line.
     `blank` is true if the chunk has only white space, so that it needs no embedding. `symbol` is the name of the
     definition that contains the chunk; `None` if it is not known.
     """
@@ -69,7 +69,7 @@ class SplitText(NamedTuple):
         lengths: Number of words of each chunk.
     """
 
-    positions: list[Position]
+    positions: list[ChunkPosition]
     digests: list[bytes]
     names: list[list[str]]
     words: list[str]
@@ -95,7 +95,7 @@ class SplitFile(NamedTuple):
     text: SplitText | None = None
 
 
-class Request(NamedTuple):
+class SplitRequest(NamedTuple):
     """File to read and split.
 
     Attributes:
@@ -108,7 +108,7 @@ class Request(NamedTuple):
     known: Collection[bytes]
 
 
-def split_file(root: str, request: Request, *, follow: bool, chunker: Chunker) -> SplitFile:
+def split_file(root: str, request: SplitRequest, *, follow: bool, chunker: Chunker) -> SplitFile:
     """Read a file, and split it into chunks unless the index already has its content.
 
     Args:
@@ -135,7 +135,7 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
     chunks = list(chunker.chunks_of(source.path, source.text))
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
     positions = [
-        Position(*span, chunk.start_line, chunk.end_line, not text.strip(_BLANKS), chunk.symbol)
+        ChunkPosition(*span, chunk.start_line, chunk.end_line, not text.strip(_BLANKS), chunk.symbol)
         for chunk, span, text in zip(chunks, _spans(source, chunks), texts, strict=True)
     ]
     words = [words_of(text if source.exact else text_of(raw_bytes(text))) for text in texts]
@@ -150,18 +150,18 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
     )
 
 
-def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
+def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[ChunkSpan]:
     """Yield the position of each chunk in the file; the chunks must be in the order of their beginnings."""
     text = source.text
     if source.marked or text.isascii():
         for chunk in chunks:
-            yield Span(chunk.start, None if source.marked else chunk.start, chunk.end - chunk.start)
+            yield ChunkSpan(chunk.start, None if source.marked else chunk.start, chunk.end - chunk.start)
         return
     behind = at = 0
     for chunk in chunks:
         at += len(_encoded(text[behind : chunk.start]))
         behind = chunk.start
-        yield Span(chunk.start, at, len(_encoded(text[chunk.start : chunk.end])))
+        yield ChunkSpan(chunk.start, at, len(_encoded(text[chunk.start : chunk.end])))
 
 
 def _encoded(text: str) -> bytes:

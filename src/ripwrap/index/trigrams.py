@@ -33,6 +33,7 @@ from ripwrap.errors import RipwrapError
 from ripwrap.index.file_state import is_replaced, read_file
 from ripwrap.index.storage.database import check, decode_text, read_transaction, write_transaction
 from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
+from ripwrap.index.storage.packages import tantivy
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, number_of
 
@@ -362,31 +363,25 @@ def _matching_blobs(searcher: "Searcher", required: Required) -> list[int]:
 
 
 def _every_blob(engine: EngineFolder) -> set[int]:
-    from tantivy import Query
-
     searcher = engine.searcher()
     limit = max(searcher.num_docs, 1)
-    hits = searcher.search(Query.all_query(), limit, count=False, order_by_field="blob").hits
+    hits = searcher.search(tantivy.Query.all_query(), limit, count=False, order_by_field="blob").hits
     return {int(blob) for blob, _ in hits}
 
 
 def _query(required: Required) -> "Query":
-    from tantivy import Occur, Query
-
     if isinstance(required, bytes):
         text = required.decode("latin-1")
         terms = dict.fromkeys(text[start : start + 3] for start in range(min(len(text) - 2, _MAX_TERMS)))
-        parts = [Query.term_query(_schema(), "text", term, index_option="basic") for term in terms]
-        return Query.boolean_query([(Occur.Must, part) for part in parts])
-    occur = Occur.Must if isinstance(required, AllOf) else Occur.Should
-    return Query.boolean_query([(occur, _query(part)) for part in required.parts])
+        parts = [tantivy.Query.term_query(_schema(), "text", term, index_option="basic") for term in terms]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, part) for part in parts])
+    occur = tantivy.Occur.Must if isinstance(required, AllOf) else tantivy.Occur.Should
+    return tantivy.Query.boolean_query([(occur, _query(part)) for part in required.parts])
 
 
 @cache
 def _schema() -> "Schema":
-    from tantivy import SchemaBuilder
-
-    builder = SchemaBuilder()
+    builder = tantivy.SchemaBuilder()
     builder.add_integer_field("blob", fast=True, indexed=True)
     builder.add_text_field("text", tokenizer_name="trigrams", index_option="basic")
     return builder.build()
@@ -394,15 +389,11 @@ def _schema() -> "Schema":
 
 @cache
 def _analyzer() -> "TextAnalyzer":
-    from tantivy import TextAnalyzerBuilder, Tokenizer
-
-    return TextAnalyzerBuilder(Tokenizer.ngram(3, 3, False)).build()
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3, False)).build()
 
 
 def _document(blob: int, text: bytes) -> "Document":
-    from tantivy import Document
-
-    document = Document()
+    document = tantivy.Document()
     document.add_integer("blob", blob)
     document.add_text("text", fold(text).decode("latin-1"))
     return document

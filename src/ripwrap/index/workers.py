@@ -22,7 +22,7 @@ from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._subprocess.pool import WorkerPool, usable_cpus
 from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
-from ripwrap.index.splitting import TOKENIZER, Chunker, Position, Request, SplitFile, SplitText, split_file
+from ripwrap.index.splitting import TOKENIZER, Chunker, ChunkPosition, SplitFile, SplitRequest, SplitText, split_file
 
 MIN_BYTES = 4_000_000
 """Minimum size of the files to read, in bytes, for worker processes to be started: about half a second of work."""
@@ -40,7 +40,7 @@ _CODE = "from ripwrap.index.workers import serve; serve({version!r})"
 class SizedRequest(NamedTuple):
     """File to read, and its size in bytes."""
 
-    request: Request
+    request: SplitRequest
     size: int
 
 
@@ -72,7 +72,7 @@ class Splitter:
             follow: Follow links.
         """
 
-        def split(request: Request) -> SplitFile:
+        def split(request: SplitRequest) -> SplitFile:
             return split_file(root, request, follow=follow, chunker=self.chunker)
 
         count = usable_cpus() if self.processes is None else self.processes
@@ -81,7 +81,7 @@ class Splitter:
             return
         failed: list[StartError] = []
 
-        def ask(worker: WorkerProcess, batch: Sequence[Request]) -> list[bytes] | None:
+        def ask(worker: WorkerProcess, batch: Sequence[SplitRequest]) -> list[bytes] | None:
             """Return the answer of a worker; `None` if it ended before it answered, or if workers cannot be started."""
             if failed:
                 return None
@@ -109,7 +109,7 @@ def _can_start() -> bool:
 
 
 def _answers(
-    batch: Sequence[Request], message: list[bytes] | None, split: Callable[[Request], SplitFile]
+    batch: Sequence[SplitRequest], message: list[bytes] | None, split: Callable[[SplitRequest], SplitFile]
 ) -> Iterator[SplitFile]:
     """Yield the split files of a batch; split the files here if the worker's answer is missing or malformed."""
     files = None if message is None else _decode_answer(message, batch)
@@ -118,8 +118,8 @@ def _answers(
     yield from files or ()
 
 
-def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[Request]]:
-    batch: list[Request] = []
+def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[SplitRequest]]:
+    batch: list[SplitRequest] = []
     bytes_of_batch = 0
     for request, size in requests:
         batch.append(request)
@@ -139,14 +139,14 @@ def _version(chunker: str) -> list[str]:
 # Messages are JSON and bytes. Pickles could run code: hostile source may take control of the parser in a worker.
 
 
-def _encode_request(root: str, batch: Iterable[Request], *, follow: bool) -> list[bytes]:
+def _encode_request(root: str, batch: Iterable[SplitRequest], *, follow: bool) -> list[bytes]:
     files = [(path, [digest.hex() for digest in known]) for path, known in batch]
     return [json.dumps([root, follow, files]).encode()]
 
 
-def _decode_request(message: Sequence[bytes]) -> tuple[str, bool, list[Request]]:
+def _decode_request(message: Sequence[bytes]) -> tuple[str, bool, list[SplitRequest]]:
     root, follow, files = json.loads(message[0])
-    return root, follow, [Request(path, [*map(bytes.fromhex, known)]) for path, known in files]
+    return root, follow, [SplitRequest(path, [*map(bytes.fromhex, known)]) for path, known in files]
 
 
 def _encode_answer(files: Sequence[SplitFile]) -> list[bytes]:
@@ -160,7 +160,7 @@ def _encode_answer(files: Sequence[SplitFile]) -> list[bytes]:
     return [json.dumps(header).encode(), digests, words.encode()]
 
 
-def _decode_answer(message: Sequence[bytes], batch: Sequence[Request]) -> list[SplitFile] | None:
+def _decode_answer(message: Sequence[bytes], batch: Sequence[SplitRequest]) -> list[SplitFile] | None:
     """Decode the split files in the answer of a worker; return `None` if the answer is malformed."""
     with suppress(ValueError, TypeError):
         header, digests, joined = message
@@ -175,7 +175,7 @@ def _decode_answer(message: Sequence[bytes], batch: Sequence[Request]) -> list[S
                 positions, names, lengths = columns
                 end = at + len(positions)
                 text = SplitText(
-                    [Position(*position) for position in positions],
+                    [ChunkPosition(*position) for position in positions],
                     [digests[n * _DIGEST_BYTES : (n + 1) * _DIGEST_BYTES] for n in range(at, end)],
                     names,
                     words[at:end],

@@ -66,12 +66,12 @@ class NoRootsError(ValueError):
     """Error of a call when neither the server nor the client names a directory."""
 
 
-class _Root(BaseModel):
+class _AllowedRoot(BaseModel):
     uri: str  # the SDK's model has a `FileUrl`, which rejects all roots if one is not a file:// address
 
 
 class _Roots(BaseModel):
-    roots: list[_Root]
+    roots: list[_AllowedRoot]
 
 
 class Params(types.RequestParams):
@@ -118,7 +118,7 @@ class Client:
         self._read = None
         self._changes += 1
 
-    async def workspace(self, context: "Context", params: Params) -> Workspace | types.InputRequiredResult:
+    async def workspace(self, context: "ServerContext", params: Params) -> Workspace | types.InputRequiredResult:
         """Return the workspace; first ask the client for its roots if they are needed and not known.
 
         If the server cannot send requests to the client (protocol 2026-07-28), return a question that is sent in place
@@ -164,7 +164,7 @@ class Client:
         return self._made[1]
 
 
-Context: TypeAlias = ServerRequestContext[Client, Any]
+ServerContext: TypeAlias = ServerRequestContext[Client, Any]
 
 
 def file_path(uri: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ Address = tuple[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """Limits of a server over HTTP.
 
     Attributes:
@@ -75,7 +75,7 @@ def parse_authority(text: str) -> Address | None:
 class Gate:
     """ASGI application that refuses requests for another host or from another origin, and explains the SDK's limits."""
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str], limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], limits: ServerLimits) -> None:
         """Set the application behind the gate.
 
         Args:

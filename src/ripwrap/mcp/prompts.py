@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mcp import MCPError, types
 
 from ripwrap._text import shown
-from ripwrap.mcp.clients import Context
+from ripwrap.mcp.clients import ServerContext
 
 PATH = types.PromptArgument(name="path", description="Directory or file to search; empty is everything", required=False)
 
@@ -66,7 +66,7 @@ PROMPTS: Mapping[str, _Prompt] = {
 }
 
 
-async def list_prompts(context: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+async def list_prompts(context: ServerContext, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
     """Return the prompts that the server has."""
     return types.ListPromptsResult(
         prompts=[
@@ -77,7 +77,7 @@ async def list_prompts(context: Context, _: types.PaginatedRequestParams | None)
     )
 
 
-async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+async def get_prompt(context: ServerContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     """Return a prompt as a message of the user, with the arguments in its text.
 
     Raises:

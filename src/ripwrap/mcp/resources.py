@@ -12,11 +12,11 @@ from urllib.parse import parse_qsl
 from mcp import MCPError, types
 
 from ripwrap._text import shown
-from ripwrap.mcp.clients import Context, Params, file_path
+from ripwrap.mcp.clients import Params, ServerContext, file_path
 from ripwrap.mcp.prompts import PATH, PROMPTS
 from ripwrap.workspace import Workspace
 from ripwrap.workspace.dispatch import TOOL_ERRORS
-from ripwrap.workspace.results import ListResult
+from ripwrap.workspace.listing_tools import ListResult
 
 TEMPLATE = "file:///{+path}{?start_line,end_line,ranges}"
 """Template for the URIs of files (RFC 6570); the query of a URI may have `start_line`, `end_line` and `ranges`."""
@@ -35,12 +35,14 @@ class ReadParams(Params):
     uri: str
 
 
-async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+async def list_resources(_: ServerContext, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
     """Return an empty list: files are not listed, but `list_templates()` returns a template for their URIs."""
     return types.ListResourcesResult(resources=[])
 
 
-async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+async def list_templates(
+    _: ServerContext, __: types.PaginatedRequestParams | None
+) -> types.ListResourceTemplatesResult:
     """Return the one resource template, for the URIs of files."""
     template = types.ResourceTemplate(
         uri_template=TEMPLATE,
@@ -55,7 +57,9 @@ async def list_templates(_: Context, __: types.PaginatedRequestParams | None) ->
     return types.ListResourceTemplatesResult(resource_templates=[template])
 
 
-async def read_resource(context: Context, params: ReadParams) -> types.ReadResourceResult | types.InputRequiredResult:
+async def read_resource(
+    context: ServerContext, params: ReadParams
+) -> types.ReadResourceResult | types.InputRequiredResult:
     """Return the lines of a file, as the tool `read_file` returns them.
 
     In protocol 2026-07-28, the answer may be a question that asks the client for its roots.
@@ -90,7 +94,7 @@ def _unreadable(uri: str, text: str) -> MCPError:
     return MCPError(types.INVALID_PARAMS, shown(text, lines=True), {"uri": shown(uri)})
 
 
-async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+async def complete(context: ServerContext, params: types.CompleteRequestParams) -> types.CompleteResult:
     """Propose values for the argument `path` of a prompt or of the resource template; none for other arguments."""
     ref = params.ref
     if isinstance(ref, types.PromptReference):

@@ -14,14 +14,14 @@ from mcp.server.session import ServerSession
 
 from ripwrap._concurrency import in_thread
 from ripwrap._text import shown
-from ripwrap.mcp.clients import Client, Context, Params, WorkspaceOptions
+from ripwrap.mcp.clients import Client, Params, ServerContext, WorkspaceOptions
 from ripwrap.mcp.prompts import get_prompt, list_prompts
 from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
 from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace, schemas
-from ripwrap.workspace.arguments import tool_name
 from ripwrap.workspace.deny import DenyRules
-from ripwrap.workspace.dispatch import TOOL_ERRORS, WRITE_TOOLS
+from ripwrap.workspace.dispatch import TOOL_ERRORS
+from ripwrap.workspace.tool import find_tool, tools_of
 
 INSTRUCTIONS = (
     "Search with grep_content first, or with codebase_search if you do not know the names in the code, and then read "
@@ -30,19 +30,6 @@ INSTRUCTIONS = (
     "An answer that was cut says so, and gives the offset of the next page."
 )
 
-TOOL_TITLES = {
-    "grep_content": "Search in files",
-    "find_files": "Find files by name",
-    "ls": "List a directory",
-    "tree": "Show the tree of directories",
-    "codebase_search": "Search by question or name",
-    "read_file": "Read lines of a file",
-    "index_codebase": "Make or refresh the index",
-    "index_status": "Show what is indexed",
-    "index_health_check": "Check the index",
-    "resolve": "Find a line again",
-    "replace_content": "Replace in files",
-}
 READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -120,7 +107,7 @@ def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
     return {**options, "embedder": check_index_options(options.get("index", False), named, weight)}
 
 
-async def _list(context: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+async def _list(context: ServerContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     return types.ListToolsResult(tools=_tools_of(context.lifespan_context))
 
 
@@ -132,29 +119,30 @@ def _tools_of(client: Client) -> list[types.Tool]:
 
 @functools.cache
 def _tools(*, index: bool, anchors: bool, write: bool, sends_texts: bool) -> list[types.Tool]:
-    writing = ("index_codebase", "codebase_search") if index else ()  # codebase_search refreshes the index
-    writes = SENDS_TEXTS if sends_texts else WRITES_CACHE
+    writes_index = (SENDS_TEXTS if sends_texts else WRITES_CACHE) if index else READ_ONLY
+    annotations = {"nothing": READ_ONLY, "index": writes_index, "files": CHANGES_FILES}
+    tools = tools_of(Workspace)
     return [
         types.Tool(
             name=name,
-            title=TOOL_TITLES[name],
+            title=tools[name].title,
             description=description,
             input_schema=arguments,
             output_schema=answer,
-            annotations=CHANGES_FILES if name in WRITE_TOOLS else writes if name in writing else READ_ONLY,
+            annotations=annotations[tools[name].writes],
         )
         for name, (description, arguments, answer) in schemas(index=index, anchors=anchors, write=write).items()
     ]
 
 
-async def _forget(context: Context, _: types.NotificationParams) -> None:
+async def _forget(context: ServerContext, _: types.NotificationParams) -> None:
     context.lifespan_context.forget()
 
 
-async def _call(context: Context, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
-    known = tuple(tool.name for tool in _tools_of(context.lifespan_context))
+async def _call(context: ServerContext, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
+    tools = tools_of(Workspace)
     try:
-        name = tool_name(call.name, known)
+        tool = find_tool(call.name, [tools[one.name] for one in _tools_of(context.lifespan_context)])
     except ValueError as error:
         raise MCPError(types.INVALID_PARAMS, shown(str(error), lines=True)) from None
     try:
@@ -163,10 +151,10 @@ async def _call(context: Context, call: _Call) -> types.CallToolResult | types.I
         return _error_result(f"Error: {error}")
     if isinstance(workspace, types.InputRequiredResult):
         return workspace
-    under_way = _RunningCall("files and embedded texts done" if name == "index_codebase" else "found so far")
+    under_way = _RunningCall(tool.counts)
     async with anyio.create_task_group() as group:
         group.start_soon(under_way.report, context.session)
-        await under_way.run(workspace, name, call.arguments or {})
+        await under_way.run(workspace, tool.name, call.arguments or {})
         group.cancel_scope.cancel()
     return under_way.result
 

@@ -21,7 +21,7 @@ from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.settings import offline
 from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.mcp.clients import WorkspaceOptions
-from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, Limits
+from ripwrap.mcp.gate import MAX_REQUEST_BYTES, MAX_SESSIONS, SESSION_TIMEOUT, Gate, ServerLimits
 from ripwrap.mcp.server import server
 from ripwrap.options import StrPath
 from ripwrap.workspace.dispatch import without_rg
@@ -77,7 +77,7 @@ def serve(
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_ShownFormatter("%(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
-    limits = Limits(max_sessions, session_timeout, max_request_bytes)
+    limits = ServerLimits(max_sessions, session_timeout, max_request_bytes)
     with _logging_once():
         made = server(*roots, **options)
         warn_without_rg(options.get("rg"))
@@ -147,7 +147,7 @@ async def _serve_stdio(made: Server[Any]) -> None:
         _raise_first(received)  # inside of stdio_server(), because its exit waits for a thread that reads stdin
 
 
-def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str], limits: Limits) -> None:
+def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str], limits: ServerLimits) -> None:
     """Serve clients at an address, until a signal arrives.
 
     Raises:
@@ -207,7 +207,7 @@ def _raise_first(received: Sequence[signal.Signals]) -> None:
         signal.raise_signal(number)
 
 
-def _gated(made: Server[Any], host: str, address: str, allowed_hosts: Sequence[str], limits: Limits) -> Gate:
+def _gated(made: Server[Any], host: str, address: str, allowed_hosts: Sequence[str], limits: ServerLimits) -> Gate:
     """Return the application for HTTP, behind a gate that checks which host and origin a request names."""
     bound = ipaddress.ip_address(address)
     names = {_bracket_ipv6(name) for name in (host, *allowed_hosts)}

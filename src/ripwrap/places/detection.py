@@ -46,15 +46,10 @@ class Detection:
 
     async def _guess(self, query: Query, run: Runner, seconds: float | None) -> tuple[dict[str, list[str]], bool]:
         """Return the files of each encoding, and True if files may be missing, because the time limit was reached."""
-        begun = time.monotonic()
-
-        def collector() -> ListingCollector[str]:
-            nonlocal begun
-            begun = time.monotonic()  # rg starts now; the wait for a slot does not count
-            return ListingCollector(PathDecoder(), _NO_LIMIT)
-
+        seconds = None if seconds is None else seconds / 2  # the other half is for the search
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        collector = partial(ListingCollector[str], PathDecoder(), _NO_LIMIT)
         listed = await run.collect(Step(_not_utf8(query), collector, seconds, metered=False))
-        deadline = math.inf if seconds is None else begun + seconds
         others = listed.every()
         if not others:
             return {}, listed.timed_out

@@ -3,7 +3,7 @@
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from ripwrap._ripgrep.spool import check_item
 from ripwrap._text import raw_bytes
@@ -117,12 +117,10 @@ class _Opened(_OnTop):
         self._archives.close()
 
 
-def _opened(content: object) -> IO[bytes]:
+def _opened(content: Any) -> IO[bytes]:
     """Return the content of an item as a file, at its start."""
-    if isinstance(content, str):
-        return io.BytesIO(raw_bytes(content))
-    if isinstance(content, (bytes, bytearray, memoryview)):
-        return io.BytesIO(content)
-    file = cast("IO[bytes]", content)
-    file.seek(0)
-    return file
+    if hasattr(content, "readinto"):
+        file = cast("IO[bytes]", content)
+        file.seek(0)
+        return file
+    return io.BytesIO(raw_bytes(content) if isinstance(content, str) else bytes(content))

@@ -196,9 +196,10 @@ class Layers:
 
     def kinds(self) -> tuple[str, ...]:
         """Return the names of the kinds of places, as in the table of holes."""
-        kind = {Host: "host", Revision: "rev", Items: "items", Directory: ""}.get(type(self.base), "place")
-        given = {kind: kind, "overlay": self.texts, "inside": self.formats, "detect": self.detected}
-        return tuple(name for name, value in given.items() if value)
+        bases = ((Directory, ""), (Host, "host"), (Revision, "rev"), (Items, "items"))
+        kind = next((name for base, name in bases if isinstance(self.base, base)), "place")
+        tops = {"overlay": bool(self.texts), "inside": bool(self.formats), "detect": self.detected}
+        return (*filter(None, [kind]), *(name for name, is_given in tops.items() if is_given))
 
 
 def _layers(place: Place) -> Layers:
@@ -332,7 +333,7 @@ def _settle(layers: Layers, query: Query) -> Query:
     if isinstance(base, (Revision, Items)):
         return _in_items(layers, query, inner)
     if layers.texts:
-        outer = query.overlay.texts if query.overlay else {}
+        outer: Mapping[str, bytes | None] = query.overlay.texts if query.overlay else {}
         query = check_overlay(replace(query, overlay=Texts(merge_texts(layers.texts, query.cwd, outer))))
     if layers.formats:
         from ripwrap.places.inside import in_files

@@ -94,7 +94,7 @@ class RemoteCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HostReport:
     """Platform of a host, and the programs on the host that may be an rg.
 
     Attributes:
@@ -106,7 +106,7 @@ class Answer:
     candidates: tuple[RemoteCandidate, ...]
 
 
-def parse_answer(fields: Sequence[str]) -> Answer:
+def parse_answer(fields: Sequence[str]) -> HostReport:
     """Return the platform of a host, and its programs that may be an rg, from the texts that the script `FIND` prints.
 
     Raises:
@@ -114,7 +114,7 @@ def parse_answer(fields: Sequence[str]) -> Answer:
     """
     system, machine, libc, bits, *rest = fields
     platform = Platform(system, machine, libc if system == "Linux" else "", 32 if bits == "32" else 64)
-    return Answer(platform, tuple(_candidates(rest)))
+    return HostReport(platform, tuple(_candidates(rest)))
 
 
 def _candidates(fields: Sequence[str]) -> Iterator[RemoteCandidate]:
@@ -123,7 +123,7 @@ def _candidates(fields: Sequence[str]) -> Iterator[RemoteCandidate]:
         yield RemoteCandidate(cast("Source", source), path, about)
 
 
-def choose(answer: Answer, named: str | None, host: str) -> RemoteRg:
+def choose(answer: HostReport, named: str | None, host: str) -> RemoteRg:
     """Return the first usable rg of a host.
 
     Args:

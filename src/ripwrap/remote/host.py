@@ -1,6 +1,5 @@
 """Base class of hosts: find, run and install rg on a host, and tell failures of rg from failures of the connection."""
 
-import functools
 import os
 import reprlib
 import subprocess
@@ -13,13 +12,13 @@ from typing import IO, TypeVar
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.host import STARTED, host_start_error
 from ripwrap.binary.probe import OutputTooLargeError, RgBinary, run_program
-from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg
+from ripwrap.binary.resolver import INSTALL_SECONDS, DownloadProgress, Rg, install_blocking
 from ripwrap.errors import RemoteError
 from ripwrap.options import check_timeout
 from ripwrap.remote import watchdog
 from ripwrap.remote.failures import NOT_STARTED, check_directory, check_name, failure
-from ripwrap.remote.finding import FIND, Answer, RemoteRg, choose, parse_answer
-from ripwrap.remote.installing import INSTALL, Source, parse_installed, source_of
+from ripwrap.remote.finding import FIND, HostReport, RemoteRg, choose, parse_answer
+from ripwrap.remote.installing import INSTALL, ProgramFile, parse_installed
 from ripwrap.remote.watchdog import NAME, SHELL, WATCHDOG
 
 FIND_SECONDS = 30.0
@@ -143,7 +142,7 @@ class Host(ABC):
         sha256: str | None = None,
         allow_unpinned: bool = False,
         timeout: float = INSTALL_SECONDS,  # noqa: ASYNC109 - the worker thread's
-        progress: Progress | None = None,
+        progress: DownloadProgress | None = None,
     ) -> RemoteRg:
         """Install rg on the host, in `~/.cache/ripwrap`, and use it in later searches with this host.
 
@@ -172,17 +171,17 @@ class Host(ABC):
             TimeoutError: The host did not answer within `timeout` seconds. A download that takes longer raises
                 `DownloadFailedError`.
         """
-        call = functools.partial(
-            self.install_blocking,
-            version,
-            source=source,
-            mirrors=mirrors,
-            sha256=sha256,
-            allow_unpinned=allow_unpinned,
-            timeout=timeout,
-            progress=progress,
+        return await in_thread(
+            lambda: self.install_blocking(
+                version,
+                source=source,
+                mirrors=mirrors,
+                sha256=sha256,
+                allow_unpinned=allow_unpinned,
+                timeout=timeout,
+                progress=progress,
+            )
         )
-        return await in_thread(call)
 
     def install_blocking(
         self,
@@ -193,16 +192,23 @@ class Host(ABC):
         sha256: str | None = None,
         allow_unpinned: bool = False,
         timeout: float = INSTALL_SECONDS,
-        progress: Progress | None = None,
+        progress: DownloadProgress | None = None,
     ) -> RemoteRg:
         """Install rg on the host, like `install()`, but blocking. The arguments and errors are the same."""
         check_timeout(timeout)
         give_up = time.monotonic() + timeout
         there = self._ask(None, timeout if timeout <= FIND_SECONDS else None).platform
-        release = functools.partial(
-            source_of, there, version, mirrors=mirrors, sha256=sha256, allow_unpinned=allow_unpinned, progress=progress
-        )
-        program = Source.read(source) if source is not None else release(timeout=max(0.0, give_up - time.monotonic()))
+        if source is None:
+            source = install_blocking(
+                version,
+                mirrors=mirrors,
+                sha256=sha256,
+                allow_unpinned=allow_unpinned,
+                timeout=max(0.0, give_up - time.monotonic()),
+                progress=progress,
+                platform=there,
+            ).path
+        program = ProgramFile.read(source)
         with program.open() as file:
             argv = self.script_line(INSTALL, (program.sha256, str(program.size)))
             fields = self._run(argv, max(0.0, give_up - time.monotonic()), timeout, stdin=file)
@@ -211,7 +217,7 @@ class Host(ABC):
         _remembered[replace(self, cwd=os.curdir), None] = found
         return found
 
-    def _ask(self, named: str | None, timeout: float | None) -> Answer:
+    def _ask(self, named: str | None, timeout: float | None) -> HostReport:
         """Ask the host for its platform and rgs; wait at most `timeout` seconds, or `FIND_SECONDS` if it is `None`."""
         argv = self.script_line(FIND, () if named is None else (named,))
         fields = self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Self
 
-from ripwrap.binary.platforms import Platform
-from ripwrap.binary.resolver import Progress, fetch_for
 from ripwrap.errors import BinaryError, Hint, HintedText
 from ripwrap.remote.finding import CACHE, RemoteRg
 from ripwrap.remote.watchdog import ENDED, SAY_STARTED
@@ -74,7 +72,7 @@ answer download
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ProgramFile:
     """Program file on this machine that is sent to a host.
 
     Attributes:
@@ -89,7 +87,7 @@ class Source:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the `Source` of a program file, with its size and hash.
+        """Return the `ProgramFile` of a program file, with its size and hash.
 
         Raises:
             BinaryError: The file cannot be read.
@@ -106,29 +104,6 @@ class Source:
     def open(self) -> IO[bytes]:
         """Open the file for the stdin of a child process."""
         return open(self.path, "rb", buffering=0)
-
-
-def source_of(
-    platform: Platform,
-    version: str | None,
-    *,
-    mirrors: Sequence[str] | None,
-    sha256: str | None,
-    allow_unpinned: bool,
-    timeout: float,
-    progress: Progress | None,
-) -> Source:
-    """Return the program to send. See `Host.install()` for the arguments and errors."""
-    path = fetch_for(
-        platform,
-        version,
-        mirrors=mirrors,
-        sha256=sha256,
-        allow_unpinned=allow_unpinned,
-        timeout=timeout,
-        progress=progress,
-    )
-    return Source.read(path)
 
 
 def parse_installed(fields: Sequence[str]) -> RemoteRg:

@@ -9,12 +9,13 @@ from ripwrap._operations.grep import grep_request
 from ripwrap._operations.rank import FileTerms, rank_request
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap._ripgrep.command import files_query, search_query
+from ripwrap._ripgrep.listing_collector import NO_LIMIT
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.places.holes import refuse_places
-from ripwrap.repositories.collectors import MatchesCollector, Progress, ShardPlanner, TermsCollector
+from ripwrap.repositories.collectors import EndedRoots, MatchesCollector, ShardPlanner, TermsCollector
 from ripwrap.repositories.discovery import absolute_path, find_roots, git_repositories, read_roots
 from ripwrap.repositories.models import Root, RootCount, RootError, RootFile, RootMatch, Worker
 from ripwrap.repositories.requests import (
@@ -22,13 +23,13 @@ from ripwrap.repositories.requests import (
     FilesRequest,
     MatchesRequest,
     ReadRequest,
-    Request,
+    RootRequest,
+    RootTask,
     SearchRequest,
     SizesRequest,
-    Task,
     TermsRequest,
 )
-from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnProgress, Order, Plan
+from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnRootsEnded, RootOrder, Schedule
 from ripwrap.results import GrepResult
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class BaseRepositories:
             TypeError: A root, number or executor is of a wrong type.
         """
         self._roots = tuple(find_roots(roots, _globs(only), _globs(exclude)))
-        self._plan = Plan(
+        self._plan = Schedule(
             executor=executor,
             concurrency=_number(concurrency, "concurrency", 1),
             retries=_number(retries, "retries", 0) or 0,
@@ -165,21 +166,21 @@ class BaseRepositories:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self._roots)} roots)"
 
-    def _tasks(self, request: Request[T], timeout: float | None = None) -> list[Task[T]]:
+    def _tasks(self, request: RootRequest[T], timeout: float | None = None) -> list[RootTask[T]]:
         """Return a task for each root."""
         refuse_places("Repositories")
         rg = self._plan.rg
         name = rg.path if isinstance(rg, RgBinary) else None if rg is None else os.fspath(rg)
-        return [Task(root, request, name, check_timeout(timeout)) for root in self._roots]
+        return [RootTask(root, request, name, check_timeout(timeout)) for root in self._roots]
 
     def _search_question(
         self,
         pattern: str | Sequence[str],
         per_root: int | None,
         limit: int | None,
-        order: Order,
+        order: RootOrder,
         timeout: float | None,
-        on_progress: OnProgress | None,
+        on_progress: OnRootsEnded | None,
         options: SearchOptions,
     ) -> "Question[Match, RootMatch]":
         patterns = _check_search(pattern, options)
@@ -190,9 +191,9 @@ class BaseRepositories:
         self,
         per_root: int | None,
         limit: int | None,
-        order: Order,
+        order: RootOrder,
         timeout: float | None,
-        on_progress: OnProgress | None,
+        on_progress: OnRootsEnded | None,
         options: FileOptions,
     ) -> "Question[str, RootFile]":
         files_query(os.curdir, (), options, ARGUMENTS[1:])
@@ -202,9 +203,9 @@ class BaseRepositories:
     def _count_question(
         self,
         pattern: str | Sequence[str],
-        order: Order,
+        order: RootOrder,
         timeout: float | None,
-        on_progress: OnProgress | None,
+        on_progress: OnRootsEnded | None,
         options: SearchOptions,
     ) -> "Question[tuple[int, int], RootCount]":
         tasks = self._tasks(CountRequest(_check_search(pattern, options), _plain(options)), timeout)
@@ -229,7 +230,7 @@ class BaseRepositories:
         collector = MatchesCollector(self._roots, query, each, most)
         return PageQuestion(self._tasks(request), request, collector, _number(shards, "shards", 1) or 1)
 
-    def _sizes_tasks(self, options: SearchOptions, timeout: float | None) -> list[Task[tuple[str, int]]]:
+    def _sizes_tasks(self, options: SearchOptions, timeout: float | None) -> list[RootTask[tuple[str, int]]]:
         names = FileOptions.__annotations__
         chosen = cast("FileOptions", {name: value for name, value in options.items() if name in names})
         return self._tasks(SizesRequest(_plain(chosen)), timeout)
@@ -255,15 +256,15 @@ class Question(Generic[T, Out]):
         on_progress: Function that the caller passed; it is called when a root has ended.
     """
 
-    tasks: list[Task[T]]
+    tasks: list[RootTask[T]]
     convert: Callable[[str, T, Worker | None], Out]
     left: int | None
-    order: Order
-    on_progress: OnProgress | None
+    order: RootOrder
+    on_progress: OnRootsEnded | None
 
-    def progress(self) -> Progress:
+    def progress(self) -> EndedRoots:
         """Return a counter of the roots that have ended."""
-        return Progress((task.root.name for task in self.tasks), self.on_progress)
+        return EndedRoots((task.root.name for task in self.tasks), self.on_progress)
 
     def result(self, arrival: Arrival[T]) -> Out | RootError | None:
         """Convert a message about a task to the result or failure for the caller; return `None` for an end message."""
@@ -286,7 +287,7 @@ class PageQuestion:
         shards: Maximum number of shards of each root.
     """
 
-    tasks: list[Task[GrepResult]]
+    tasks: list[RootTask[GrepResult]]
     request: MatchesRequest
     collector: MatchesCollector
     shards: int
@@ -308,13 +309,13 @@ class TermsQuestion:
         options: Options that choose the files.
     """
 
-    tasks: list[Task[FileTerms]]
+    tasks: list[RootTask[FileTerms]]
     terms: TermsCollector
     query: WordQuery
     limit: int | None
     options: FileOptions
 
-    def read_tasks(self, chosen: Sequence[str]) -> list[Task[tuple[str, bytes]]]:
+    def read_tasks(self, chosen: Sequence[str]) -> list[RootTask[tuple[str, bytes]]]:
         """Return a task for each root that has chosen files; the task reads these files.
 
         Args:
@@ -326,7 +327,7 @@ class TermsQuestion:
             files.setdefault(root.name, []).append(path)
         options: FileOptions = {**VISIBLE_FILES, **self.options}
         return [
-            Task(task.root, ReadRequest(tuple(files[task.root.name]), options), task.rg)
+            RootTask(task.root, ReadRequest(tuple(files[task.root.name]), options), task.rg)
             for task in self.tasks
             if task.root.name in files
         ]
@@ -376,10 +377,10 @@ def _globs(given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _or_all(limit: int | None) -> int:
-    return 2**31 if limit is None else limit
+    return NO_LIMIT if limit is None else limit
 
 
-def _check_order(order: Order) -> Order:
+def _check_order(order: RootOrder) -> RootOrder:
     if order not in ("arrival", "root"):
         raise ValueError(f"order must be 'arrival' or 'root', got {order!r}")
     return order

@@ -11,7 +11,7 @@ from ripwrap._operations.rank import RANK_LIMIT, Deadline, rank_contents
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.repositories.base import BaseRepositories, IndexSettings, PageQuestion, Question
-from ripwrap.repositories.collectors import Progress, add_error
+from ripwrap.repositories.collectors import EndedRoots, add_error
 from ripwrap.repositories.models import (
     RepositoriesRanking,
     RepositoriesResult,
@@ -20,8 +20,8 @@ from ripwrap.repositories.models import (
     RootFile,
     RootMatch,
 )
-from ripwrap.repositories.requests import Task
-from ripwrap.repositories.scheduler import OnProgress, Order, arrivals_blocking
+from ripwrap.repositories.requests import RootTask
+from ripwrap.repositories.scheduler import OnRootsEnded, RootOrder, arrivals_blocking
 
 if TYPE_CHECKING:
     from ripwrap.index.blocking import Index
@@ -64,9 +64,9 @@ class Repositories(BaseRepositories):
         *,
         per_root: int | None = None,
         limit: int | None = None,
-        order: Order = "arrival",
+        order: RootOrder = "arrival",
         timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[SearchOptions],
     ) -> Generator[RootMatch | RootError]:
         """Search all roots and yield each match as it is found, with the name of its root.
@@ -103,9 +103,9 @@ class Repositories(BaseRepositories):
         *,
         per_root: int | None = None,
         limit: int | None = None,
-        order: Order = "arrival",
+        order: RootOrder = "arrival",
         timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[FileOptions],
     ) -> Generator[RootFile | RootError]:
         """List the files of all roots; the files of each root come in path order, after its listing has ended.
@@ -119,9 +119,9 @@ class Repositories(BaseRepositories):
         self,
         pattern: str | Sequence[str],
         *,
-        order: Order = "arrival",
+        order: RootOrder = "arrival",
         timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[SearchOptions],
     ) -> Generator[RootCount | RootError]:
         """Count the matching lines of all roots, and yield a `RootCount` for each root, even if no line matches.
@@ -138,7 +138,7 @@ class Repositories(BaseRepositories):
         limit: int | None = GREP_LIMIT,
         timeout: float | None = GREP_TIMEOUT,
         shards: int = 1,
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[SearchOptions],
     ) -> RepositoriesResult:
         """Search all roots and return a page of matches with their context, and the number of all matches.
@@ -163,7 +163,7 @@ class Repositories(BaseRepositories):
         question = self._page_question(pattern, per_root, limit, timeout, shards, options)
         if shards > 1:
             self._split(question, self._sizes_tasks(options, timeout))
-        progress = Progress((task.root.name for task in question.tasks), on_progress)
+        progress = EndedRoots((task.root.name for task in question.tasks), on_progress)
         with closing(arrivals_blocking(question.tasks, self._plan, "arrival")) as found:
             for arrival in found:
                 root = question.tasks[arrival.number].root
@@ -178,7 +178,7 @@ class Repositories(BaseRepositories):
         *,
         limit: int | None = RANK_LIMIT,
         timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[FileOptions],
     ) -> RepositoriesRanking:
         """Find the code in all roots that answers a question, or that defines a symbol; best results first.
@@ -201,7 +201,7 @@ class Repositories(BaseRepositories):
         """
         question = self._terms_question(query, limit, timeout, options)
         errors: dict[str, list[RootError]] = {}
-        progress = Progress((task.root.name for task in question.tasks), on_progress)
+        progress = EndedRoots((task.root.name for task in question.tasks), on_progress)
         with closing(arrivals_blocking(question.tasks, self._plan, "arrival")) as counted:
             for arrival in counted:
                 root = question.tasks[arrival.number].root
@@ -261,7 +261,7 @@ class Repositories(BaseRepositories):
                 if question.left == 0:
                     return
 
-    def _split(self, question: PageQuestion, tasks: Sequence[Task[tuple[str, int]]]) -> None:
+    def _split(self, question: PageQuestion, tasks: Sequence[RootTask[tuple[str, int]]]) -> None:
         """List the files of each root, and replace the task of the root by the tasks of its shards."""
         planners = question.planners()
         with closing(arrivals_blocking(tasks, self._plan, "arrival")) as listed:

@@ -22,12 +22,12 @@ from ripwrap.repositories.models import (
     RootMatches,
     Worker,
 )
-from ripwrap.repositories.requests import MatchesRequest, Task
+from ripwrap.repositories.requests import MatchesRequest, RootTask
 from ripwrap.repositories.scheduler import Arrival
 from ripwrap.results import FileMatches, GrepResult, RankedChunk
 
 
-class Progress:
+class EndedRoots:
     """Counter of the roots that have ended."""
 
     def __init__(self, tasks: Iterable[str], report: Callable[[int, int], object] | None) -> None:
@@ -190,7 +190,7 @@ def _first_matches(files: Iterable[FileMatches], limit: int) -> tuple[FileMatche
 class ShardPlanner:
     """Splitter of a root into shards (parts that are searched separately), by the sizes of its files."""
 
-    def __init__(self, task: Task[GrepResult], request: MatchesRequest, shards: int) -> None:
+    def __init__(self, task: RootTask[GrepResult], request: MatchesRequest, shards: int) -> None:
         """Set the number of shards.
 
         Args:
@@ -211,7 +211,7 @@ class ShardPlanner:
         else:
             self._sizes.append(item)
 
-    def tasks(self) -> list[Task[GrepResult]]:
+    def tasks(self) -> list[RootTask[GrepResult]]:
         """Return the tasks of the shards. If no file was listed, return the task of the whole root."""
         if not self._sizes:
             return [self._task]

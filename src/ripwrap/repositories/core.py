@@ -10,7 +10,7 @@ from ripwrap._operations.rank import RANK_LIMIT, Deadline, rank_contents
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.repositories.base import BaseRepositories, IndexSettings, PageQuestion, Question
-from ripwrap.repositories.collectors import Progress, add_error
+from ripwrap.repositories.collectors import EndedRoots, add_error
 from ripwrap.repositories.models import (
     RepositoriesRanking,
     RepositoriesResult,
@@ -19,8 +19,8 @@ from ripwrap.repositories.models import (
     RootFile,
     RootMatch,
 )
-from ripwrap.repositories.requests import Task
-from ripwrap.repositories.scheduler import OnProgress, Order, arrivals
+from ripwrap.repositories.requests import RootTask
+from ripwrap.repositories.scheduler import OnRootsEnded, RootOrder, arrivals
 
 if TYPE_CHECKING:
     from ripwrap.index.core import Index
@@ -67,9 +67,9 @@ class Repositories(BaseRepositories):
         *,
         per_root: int | None = None,
         limit: int | None = None,
-        order: Order = "arrival",
+        order: RootOrder = "arrival",
         timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[SearchOptions],
     ) -> AsyncGenerator[RootMatch | RootError]:
         """Search all roots and yield each match as it is found, with the name of its root.
@@ -106,9 +106,9 @@ class Repositories(BaseRepositories):
         *,
         per_root: int | None = None,
         limit: int | None = None,
-        order: Order = "arrival",
+        order: RootOrder = "arrival",
         timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[FileOptions],
     ) -> AsyncGenerator[RootFile | RootError]:
         """List the files of all roots; the files of each root come in path order, after its listing has ended.
@@ -122,9 +122,9 @@ class Repositories(BaseRepositories):
         self,
         pattern: str | Sequence[str],
         *,
-        order: Order = "arrival",
+        order: RootOrder = "arrival",
         timeout: float | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[SearchOptions],
     ) -> AsyncGenerator[RootCount | RootError]:
         """Count the matching lines of all roots, and yield a `RootCount` for each root, even if no line matches.
@@ -141,7 +141,7 @@ class Repositories(BaseRepositories):
         limit: int | None = GREP_LIMIT,
         timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - see `ripwrap.grep()`
         shards: int = 1,
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[SearchOptions],
     ) -> RepositoriesResult:
         """Search all roots and return a page of matches with their context, and the number of all matches.
@@ -166,7 +166,7 @@ class Repositories(BaseRepositories):
         question = self._page_question(pattern, per_root, limit, timeout, shards, options)
         if shards > 1:
             await self._split(question, self._sizes_tasks(options, timeout))
-        progress = Progress((task.root.name for task in question.tasks), on_progress)
+        progress = EndedRoots((task.root.name for task in question.tasks), on_progress)
         async with aclosing(arrivals(question.tasks, self._plan, "arrival")) as found:
             async for arrival in found:
                 root = question.tasks[arrival.number].root
@@ -181,7 +181,7 @@ class Repositories(BaseRepositories):
         *,
         limit: int | None = RANK_LIMIT,
         timeout: float | None = None,  # noqa: ASYNC109 - of each root
-        on_progress: OnProgress | None = None,
+        on_progress: OnRootsEnded | None = None,
         **options: Unpack[FileOptions],
     ) -> RepositoriesRanking:
         """Find the code in all roots that answers a question, or that defines a symbol; best results first.
@@ -204,7 +204,7 @@ class Repositories(BaseRepositories):
         """
         question = self._terms_question(query, limit, timeout, options)
         errors: dict[str, list[RootError]] = {}
-        progress = Progress((task.root.name for task in question.tasks), on_progress)
+        progress = EndedRoots((task.root.name for task in question.tasks), on_progress)
         async with aclosing(arrivals(question.tasks, self._plan, "arrival")) as counted:
             async for arrival in counted:
                 root = question.tasks[arrival.number].root
@@ -246,7 +246,7 @@ class Repositories(BaseRepositories):
 
         Raises the same errors as `Index()`.
         """
-        from ripwrap.index.core import Index  # imported late, because other operations do not need it
+        from ripwrap.index.core import Index  # late: other operations do not need it
 
         return {root.name: Index(root.path, rg=self._plan.rg, **settings) for root in self._roots}
 
@@ -264,7 +264,7 @@ class Repositories(BaseRepositories):
                 if question.left == 0:
                     return
 
-    async def _split(self, question: PageQuestion, tasks: Sequence[Task[tuple[str, int]]]) -> None:
+    async def _split(self, question: PageQuestion, tasks: Sequence[RootTask[tuple[str, int]]]) -> None:
         """List the files of each root, and replace the task of the root by the tasks of its shards."""
         planners = question.planners()
         async with aclosing(arrivals(tasks, self._plan, "arrival")) as listed:

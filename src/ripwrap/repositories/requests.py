@@ -9,7 +9,6 @@ import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import anyio
@@ -19,7 +18,7 @@ from ripwrap._operations.rank import FileTerms, RankRequest, find_terms, rank_re
 from ripwrap._operations.search import search_messages
 from ripwrap._ripgrep.command import files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
-from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner
@@ -48,7 +47,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T_co]):
+class ResultPart(Generic[T_co]):
     """Part of the results of a request.
 
     Attributes:
@@ -62,14 +61,14 @@ class Found(Generic[T_co]):
     next_offset: int | None = None
 
 
-class Request(Protocol[T_co]):
+class RootRequest(Protocol[T_co]):
     """Request for matches, files, counts or contents of one root."""
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T_co]:
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[T_co]:
         """Skip `offset` results, and return the next results; `items` is empty only if there are no more results."""
         ...
 
-    def stream(self, cwd: str, rg: Rg) -> "AsyncGenerator[Found[T_co]]":
+    def stream(self, cwd: str, rg: Rg) -> "AsyncGenerator[ResultPart[T_co]]":
         """Yield results in parts, as they are found."""
         ...
 
@@ -79,10 +78,10 @@ class _Whole(Generic[T]):
 
     __slots__ = ()
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T]:
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[T]:
         raise NotImplementedError
 
-    async def stream(self, cwd: str, rg: Rg) -> AsyncGenerator[Found[T]]:
+    async def stream(self, cwd: str, rg: Rg) -> AsyncGenerator[ResultPart[T]]:
         yield await self.answer(cwd, rg, 0)
 
 
@@ -102,7 +101,7 @@ class SearchRequest:
     options: SearchOptions
     page_matches: int = PAGE_MATCHES
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[Match]:
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[Match]:
         """Search the whole root, and return a page of its matches in path order.
 
         Each page needs a new search. Pages in rg's own order could overlap, because this order may differ between
@@ -114,18 +113,18 @@ class SearchRequest:
         result = await run_grep(AsyncRunner(rg), request)
         items = [Match.model_construct(**dict(match)) for match in result.matches()]
         more = result.next_offset is not None and (self.limit is None or result.next_offset < self.limit)
-        return Found(items, () if more else result.errors, result.next_offset if more else None)
+        return ResultPart(items, () if more else result.errors, result.next_offset if more else None)
 
-    async def stream(self, cwd: str, rg: Rg) -> AsyncGenerator[Found[Match]]:
+    async def stream(self, cwd: str, rg: Rg) -> AsyncGenerator[ResultPart[Match]]:
         """Yield the matches in rg's order."""
         options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
         messages = search_messages(self.patterns, cwd=cwd, limit=self.limit, rg=rg, **options)
         async with aclosing(messages) as found:
             async for message in found:
                 if message.type == "match":
-                    yield Found((message,))
+                    yield ResultPart((message,))
                 elif message.type == "summary":
-                    yield Found((), message.errors)
+                    yield ResultPart((), message.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +139,11 @@ class FilesRequest(_Whole[str]):
     limit: int | None
     options: FileOptions
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[str]:  # noqa: ARG002 - all of them
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[str]:  # noqa: ARG002 - all of them
         """List the files."""
-        most = 2**62 if self.limit is None else self.limit
-        listing = await _list(files_query(cwd, (), self.options), partial(_paths, most), rg)
-        return Found(listing.items(), listing.errors)
+        most = NO_LIMIT if self.limit is None else self.limit
+        listing = await _list(files_query(cwd, (), self.options), lambda: ListingCollector(PathDecoder(), most), rg)
+        return ResultPart(listing.items(), listing.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +158,11 @@ class SizesRequest(_Whole["tuple[str, int]"]):
 
     options: FileOptions
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[str, int]]:  # noqa: ARG002 - all of them
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[tuple[str, int]]:  # noqa: ARG002 - all of them
         """List the files with their sizes."""
-        listing = await _list(files_query(cwd, (), self.options), partial(_paths, 2**62), rg)
+        listing = await _list(files_query(cwd, (), self.options), lambda: ListingCollector(PathDecoder()), rg)
         sizes = await AsyncRunner(rg).call(lambda: [(path, _size(cwd, path)) for path in listing.items()])
-        return Found(sizes, listing.errors)
+        return ResultPart(sizes, listing.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +177,11 @@ class CountRequest(_Whole["tuple[int, int]"]):
     patterns: tuple[str, ...]
     options: SearchOptions
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[int, int]]:  # noqa: ARG002 - one
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[tuple[int, int]]:  # noqa: ARG002 - one
         """Count the lines."""
         query = search_query(self.patterns, cwd, (), self.options, "count")
-        listing = await _list(query, _counts, rg)
-        return Found([(listing.counted, listing.total)], listing.errors)
+        listing = await _list(query, lambda: ListingCollector(CountDecoder(), 0), rg)
+        return ResultPart([(listing.counted, listing.total)], listing.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +204,10 @@ class MatchesRequest(_Whole[GrepResult]):
     files: tuple[str, ...] | None = None
     unreadable: tuple[PathError, ...] = field(default=(), repr=False)
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[GrepResult]:  # noqa: ARG002 - one page
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[GrepResult]:  # noqa: ARG002 - one page
         """Search and return the page."""
         result = await run_grep(AsyncRunner(rg), self._request(cwd))
-        return Found([result], result.errors)
+        return ResultPart([result], result.errors)
 
     def _request(self, cwd: str) -> GrepRequest:
         request = grep_request(self.patterns, cwd, (), self.limit, None, 0, self.timeout, self.options, explain=False)
@@ -251,11 +250,11 @@ class TermsRequest(_Whole[FileTerms]):
         """Return the checked request of `rank()`."""
         return rank_request(self.query, cwd, (), None, self.options, timeout=self.timeout)
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[FileTerms]:  # noqa: ARG002 - one
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[FileTerms]:  # noqa: ARG002 - one
         """Count the words in each file."""
         errors: list[PathError] = []
         request = replace(self.request(cwd), report=errors.extend)
-        return Found([await find_terms(AsyncRunner(rg), request)], tuple(errors))
+        return ResultPart([await find_terms(AsyncRunner(rg), request)], tuple(errors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,18 +269,10 @@ class ReadRequest(_Whole["tuple[str, bytes]"]):
     files: tuple[str, ...]
     options: FileOptions
 
-    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[str, bytes]]:  # noqa: ARG002 - all of them
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> ResultPart[tuple[str, bytes]]:  # noqa: ARG002 - all of them
         """Read the files."""
         query = files_query(cwd, (), self.options)
-        return Found(await AsyncRunner(rg).call(lambda: list(read_raw_files(query, self.files))))
-
-
-def _paths(most: int) -> ListingCollector[str]:
-    return ListingCollector(PathDecoder(), most)
-
-
-def _counts() -> ListingCollector[FileCount]:
-    return ListingCollector(CountDecoder(), 0)
+        return ResultPart(await AsyncRunner(rg).call(lambda: list(read_raw_files(query, self.files))))
 
 
 async def _list(query: Query, collector: Callable[[], ListingCollector[Item]], rg: Rg) -> ListingCollector[Item]:
@@ -296,7 +287,7 @@ def _size(cwd: str, path: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Task(Generic[T]):
+class RootTask(Generic[T]):
     """Request about a root, in the form in which it is sent to a worker.
 
     Attributes:
@@ -312,7 +303,7 @@ class Task(Generic[T]):
     """
 
     root: Root
-    request: Request[T]
+    request: RootRequest[T]
     rg: str | None = None
     timeout: float | None = None
     lease: Lease | None = None
@@ -321,7 +312,7 @@ class Task(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T_co]):
+class ResultPage(Generic[T_co]):
     """Results that a worker returns for a task; the worker returns a long result in several pages.
 
     Attributes:
@@ -337,7 +328,7 @@ class Page(Generic[T_co]):
     worker: Worker | None = None
 
 
-def run_task(task: Task[Any]) -> Page[Any]:
+def run_task(task: RootTask[Any]) -> ResultPage[Any]:
     """Run a task in a worker, and return a page of its results.
 
     If the call that sent the task ends first, the task and its rg are ended, too, unless this worker cannot notice the
@@ -349,8 +340,8 @@ def run_task(task: Task[Any]) -> Page[Any]:
     return anyio.run(_run_task, task, dask_cancellation())
 
 
-async def _run_task(task: Task[T], is_cancelled: Callable[[], bool] | None) -> Page[T]:
-    page: Page[T] = Page(error=root_error(task.root.name, TimeoutError("the call has ended")))
+async def _run_task(task: RootTask[T], is_cancelled: Callable[[], bool] | None) -> ResultPage[T]:
+    page: ResultPage[T] = ResultPage(error=root_error(task.root.name, TimeoutError("the call has ended")))
     wrong: Exception | None = None
     async with anyio.create_task_group() as group:
 
@@ -372,7 +363,7 @@ async def _run_task(task: Task[T], is_cancelled: Callable[[], bool] | None) -> P
     return page
 
 
-async def _answer(task: Task[T]) -> Page[T]:
+async def _answer(task: RootTask[T]) -> ResultPage[T]:
     worker: Worker | None = None
     name = task.root.name
     try:
@@ -382,8 +373,8 @@ async def _answer(task: Task[T]) -> Page[T]:
     except QUESTION_ERRORS:
         raise
     except ROOT_ERRORS as error:
-        return Page(error=root_error(name, error, worker=worker), worker=worker)
-    return Page(tuple(found.items), incomplete_error(name, found.errors, worker), found.next_offset, worker)
+        return ResultPage(error=root_error(name, error, worker=worker), worker=worker)
+    return ResultPage(tuple(found.items), incomplete_error(name, found.errors, worker), found.next_offset, worker)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import BinaryError, CapabilityError
 from ripwrap.repositories.lease import Lease, hold_lease
 from ripwrap.repositories.models import RootError, Worker, incomplete_error, root_error
-from ripwrap.repositories.requests import QUESTION_ERRORS, ROOT_ERRORS, Page, Task, fail_after, run_task
+from ripwrap.repositories.requests import QUESTION_ERRORS, ROOT_ERRORS, ResultPage, RootTask, fail_after, run_task
 
 BUFFER = 256
 """Maximum number of results that wait for the consumer; with `order="root"`, the maximum for each running root."""
@@ -30,9 +30,9 @@ BUFFER = 256
 EXECUTOR_TASKS = 32
 """Maximum number of roots that are sent to an executor at a time, unless the caller sets another number."""
 
-Order: TypeAlias = Literal["arrival", "root"]
+RootOrder: TypeAlias = Literal["arrival", "root"]
 AnyExecutor: TypeAlias = Executor | Callable[[], Executor]
-OnProgress: TypeAlias = Callable[[int, int], object]
+OnRootsEnded: TypeAlias = Callable[[int, int], object]
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Arrival(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Schedule:
     """Settings for running requests.
 
     Attributes:
@@ -115,7 +115,7 @@ class _Executors:
 
 
 @dataclass(slots=True)
-class _Run(Generic[T]):
+class _ScheduledRun(Generic[T]):
     """Run of all tasks of one call of an operation.
 
     Attributes:
@@ -125,9 +125,9 @@ class _Run(Generic[T]):
         output: Results for the consumer.
     """
 
-    tasks: Iterator[Task[T]]
-    plan: Plan
-    order: Order
+    tasks: Iterator[RootTask[T]]
+    plan: Schedule
+    order: RootOrder
     output: MemoryObjectSendStream[Arrival[T] | Exception]
     executors: _Executors | None = None
     lease: Lease | None = None
@@ -166,7 +166,7 @@ class _Run(Generic[T]):
         return int(slot().total_tokens) if self.executors is None else EXECUTOR_TASKS
 
     async def _run_one(
-        self, number: int, task: Task[T], slots: anyio.Semaphore, before: anyio.Event, after: anyio.Event
+        self, number: int, task: RootTask[T], slots: anyio.Semaphore, before: anyio.Event, after: anyio.Event
     ) -> None:
         """Run a task, and send its results and its end.
 
@@ -198,21 +198,21 @@ class _Run(Generic[T]):
         async for arrival in results:
             await self.output.send(arrival)
 
-    async def _run_here(self, number: int, task: Task[T], output: "_Output[T]") -> None:
+    async def _run_here(self, number: int, task: RootTask[T], output: "_ArrivalStream[T]") -> None:
         name = task.root.name
         try:
             with fail_after(task.timeout) as scope:
                 async with aclosing(task.request.stream(task.root.path, self.plan.rg)) as parts:
                     async for found in parts:
                         begun = anyio.current_time()
-                        await _send(output, number, Page(found.items, incomplete_error(name, found.errors)))
+                        await _send(output, number, ResultPage(found.items, incomplete_error(name, found.errors)))
                         scope.deadline += anyio.current_time() - begun  # do not count waiting for the consumer
         except (*QUESTION_ERRORS, BinaryError, CapabilityError):  # no root can be searched
             raise
         except ROOT_ERRORS as error:
             await output.send(Arrival(number, root_error(name, error)))
 
-    async def _run_there(self, number: int, task: Task[T], output: "_Output[T]") -> None:
+    async def _run_there(self, number: int, task: RootTask[T], output: "_ArrivalStream[T]") -> None:
         attempts, left = 1, self.plan.retries
         task = replace(task, lease=self.lease)
         while True:
@@ -225,7 +225,7 @@ class _Run(Generic[T]):
                     left, attempts = left - 1, attempts + 1
                     task = replace(task, attempt=attempts)
                     continue
-                page = Page(error=_lost(task.root.name, error, self.plan.executor))
+                page = ResultPage(error=_lost(task.root.name, error, self.plan.executor))
             if page.error is not None:
                 page = replace(page, error=page.error.model_copy(update={"attempts": attempts}))
             await _send(output, number, page)
@@ -233,7 +233,7 @@ class _Run(Generic[T]):
                 return
             task = replace(task, offset=page.next_offset)
 
-    async def _ask(self, task: Task[T]) -> Page[T]:
+    async def _ask(self, task: RootTask[T]) -> ResultPage[T]:
         """Send a task to the executor, and wait for its page.
 
         Raises:
@@ -243,7 +243,7 @@ class _Run(Generic[T]):
         if executors is None:
             raise RuntimeError("there is no executor")
         executor = await executors.get()
-        future: Future[Page[Any]] | None = None
+        future: Future[ResultPage[Any]] | None = None
         try:
             # Submit in a thread, because an executor may start processes or even run the task itself.
             future = await _in_thread(lambda: executor.submit(run_task, task))
@@ -259,10 +259,10 @@ class _Run(Generic[T]):
                 future.cancel()
 
 
-_Output: TypeAlias = MemoryObjectSendStream[Arrival[T] | Exception]
+_ArrivalStream: TypeAlias = MemoryObjectSendStream[Arrival[T] | Exception]
 
 
-async def _send(output: _Output[T], number: int, page: Page[T]) -> None:
+async def _send(output: _ArrivalStream[T], number: int, page: ResultPage[T]) -> None:
     for item in page.items:
         await output.send(Arrival(number, item, page.worker))
     if page.error is not None:
@@ -304,11 +304,11 @@ async def _in_thread(call: Callable[[], T]) -> T:
 class _Inbox(Generic[T]):
     """Queue of the results of a call that runs in a separate thread; the consumer of the call takes the results."""
 
-    def __init__(self, tasks: Iterable[Task[T]], plan: Plan, order: Order) -> None:
+    def __init__(self, tasks: Iterable[RootTask[T]], plan: Schedule, order: RootOrder) -> None:
         self._stack = ExitStack()
         self._portal = self._stack.enter_context(anyio.from_thread.start_blocking_portal("asyncio"))
         sent, self._received = self._portal.call(_streams)
-        self._run: Future[None] = self._portal.start_task_soon(_Run(iter(tasks), plan, order, sent).run)
+        self._run: Future[None] = self._portal.start_task_soon(_ScheduledRun(iter(tasks), plan, order, sent).run)
 
     def take(self) -> list[Arrival[T]]:
         """Wait for results, and return all results that have arrived; return an empty list after the last result.
@@ -340,11 +340,11 @@ class _Inbox(Generic[T]):
         self._stack.close()
 
 
-async def _streams() -> "tuple[_Output[Any], MemoryObjectReceiveStream[Any]]":
+async def _streams() -> "tuple[_ArrivalStream[Any], MemoryObjectReceiveStream[Any]]":
     return anyio.create_memory_object_stream[Any](BUFFER)
 
 
-async def arrivals(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> AsyncGenerator[Arrival[T]]:
+async def arrivals(tasks: Iterable[RootTask[T]], plan: Schedule, order: RootOrder) -> AsyncGenerator[Arrival[T]]:
     """Run tasks; yield their results and failures, and a message at the end of each task.
 
     Raises:
@@ -362,7 +362,7 @@ async def arrivals(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> AsyncG
             await _in_thread(inbox.close)
 
 
-def arrivals_blocking(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> Generator[Arrival[T]]:
+def arrivals_blocking(tasks: Iterable[RootTask[T]], plan: Schedule, order: RootOrder) -> Generator[Arrival[T]]:
     """Run tasks and yield the same messages as `arrivals()`, blocking."""
     inbox: _Inbox[T] = _Inbox(tasks, plan, order)
     try:

@@ -49,7 +49,7 @@ def search_columns(
         batch: Number of matches in a batch. The last batch, which is yielded when the search has ended, may have fewer.
         on_progress: Function that is called with a `Progress`, as in `search()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags, and where to search, as in `search()`. Lines of context are not in the columns.
 
     Raises:

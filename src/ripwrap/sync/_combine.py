@@ -45,7 +45,7 @@ def files_matching(
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them, as in `search()`; empty is all of `cwd`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags for all patterns, and where to search, as in `search()`. `sort` and `sortr` have no
             effect.
 

@@ -105,7 +105,7 @@ def file_types(*, rg: Rg = None, timeout: float | None = None) -> dict[str, tupl
 
     Args:
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
 
     Raises:
         BinaryNotFoundError: There is no rg.

@@ -84,7 +84,7 @@ def why(
         paths: Files or directories of the search; empty is all of `cwd`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. rg lists the file types, and
             finds NUL bytes.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: The options of the search; see `SearchOptions`. Only the options that choose files, or that affect
             binary files (such as `text`), have an effect.
 

@@ -52,7 +52,7 @@ def expand(
             of the shown lines are around the match, fewer are at the start, and fewest at the end. `None` shows all
             lines. `max_lines` has no effect together with `lines`.
         cwd: Directory that was searched, such as `GrepResult.root`; the path of the match is relative to it.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
 
     Raises:
         RipwrapError: The file does not have the lines of the match any more.

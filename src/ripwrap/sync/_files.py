@@ -46,7 +46,7 @@ def files(
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
             function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags, and where to list files, such as `rev="main"`, `on=host` or `where=place`; see
             `FileOptions` and `ripwrap.places.PlaceOptions`.
 

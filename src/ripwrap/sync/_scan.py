@@ -63,7 +63,7 @@ def scan(
         overlaps: Yield all texts that rules match, also texts that overlap.
         limit: Maximum number of texts, over all files.
         rg: The rg to run, version 15 or later: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags for all rules, and where to search, as in `search()`. With `pcre2`, rg runs once for each
             rule.
 

@@ -60,7 +60,7 @@ def search(
             and once at the end. The function runs in this task or thread. An exception in the function ends the
             search.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags, and where to search, such as `rev="main"`, `inside="zip"`, `on=host` or `where=place`;
             see `SearchOptions` and `ripwrap.places.PlaceOptions`.
 

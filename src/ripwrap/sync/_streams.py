@@ -53,7 +53,7 @@ def search_in(
             UTF-8. ripwrap does not close the iterator.
         limit: Maximum number of matches, over all items. (`max_count` is the limit for each item.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags; see `SearchOptions`. `glob`, `type`, `hidden` and `max_depth` choose items by their
             names, as if these were paths. `sort`, `sortr`, `threads` and `ignore_file` are errors. Other options about
             ignore files and links have no effect.

@@ -60,7 +60,7 @@ def search_code(
         file_timeout: Maximum number of seconds for parsing and searching a file. For a slower file, a `CodeError` is
             yielded.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags that choose files; see `FileOptions`. `type` does not apply.
 
     Raises:
@@ -122,7 +122,7 @@ def replace_code(
         file_timeout: Maximum number of seconds for parsing and searching a file. A slower file is left out.
         max_bytes: Maximum size of a file, and of all edits together, as in `replace()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags that choose files. As in `replace()`, hidden files are left out, unless `hidden`
             is set, and symbolic links are left out, unless `follow` is set.
 

@@ -40,7 +40,7 @@ def tree(
         limit: Maximum number of files and directories; `[N truncated]` entries are not counted. `None` shows all.
         exclude: Names of files and directories to leave out, at any depth; by default `.opencode`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags, and where to list files, as in `files()`.
 
     Raises what `files()` raises, and `TypeError` if `exclude` is a string.

@@ -41,7 +41,7 @@ def watch(
             in a later search, the path has no matches, and no error is raised.
         quiet: Seconds without a change before the next search; after ten seconds the search runs in any case.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
+        timeout: Seconds that the call may take; `None` is no limit.
         **options: rg's flags; see `SearchOptions`.
 
     Raises:

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import ripwrap
+from ripwrap import sync
+
 if TYPE_CHECKING:
     from typing import Unpack
 
@@ -45,16 +48,13 @@ def assert_absent(
     It also raises what `ripwrap.sync.search_messages()` raises.
     """
     __tracebackhide__ = True  # pytest then shows the line of the test
-    from ripwrap import sync
-    from ripwrap.models import Match, Summary
-
     found, total, unread = list[str](), 0, list[str]()
     for message in sync.search_messages(pattern, cwd=cwd, paths=paths, rg=rg, **options):
-        if isinstance(message, Match):
+        if isinstance(message, ripwrap.Match):
             total += 1
             if total <= _MAX_SHOWN:
                 found.append(f"{message.path}:{message.line_number}: {message.text.rstrip()}")
-        elif isinstance(message, Summary):
+        elif isinstance(message, ripwrap.Summary):
             unread += [str(error) for error in message.errors if not error.harmless]
     if total > _MAX_SHOWN:
         found.append(f"and {total - _MAX_SHOWN} more")

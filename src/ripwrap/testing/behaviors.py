@@ -7,6 +7,7 @@ of ripwrap.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 
@@ -96,8 +97,6 @@ def noisy() -> None:
 
 def ignores_signals() -> None:
     """Ignore the signals that can be ignored, except real-time signals; then write one match and wait without end."""
-    import signal
-
     if sys.platform != "win32":
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             if number < signal.SIGRTMIN:

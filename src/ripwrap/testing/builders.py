@@ -1,10 +1,8 @@
 """Functions that make results with defaults, so that a test sets only the fields that it needs."""
 
-from typing import TYPE_CHECKING
+from itertools import groupby
 
-if TYPE_CHECKING:
-    from ripwrap.models import Match
-    from ripwrap.results import GrepResult
+import ripwrap  # its names are loaded when they are used
 
 
 def match(
@@ -14,7 +12,7 @@ def match(
     line_number: int | None = 1,
     absolute_offset: int = 0,
     of: str | None = None,
-) -> "Match":
+) -> "ripwrap.Match":
     r"""Return a match as `search()` yields it.
 
     ```python
@@ -37,19 +35,17 @@ def match(
     Raises:
         ValueError: `of` is empty or not in `text`.
     """
-    from ripwrap.models import Match, Submatch
-
     matched = text.rstrip("\n") if of is None else of
     if of is not None and (not of or of not in text):
         raise ValueError(f"of= must be a part of the text {text!r}, and not empty; got {of!r}")
-    submatches = list[Submatch]()
+    submatches = list[ripwrap.Submatch]()
     before, *others = text.split(matched) if matched else [text]
     start = len(before.encode())
     for after in others:
         end = start + len(matched.encode())
-        submatches.append(Submatch(match=matched, start=start, end=end))
+        submatches.append(ripwrap.Submatch(match=matched, start=start, end=end))
         start = end + len(after.encode())
-    return Match(
+    return ripwrap.Match(
         path=path,
         lines=text,
         line_number=line_number,
@@ -58,7 +54,7 @@ def match(
     )
 
 
-def grep_result(*matches: "Match", query: str = "TODO", root: str = "/project") -> "GrepResult":
+def grep_result(*matches: "ripwrap.Match", query: str = "TODO", root: str = "/project") -> "ripwrap.GrepResult":
     """Return a complete result of `grep()`: all matches are on one page, without lines of context.
 
     Args:
@@ -66,17 +62,14 @@ def grep_result(*matches: "Match", query: str = "TODO", root: str = "/project") 
         query: Pattern, for `GrepResult.query`.
         root: Directory that was searched.
     """
-    from itertools import groupby
+    from ripwrap._text import plural  # late: it imports Pydantic
 
-    from ripwrap._text import plural
-    from ripwrap.results import FileMatches, GrepMatch, GrepResult
-
-    files = list[FileMatches]()
+    files = list[ripwrap.FileMatches]()
     for path, group in groupby(matches, key=lambda one: one.path or "<stdin>"):
-        shown = tuple(GrepMatch.model_validate(one.model_dump()) for one in group)
-        files.append(FileMatches(path=path, matches=shown, total_matches=len(shown)))
+        shown = tuple(ripwrap.GrepMatch.model_validate(one.model_dump()) for one in group)
+        files.append(ripwrap.FileMatches(path=path, matches=shown, total_matches=len(shown)))
     counted = f"{plural(len(matches), 'match', 'es')} in {plural(len(files), 'file')}"
-    return GrepResult(
+    return ripwrap.GrepResult(
         root=root,
         query=query,
         files=tuple(files),

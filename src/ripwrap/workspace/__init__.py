@@ -1,43 +1,23 @@
 """Tools with which agents search, list, read and change files: typed methods, which agent frameworks can register."""
 
-from ripwrap._code.outline import (
-    Section,
-)
-from ripwrap.workspace.arguments import (
-    CodebaseSearchOptions,
-    FindFilesOptions,
-    GrepContentOptions,
-    LsOptions,
-    ReadFileOptions,
-    ReplaceContentOptions,
-    TreeOptions,
-)
-from ripwrap.workspace.core import (
-    Workspace,
-    schemas,
-)
-from ripwrap.workspace.results import (
-    CodebaseSearchResult,
-    CodePlace,
-    ContentMatch,
-    FileHits,
-    FileInfo,
-    FindFilesResult,
-    GrepContentResult,
+from ripwrap._code.outline import Section
+from ripwrap.workspace.codebase_search_tool import CodebaseSearchOptions, CodebaseSearchResult, CodePlace
+from ripwrap.workspace.core import Workspace, schemas
+from ripwrap.workspace.find_files_tool import FindFilesOptions, FindFilesResult
+from ripwrap.workspace.grep_content_tool import ContentMatch, GrepContentOptions, GrepContentResult
+from ripwrap.workspace.index_results import (
     IndexCodebaseResult,
     IndexedRoot,
     IndexHealthResult,
     IndexStatusResult,
-    LineBlock,
-    ListEntry,
-    ListResult,
-    ReadFileResult,
-    ReplaceContentResult,
-    ResolveResult,
     RootHealth,
     RootStatus,
-    ToolResult,
 )
+from ripwrap.workspace.listing_tools import ListEntry, ListResult, LsOptions, TreeOptions
+from ripwrap.workspace.read_file import LineBlock, ReadFileOptions, ReadFileResult
+from ripwrap.workspace.replace_content_tool import ReplaceContentOptions, ReplaceContentResult
+from ripwrap.workspace.resolve import ResolveResult
+from ripwrap.workspace.results import FileHits, FileInfo, ToolResult
 
 __all__ = [
     "CodePlace",

@@ -3,22 +3,17 @@
 In this package, an answer is the result of a tool, and its budget is the workspace's `max_chars`.
 """
 
-import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.round_robin import shares
-from ripwrap._text import has_text, in_seconds, plural, shown
-from ripwrap.models import Context, Match, PathError, Span
-from ripwrap.results import FileMatches
-from ripwrap.workspace.anchors import HASHED_CHARS, line_hashes
-from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
-from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult
-from ripwrap.workspace.sandbox import Location
-from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
+from ripwrap._text import plural
+from ripwrap.workspace.grep_content_tool import ContentMatch, GrepContentResult
+from ripwrap.workspace.results import ToolResult
+
+if TYPE_CHECKING:
+    from ripwrap.results import FileMatches
 
 NAMES_SHARE = 2 / 3
 """Maximum share of the length of an answer (`max_chars`) that the names of files may take, from 0 to 1."""
@@ -26,8 +21,6 @@ NAMES_SHARE = 2 / 3
 MAX_REACHABLE = 20_000
 """Maximum value of `offset + max_matches`. While rg runs, at most this number of matches is in memory."""
 
-MAX_ERROR_CHARS = 200
-"""Maximum number of characters of the error about an unreadable path."""
 
 R = TypeVar("R", bound=ToolResult)
 
@@ -48,51 +41,13 @@ class Page:
             except the first.
     """
 
-    files: tuple[FileMatches, ...]
+    files: "tuple[FileMatches, ...]"
     offset: int
     reachable: int
     total_matches: int
     files_matched: int
     exact: bool
     names: int
-
-
-def content_matches(
-    file: FileMatches, name: str, max_line: int, redactor: Redactor | None = None, *, anchors: bool = False
-) -> list[ContentMatch]:
-    """Return the matches of a file as an answer shows them: secrets masked, long lines cut to the text near the match.
-
-    Args:
-        file: Matches of the file.
-        name: Name of the file in the answer.
-        max_line: Maximum length of a line, in characters.
-        redactor: Function that masks secrets; `None` to show them.
-        anchors: True to add the hash of each line.
-    """
-    return [
-        ContentMatch(
-            file=name,
-            line=match.line_number or 0,
-            before=tuple(_clipped(line, max_line, redactor) for line in match.before),
-            match=_clipped(match, max_line, redactor),
-            after=tuple(_clipped(line, max_line, redactor) for line in match.after),
-            anchors=_hashes((*match.before, match, *match.after), redactor) if anchors else (),
-        )
-        for match in file.matches
-    ]
-
-
-def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:
-    """Return the hash of each line, as it is in the file, even if the answer shows only a part of the line.
-
-    Secrets are masked before a line is hashed, so that the hash reveals nothing about a secret.
-    """
-    texts: list[str] = []
-    for line in lines:
-        # read_file and resolve read only the beginning of a long line; mask and hash the same part here.
-        for number, text in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
-            texts.append(redactor(text[: HASHED_CHARS + MAX_SECRET_CHARS], number).text if redactor else text)
-    return line_hashes(texts)
 
 
 def fit_to_budget(
@@ -132,86 +87,6 @@ def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
         middle = (fits + too_many) // 2
         fits, too_many = (middle, too_many) if len(str(answer_of(middle))) <= max_chars else (fits, middle)
     return answer_of(fits)
-
-
-def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, matches: int = 0) -> str:
-    """Return the message for a page of paths: how many there are, which are shown, and how to get the next page.
-
-    Args:
-        total: Number of all paths; if `exact` is False, number of paths found so far.
-        noun: Noun for the paths in the singular, e.g. `file`.
-        offset: Number of paths before the page.
-        count: Number of paths on the page.
-        exact: True if the search ran to its end.
-        matches: Number of matches in all `total` files together; 0 if matches were not counted.
-    """
-    much = f"{'' if exact else 'at least '}{plural(total, noun)}"
-    much += f" with {plural(matches, 'match', 'es')}" if matches else ""
-    if count == total:
-        return f"{much[0].upper()}{much[1:]}."
-    if not count:
-        return f"Showing none of {much} from offset={offset} on."
-    said = f"Showing {offset + 1} to {offset + count} of {much}."
-    end = offset + count
-    return said if end >= total else f"{said} offset={end} gives the next page; a narrower pattern or path finds less."
-
-
-def notes_of(errors: Iterable[PathError], ended_after: float | None, location: Location) -> Iterator[str]:
-    """Yield a note if the search was stopped at its time limit, and a note if paths could not be read.
-
-    Args:
-        errors: Paths that could not be read, relative to the directory that rg runs in, in any order. Broken links are
-            not shown.
-        ended_after: Time limit in seconds, if the search was stopped at that limit; otherwise `None`.
-        location: Location of the search. Errors about paths outside of the location are not shown, because rg reads
-            ignore files above a root, and its errors may quote lines of these files.
-    """
-    if ended_after is not None:
-        seconds = in_seconds(ended_after)
-        yield f"The search was stopped after {seconds}, so results may be missing; narrow the search, e.g. with path."
-    own = [error for error in errors if location.has(error.path) and not error.harmless]
-    if own:
-        first = min(own, key=lambda error: path_order(os.fsencode(error.path or "")))
-        named = first.model_copy(update={"path": location.shown(first.path or "")})
-        yield f"{plural(len(own), 'path')} could not be read, the first: {_path_error_text(named)}."
-
-
-def scope_notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool, engine: Engine) -> tuple[str, ...]:
-    """Return the notes of a listing: about its time limit, unreadable paths, followed links and limited depth."""
-    ended_after = scope.timeout if timed_out else None
-    notes = [
-        "Links were not followed, because that needs rg." if note == FOLLOW_NOTE and engine == "python" else note
-        for note in scope.notes
-    ]
-    return (*notes_of(errors, ended_after, scope.location), *notes)
-
-
-def denied_note(number: int) -> Iterator[str]:
-    """Yield a note with the number of denied files and directories that are left out, if there are any."""
-    if number:
-        what = "denied file or directory" if number == 1 else "denied files or directories"
-        yield f"{number} {what} not listed."
-
-
-def _path_error_text(error: PathError) -> str:
-    """Return the text of an error about a path, without the line of an ignore file that rg quotes.
-
-    The ignore file may be a link out of the roots, so no answer may show its lines.
-    """
-    line = re.match(r"line \d{1,10}(?=: )", error.message)
-    said = f"{shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
-    return shown(said)[:MAX_ERROR_CHARS]
-
-
-def snippet(text: str, lines: int, max_line: int) -> str:
-    """Return the first `lines` lines of a text, with long lines cut and control characters escaped.
-
-    Blank lines after these lines are included, unless further text follows. If `lines` is 0, return no line.
-    """
-    parts = text.removesuffix("\n").split("\n")
-    if lines and not has_text(parts[lines:]):
-        lines = len(parts)
-    return "\n".join(shown(_around(line, None, max_line), lines=True) for line in parts[:lines])
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
@@ -286,57 +161,3 @@ def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Co
         for number, match in enumerate(matches, first)
     ]
     return [match for _, _, match in sorted(ranked, key=lambda one: one[:2])]
-
-
-def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
-    """Return the lines of a match or of its context, as the answer shows them.
-
-    Secrets are masked. Of a long line, only the text around its first match is shown.
-    """
-    spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
-    parts: list[tuple[str, Span | None]] = []
-    start = at = 0
-    for number, part in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
-        end = start + len(part)
-        while at < len(spans) and spans[at][1] <= start:  # the spans are in order, as the lines are
-            at += 1
-        near = spans[at] if at < len(spans) and spans[at][0] < end else None
-        hit = near and (max(near[0], start) - start, min(near[1], end) - start)
-        parts.append((part, hit) if redactor is None else _masked(part, hit, number, max_line, redactor))
-        start = end + 1
-    text = "\n".join(part for part, _ in parts)
-    if len(text) <= max_line:
-        return shown(text, lines=True)
-    return "\n".join(shown(_around(part, hit, max_line), lines=True) for part, hit in parts)
-
-
-def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
-    """Return a line with secrets masked, and the match's position in the masked line; cut a very long line first."""
-    start, end = _neighbourhood(line, hit or (0, 0), max_line)
-    redacted = redactor(line[start:end], number)
-    return redacted.text, hit and redacted.moved((hit[0] - start, min(hit[1], end) - start))
-
-
-def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
-    """Return start and end of the part of a line that is searched for secrets.
-
-    The part is the whole line; in a long line, it is the text near the match.
-    """
-    margin = max_line + MAX_SECRET_CHARS
-    if len(text) <= 4 * margin:
-        return 0, len(text)
-    return max(hit[0] - margin, 0), min(hit[0] + max_line + margin, len(text))
-
-
-def _around(text: str, hit: Span | None, max_line: int) -> str:
-    """Return at most `max_line` characters of a line, and `…` in place of the rest.
-
-    These characters are the text around the match, or the beginning of a line without a match.
-    """
-    if len(text) <= max_line:
-        return text.rstrip("\r")
-    first, last = (max(hit[0], 0), min(hit[1], len(text))) if hit else (0, 0)
-    spare = max(max_line - (last - first), 0) // 2
-    start = min(max(first - spare, 0), len(text) - max_line)
-    end = start + max_line
-    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")

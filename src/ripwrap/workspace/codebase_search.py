@@ -16,15 +16,18 @@ from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.anchors import line_hashes
-from ripwrap.workspace.arguments import CodebaseSearchArguments, spell_as_argument
-from ripwrap.workspace.budget import NAMES_SHARE, notes_of, shortened, snippet
+from ripwrap.workspace.arguments import spell_as_argument
+from ripwrap.workspace.budget import NAMES_SHARE, shortened
+from ripwrap.workspace.codebase_search_tool import CodebaseSearchArguments, CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
+from ripwrap.workspace.notes import notes_of
 from ripwrap.workspace.redact import Redaction, redact_name
-from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.scope import Scope, Settings, half, open_scope
+from ripwrap.workspace.shown_lines import snippet
+from ripwrap.workspace.tool import ToolCall
 
 if TYPE_CHECKING:
-    from ripwrap.workspace.index_tools import IndexAnswer, Indexes
+    from ripwrap.workspace.index_tools import IndexAnswer
 
 SNIPPET_LINES = (50, 25, 10, 4, 1)
 """Numbers of lines to show of a result that is too long. They are tried in this order until the answer fits."""
@@ -37,15 +40,14 @@ RANKED: Mapping[Ranking, str] = {
 }
 
 
-async def run_codebase_search(
-    run: Runner, settings: Settings, arguments: CodebaseSearchArguments, indexes: "Indexes | None"
-) -> CodebaseSearchResult:
+async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments) -> CodebaseSearchResult:
     """Return the chunks (parts of files) that answer a question best; use the indexes if possible.
 
     Raises:
         ValueError: The query has no word.
         TimeoutError: The files were not ranked in time.
     """
+    run, settings, indexes = call.run, call.settings, call.indexes()
     query, limit = arguments.query, arguments.limit
     async with open_scope(run, settings, arguments.path, hidden=False, ignored=False) as scope:
         answer: IndexAnswer | None = None

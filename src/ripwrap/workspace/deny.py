@@ -282,6 +282,9 @@ def _from_root(glob: str) -> str:
 
 def _literal(path: str) -> str:
     """Return a glob that matches a path. `?` replaces each byte that is not UTF-8, because rg's globs must be UTF-8."""
-    from ripwrap.workspace.scope import escaped
-
     return re.sub("[\udc80-\udcff]", "?", escaped(path))
+
+
+def escaped(path: str, sep: str = os.sep) -> str:
+    """Return a glob that matches only this path. In globs of rg, separators are slashes, even on Windows."""
+    return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path.replace(sep, "/"))

@@ -1,4 +1,4 @@
-"""Dispatch tool calls, for the async and the blocking workspace: parse the arguments, run the tool, return its text."""
+"""Run tools, for the async and the blocking workspace: check the arguments, run the tool, return its text."""
 
 import copy
 import logging
@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import Field
@@ -17,57 +18,16 @@ from ripwrap._text import cut_text, shown
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
 from ripwrap.options import ShowDenied, StrPath
-from ripwrap.workspace.arguments import (
-    CodebaseSearchArguments,
-    FindFilesArguments,
-    GrepContentArguments,
-    IndexCodebaseArguments,
-    IndexHealthCheckArguments,
-    IndexStatusArguments,
-    LsArguments,
-    ReadFileArguments,
-    ReplaceContentArguments,
-    ResolveArguments,
-    ToolArguments,
-    TreeArguments,
-    parameter_descriptions,
-    parse_arguments,
-    spell_as_argument,
-    tool_name,
-)
+from ripwrap.workspace.arguments import parameter_descriptions, parse_arguments, spell_as_argument
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings
+from ripwrap.workspace.tool import AnyTool, ToolCall, ToolSpec, find_tool, tool_names
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
     from ripwrap.workspace.index_tools import Indexes
 
-W = TypeVar("W")
-
-SEARCH_TOOLS: Mapping[str, type[ToolArguments]] = {
-    "grep_content": GrepContentArguments,
-    "find_files": FindFilesArguments,
-    "ls": LsArguments,
-    "tree": TreeArguments,
-    "codebase_search": CodebaseSearchArguments,
-    "read_file": ReadFileArguments,
-}
-"""Tools of every workspace, each with the model of its arguments."""
-
-INDEX_TOOLS: Mapping[str, type[ToolArguments]] = {
-    "index_codebase": IndexCodebaseArguments,
-    "index_status": IndexStatusArguments,
-    "index_health_check": IndexHealthCheckArguments,
-}
-"""Further tools of a workspace with an index, each with the model of its arguments."""
-
-ANCHOR_TOOLS: Mapping[str, type[ToolArguments]] = {"resolve": ResolveArguments}
-"""Further tools of a workspace that shows anchors (hashes of lines), each with the model of its arguments."""
-
-WRITE_TOOLS: Mapping[str, type[ToolArguments]] = {"replace_content": ReplaceContentArguments}
-"""Further tools of a workspace that may change files, each with the model of its arguments."""
-
-TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANCHOR_TOOLS, **WRITE_TOOLS}
+R = TypeVar("R", bound=ToolResult)
 
 # Defaults of arguments of `Workspace`, and the smallest values that it accepts.
 TIMEOUT = 10.0
@@ -196,26 +156,6 @@ class CallRunner:
             raise
 
 
-def describe_tools(workspace: type[W]) -> type[W]:
-    """Copy the descriptions of arguments from the docstrings of the tools into annotations, and return the class.
-
-    Many frameworks read only annotations. autogen, haystack and semantic-kernel read the first item of `Annotated`,
-    which must be a string; google-adk, crewai and Pydantic read a `Field`. The methods have no decorator, because
-    smolagents would warn.
-    """
-    for tool in TOOLS:
-        method = getattr(workspace, tool)
-        for name, text in parameter_descriptions(method).items():
-            method.__annotations__[name] = Annotated[method.__annotations__[name], text, Field(description=text)]
-    return workspace
-
-
-def tool_names(*, index: bool, anchors: bool, write: bool = False) -> tuple[str, ...]:
-    """Return the names of the tools of a workspace that was made with these options; each option adds tools."""
-    further = ((index, INDEX_TOOLS), (anchors, ANCHOR_TOOLS), (write, WRITE_TOOLS))
-    return (*SEARCH_TOOLS, *(name for wanted, tools in further if wanted for name in tools))
-
-
 class ToolDispatcher:
     """Tools of a workspace, by name.
 
@@ -227,6 +167,7 @@ class ToolDispatcher:
 
     def __init__(
         self,
+        tools: Mapping[str, AnyTool],
         settings: Settings,
         index: bool | StrPath,
         runner: Runner,
@@ -237,6 +178,7 @@ class ToolDispatcher:
         """Check the settings and the options of the index.
 
         Args:
+            tools: All tools that a workspace may offer, by name.
             settings: Roots, limits and options of the workspace.
             index: Location of the index; True for the default location, False for no index.
             runner: Runner of rg, async or blocking.
@@ -257,7 +199,10 @@ class ToolDispatcher:
         self.settings = settings
         self.runner: MissingRgRunner = MissingRgRunner(runner)
         self._has_index = index is not False
-        self.names: tuple[str, ...] = tool_names(index=self._has_index, anchors=settings.anchors, write=settings.write)
+        self._tools = tools
+        self.names: tuple[str, ...] = tool_names(
+            tools, index=self._has_index, anchors=settings.anchors, write=settings.write
+        )
         self._index_location = None if isinstance(index, bool) else index
         self._indexes: Indexes | None = None
         self._embedder: Embedder | None = None
@@ -267,66 +212,40 @@ class ToolDispatcher:
 
             self._embedder = check_index_options(index, embedder, hybrid_weight)
 
-    def parse(self, name: str, arguments: Mapping[str, Any] | str) -> ToolArguments:
-        """Parse the arguments of a tool; the type of the returned object identifies the tool.
+    def find(self, name: str) -> AnyTool:
+        """Return a tool that the workspace offers, given its name or a name that other programs use for the tool.
 
         Raises:
-            ValueError: There is no such tool, or an argument is unknown, missing or invalid.
+            ValueError: There is no such tool.
         """
-        if name in INDEX_TOOLS:
+        tool = self._tools.get(name)
+        if tool is not None and tool.needs == "index":
             self.required_indexes(name)
-        return parse_arguments(TOOLS[tool_name(name, self.names)], arguments)
+        return find_tool(name, [self._tools[one] for one in self.names])
 
-    async def run(self, arguments: ToolArguments, progress: Progress | None = None) -> ToolResult:
-        """Run the tool that takes these arguments. The module of a tool is imported by the first call of the tool."""
-        run, settings = CallRunner(self.runner, self.settings.timeout), self.settings
-        match arguments:
-            case GrepContentArguments():
-                from ripwrap.workspace.grep_content import run_grep_content
+    async def run(self, tool: ToolSpec[Any, R], given: Mapping[str, Any] | str, progress: Progress | None = None) -> R:
+        """Check the arguments of a tool, and run it; all steps of the call together end in its time limit.
 
-                return await run_grep_content(run, settings, arguments, progress, self.indexes())
-            case FindFilesArguments():
-                from ripwrap.workspace.find_files import run_find_files
+        Raises:
+            ValueError: An argument is unknown, missing or invalid.
+        """
+        arguments = parse_arguments(tool.arguments, given)
+        limited = CallRunner(self.runner, self.settings.timeout)
+        required = partial(self.required_indexes, tool.name)
+        call = ToolCall(limited, self.runner, self.settings, self.indexes, required, progress)
+        return await tool.function()(call, arguments)
 
-                return await run_find_files(run, settings, arguments, progress)
-            case LsArguments():
-                from ripwrap.workspace.listing import run_ls
+    async def answer(self, tool: AnyTool, parameters: Mapping[str, Any]) -> str:
+        """Run a tool for its method, and return the text of its result or of its error.
 
-                return await run_ls(run, settings, arguments, progress)
-            case TreeArguments():
-                from ripwrap.workspace.listing import run_tree
-
-                return await run_tree(run, settings, arguments, progress)
-            case CodebaseSearchArguments():
-                from ripwrap.workspace.codebase_search import run_codebase_search
-
-                return await run_codebase_search(run, settings, arguments, self.indexes())
-            case ReadFileArguments():
-                from ripwrap.workspace.read_file import run_read_file
-
-                return await run_read_file(run, settings, arguments)
-            case ResolveArguments():
-                from ripwrap.workspace.resolve import run_resolve
-
-                return await run_resolve(run, settings, arguments)
-            case ReplaceContentArguments():
-                from ripwrap.workspace.replace_content import run_replace_content
-
-                return await run_replace_content(run, settings, arguments)
-            case _:
-                return await self._run_index_tool(arguments, progress)
-
-    async def _run_index_tool(self, arguments: ToolArguments, progress: Progress | None) -> ToolResult:
-        run = self.runner
-        match arguments:
-            case IndexCodebaseArguments():
-                return await self.required_indexes("index_codebase").index_codebase(run, progress)
-            case IndexStatusArguments():
-                return await self.required_indexes("index_status").index_status(run)
-            case IndexHealthCheckArguments():
-                return await self.required_indexes("index_health_check").index_health_check(run)
-            case _:
-                raise TypeError(f"arguments must be an object that parse() returned, got {type(arguments).__name__}")
+        Args:
+            tool: The tool.
+            parameters: Parameters of the method, its `locals()`: the arguments by name, and `self`, which is left out.
+        """
+        try:
+            return self.text(await self.run(tool, {name: parameters[name] for name in parameters if name != "self"}))
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
 
     def indexes(self) -> "Indexes | None":
         """Return the indexes of the roots, or None for a workspace without an index."""
@@ -373,6 +292,31 @@ class ToolDispatcher:
 
     def _cut(self, text: str) -> str:
         return cut_text(text, self.settings.max_chars)
+
+
+class ToolMethods:
+    """Base class of the classes from which `Workspace` inherits the methods of its tools.
+
+    A subclass names its tools, as in `class ResolveMethods(ToolMethods, offers=(RESOLVE,))`. For each, it has a
+    method with the name of the tool, which returns a text, and a method whose name ends in `_result`.
+    """
+
+    _tools: ToolDispatcher
+    _offers: tuple[AnyTool, ...] = ()
+
+    def __init_subclass__(cls, *, offers: tuple[AnyTool, ...] = (), **options: Any) -> None:
+        """Copy the descriptions of arguments from the docstrings of the tools into annotations.
+
+        Many frameworks read only annotations. autogen, haystack and semantic-kernel read the first item of `Annotated`,
+        which must be a string; google-adk, crewai and Pydantic read a `Field`. The methods have no decorator, because
+        smolagents would warn.
+        """
+        super().__init_subclass__(**options)
+        cls._offers = offers
+        for tool in offers:
+            method = getattr(cls, tool.name)
+            for name, text in parameter_descriptions(method).items():
+                method.__annotations__[name] = Annotated[method.__annotations__[name], text, Field(description=text)]
 
 
 def without_rg(error: BinaryError) -> str:

@@ -9,11 +9,11 @@ from ripwrap._code.outline import MAX_NAME_CHARS, Outline, Section
 from ripwrap._operations.expand import read_lines
 from ripwrap.results import FileMatches, RankedChunk
 from ripwrap.workspace.anchors import line_hashes
-from ripwrap.workspace.budget import snippet
+from ripwrap.workspace.grep_content_tool import ContentMatch
 from ripwrap.workspace.redact import Redactor, redact_name
-from ripwrap.workspace.results import ContentMatch
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
+from ripwrap.workspace.shown_lines import snippet
 
 REACHES = (400, 100, 40, 15, 5)
 """Numbers of lines of a definition to show before and after a match. They are tried in order until the answer fits."""

@@ -18,21 +18,22 @@ from ripwrap._text import as_utf8, nothing_found, plural
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions
-from ripwrap.workspace.arguments import EntryType, FindFilesArguments
-from ripwrap.workspace.budget import denied_note, listed, scope_notes, shortened
-from ripwrap.workspace.results import Engine, FindFilesResult, shown_start
+from ripwrap.workspace.budget import shortened
+from ripwrap.workspace.find_files_tool import EntryType, FindFilesArguments, FindFilesResult
+from ripwrap.workspace.notes import denied_note, listed, scope_notes
+from ripwrap.workspace.results import ListingEngine, shown_start
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import (
     NO_LIMIT,
     Progress,
     Scope,
-    Settings,
     denied_glob_notes,
     entry_globs,
     file_filter,
     open_scope,
     visible_paths,
 )
+from ripwrap.workspace.tool import ToolCall
 from ripwrap.workspace.tree_collector import find_denied
 from ripwrap.workspace.unsearched import unsearched_notes
 
@@ -50,7 +51,7 @@ UNSEEN = {"hidden": ("hidden", "include_hidden=True"), "no_ignore": ("ignored", 
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundPaths:
     """Paths that `find_files` found.
 
     Attributes:
@@ -65,20 +66,19 @@ class _Found:
     total: int
     errors: Sequence[PathError]
     exact: bool
-    engine: Engine
+    engine: ListingEngine
 
 
-async def run_find_files(
-    run: Runner, settings: Settings, arguments: FindFilesArguments, progress: Progress | None = None
-) -> FindFilesResult:
+async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindFilesResult:
     """Below a path, find the files or directories that a glob matches."""
+    run, settings = call.run, call.settings
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location, entry_type = scope.location, arguments.entry_type
         newest, offset = arguments.sort == "newest", arguments.offset
         end = offset + min(arguments.limit, settings.max_chars // MIN_FILE_CHARS)
-        found = await _find(run, scope, arguments, NO_LIMIT if newest else end, progress)
+        found = await _find(run, scope, arguments, NO_LIMIT if newest else end, call.progress)
         denied: list[str] = []
         if scope.denied is not None and settings.show_denied != "hide":
             denied, late = await run.call(partial(_find_denied, scope, arguments))
@@ -125,7 +125,7 @@ async def run_find_files(
 
 async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
-) -> _Found:
+) -> _FoundPaths:
     """Return the paths that the glob matches (all, or only the first `most`), and the number of all matching paths."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
@@ -163,7 +163,9 @@ def _wider(scope: Scope, names: Iterable[str], seconds: float) -> Scope:
     return replace(scope, options=cast("FileOptions", {**kept, **added}), timeout=seconds)
 
 
-async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progress: Progress | None = None) -> _Found:
+async def _find_files(
+    run: Runner, scope: Scope, pattern: str, most: int, progress: Progress | None = None
+) -> _FoundPaths:
     """With rg, list the files that the glob `pattern` matches; return the first `most` of them in path order."""
     files = file_filter(scope.location, pattern)
     allowed, cut = await visible_paths(run, scope, files)
@@ -175,10 +177,10 @@ async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progre
             scope.timeout,
         )
     )
-    return _Found(listing.items(), listing.total, listing.errors, not (listing.timed_out or cut), "rg")
+    return _FoundPaths(listing.items(), listing.total, listing.errors, not (listing.timed_out or cut), "rg")
 
 
-def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
+def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _FoundPaths:
     """With Python code, list the files, directories or both that the glob `pattern` matches; blocking.
 
     rg cannot be used here: it does not list directories, and it lists a file on its command line even if the glob does
@@ -198,7 +200,7 @@ def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
         if (entry_type != "directory" or path.endswith(os.sep)) and matches(path) and (not allowed or allowed(path))
     ]
     found.sort(key=_path_order)
-    return _Found(found, len(found), walk.errors, not walk.timed_out, "python")
+    return _FoundPaths(found, len(found), walk.errors, not walk.timed_out, "python")
 
 
 def _path_order(path: str) -> bytes:
@@ -209,7 +211,7 @@ def _shown_entry(location: Location, path: str) -> str:
     return f"{location.shown(path.rstrip(os.sep))}/" if path.endswith(os.sep) else location.shown(path)
 
 
-async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, found: _Found) -> str:
+async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, found: _FoundPaths) -> str:
     """Return the message that nothing was found; it names arguments that would find something, if there are any."""
     noun, nouns = NOUNS[arguments.entry_type]
     nothing = nothing_found(nouns, None if found.exact else scope.timeout)

@@ -30,20 +30,14 @@ from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.places.candidates import Candidates
 from ripwrap.results import FileMatches
-from ripwrap.workspace.arguments import GrepContentArguments, spell_as_argument
-from ripwrap.workspace.budget import (
-    MAX_REACHABLE,
-    Page,
-    content_matches,
-    fit_to_budget,
-    listed,
-    notes_of,
-    shortened,
-)
+from ripwrap.workspace.arguments import spell_as_argument
+from ripwrap.workspace.budget import MAX_REACHABLE, Page, fit_to_budget, shortened
 from ripwrap.workspace.collector import RoundRobinMatchCollector
+from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
+from ripwrap.workspace.notes import listed, notes_of
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import Redactor
-from ripwrap.workspace.results import FileHits, GrepContentResult, shown_start
+from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
     NO_LIMIT,
@@ -60,6 +54,8 @@ from ripwrap.workspace.scope import (
     rules_file,
     visible_paths,
 )
+from ripwrap.workspace.shown_lines import content_matches
+from ripwrap.workspace.tool import ToolCall
 from ripwrap.workspace.unsearched import unsearched_notes
 
 if TYPE_CHECKING:
@@ -194,13 +190,7 @@ class ContentCall:
         )
 
 
-async def run_grep_content(
-    run: Runner,
-    settings: Settings,
-    arguments: GrepContentArguments,
-    progress: Progress | None = None,
-    indexes: "Indexes | None" = None,
-) -> GrepContentResult:
+async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments) -> GrepContentResult:
     """Search, with PCRE2 if the pattern needs it. If nothing is found, try to find out why.
 
     With indexes, rg searches only the files that may have a match. Searches with `rev` or `inside`, and the searches
@@ -209,6 +199,7 @@ async def run_grep_content(
     Raises:
         ValueError: The pattern is empty.
     """
+    run, settings, indexes = tool_call.run, tool_call.settings, tool_call.indexes()
     if not arguments.pattern:
         raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
     async with open_scope(
@@ -216,7 +207,7 @@ async def run_grep_content(
     ) as scope:
         files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
-        call = ContentCall(settings, arguments, scope, files, allowed, incomplete, progress)
+        call = ContentCall(settings, arguments, scope, files, allowed, incomplete, tool_call.progress)
         if arguments.rev or arguments.inside:
             from ripwrap.workspace.grep_items import ItemSearch, check_arguments  # few calls need it
 

@@ -21,7 +21,8 @@ from ripwrap.places.items import ItemPlace, in_items
 from ripwrap.sources.archives import check_inside
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision
-from ripwrap.workspace.arguments import GrepContentArguments, comma_separated
+from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.grep_content_tool import GrepContentArguments
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Scope, Settings

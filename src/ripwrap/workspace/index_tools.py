@@ -25,14 +25,13 @@ from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits, des
 from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
-from ripwrap.index.search import Found
+from ripwrap.index.search import IndexResults
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
 from ripwrap.places.candidates import Candidates
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import spell_as_argument
-from ripwrap.workspace.redact import Redaction
-from ripwrap.workspace.results import (
+from ripwrap.workspace.index_results import (
     IndexCodebaseResult,
     IndexedRoot,
     IndexHealthResult,
@@ -40,6 +39,7 @@ from ripwrap.workspace.results import (
     RootHealth,
     RootStatus,
 )
+from ripwrap.workspace.redact import Redaction
 from ripwrap.workspace.scope import Progress, Scope, Settings, scope_of_root
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class _RootIndex(BaseIndex):
             self._watches = 1  # so that the root is watched until the index is closed
         self._unsound = False
 
-    async def find(self, run: Runner, query: str, limit: int | None, seconds: float | None) -> Found:
+    async def find(self, run: Runner, query: str, limit: int | None, seconds: float | None) -> IndexResults:
         patience = None if seconds is None else seconds / 2  # keep half of the time for a ranking without embeddings
         run = DeadlineRunner(run, seconds, self._lock)
         return await self._find(run, query, limit, refresh=True, patience=patience)
@@ -352,7 +352,7 @@ def check_index_options(
     return make_embedder(embedder)
 
 
-def _notes_of(found: Found) -> Iterator[str]:
+def _notes_of(found: IndexResults) -> Iterator[str]:
     if found.unavailable:
         yield f"Ranked without embeddings: {found.unavailable}."
     elif found.incomplete:

@@ -9,17 +9,19 @@ from itertools import accumulate
 
 from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrange, in_order
 from ripwrap._ripgrep.command import files_query
-from ripwrap._ripgrep.protocols import Runner, Step
+from ripwrap._ripgrep.protocols import Step
 from ripwrap._text import as_utf8, nothing_found, plural, shown
 from ripwrap.errors import BinaryError
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions
 from ripwrap.places.holes import refuse_places
-from ripwrap.workspace.arguments import LsArguments, TreeArguments
-from ripwrap.workspace.budget import denied_note, scope_notes, shortened
-from ripwrap.workspace.results import Engine, Layout, ListEntry, ListResult
+from ripwrap.workspace.budget import shortened
+from ripwrap.workspace.listing_tools import Layout, ListEntry, ListResult, LsArguments, TreeArguments
+from ripwrap.workspace.notes import denied_note, scope_notes
+from ripwrap.workspace.results import ListingEngine
 from ripwrap.workspace.sandbox import Location
-from ripwrap.workspace.scope import Progress, Scope, Settings, exclude_options, open_scope
+from ripwrap.workspace.scope import Scope, Settings, exclude_options, open_scope
+from ripwrap.workspace.tool import ToolCall
 from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, add_folders, find_denied, walk_tree
 
 MIN_ENTRY_CHARS = 4
@@ -32,17 +34,16 @@ IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")
 
 
-async def run_ls(
-    run: Runner, settings: Settings, arguments: LsArguments, progress: Progress | None = None
-) -> ListResult:
+async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
     """List everything below a path with rg, or with Python code if rg cannot be used."""
+    run, settings = call.run, call.settings
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
-        new = partial(TreeCollector, scope, arguments.max_depth, (), progress, common=common)
+        new = partial(TreeCollector, scope, arguments.max_depth, (), call.progress, common=common)
         options: FileOptions = {**scope.options, **exclude_options(scope.location, arguments.ignore)}
-        engine: Engine = "rg"
+        engine: ListingEngine = "rg"
         try:
             query = files_query(scope.location.cwd, scope.location.paths, options)
             tree = await run.collect(Step(query, new, scope.timeout))
@@ -59,16 +60,15 @@ async def run_ls(
         )
 
 
-async def run_tree(
-    run: Runner, settings: Settings, arguments: TreeArguments, progress: Progress | None = None
-) -> ListResult:
+async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
     """List a few entries of every directory below a path."""
+    run, settings = call.run, call.settings
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         query = files_query(scope.location.cwd, scope.location.paths, scope.options)
         common = () if arguments.include_ignored else await run.call(partial(_without_ignore_file, scope.location))
-        new = partial(TreeCollector, scope, 0, EXCLUDE, progress, common=common)
+        new = partial(TreeCollector, scope, 0, EXCLUDE, call.progress, common=common)
         tree = await run.collect(Step(query, new, scope.timeout))
         if tree.is_empty:
             tree = await run.call(partial(add_folders, tree, scope, scope.options))
@@ -95,7 +95,7 @@ def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options:
 
 
 def _tree_result(
-    settings: Settings, scope: Scope, tree: TreeCollector, limit: int, *, engine: Engine, layout: Layout
+    settings: Settings, scope: Scope, tree: TreeCollector, limit: int, *, engine: ListingEngine, layout: Layout
 ) -> ListResult:
     """Return the tree with as many entries as `limit` and `max_chars` allow.
 

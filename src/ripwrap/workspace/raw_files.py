@@ -11,7 +11,7 @@ from ripwrap._ripgrep.protocols import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import as_utf8, byte_order_mark, plural, shown
 from ripwrap.errors import AccessDeniedError
-from ripwrap.places.holes import refuse_places
+from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import Redaction, key_lines
 from ripwrap.workspace.results import FileInfo
@@ -33,17 +33,23 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
     """Return a file's or directory's kind, size, and time of the last change."""
-    refuse_places("file_info()")
+    _refuse_places("file_info()")
     return await run.call(lambda: _file_info(settings.sandbox.locate(path)))
 
 
 async def run_list_directory(run: Runner, settings: Settings, path: str) -> tuple[FileInfo, ...]:
     """Return the entries of a directory, sorted by name."""
-    refuse_places("list_directory()")
+    _refuse_places("list_directory()")
     deadline = Deadline(
         settings.timeout, "not all entries of the directory were listed", "list it with ls or find_files"
     )
     return await run.call(partial(_list_directory, settings.sandbox, path, deadline))
+
+
+def _refuse_places(method: str) -> None:
+    from ripwrap.places.holes import refuse_places  # late: `Workspace` starts faster, and only backends call this
+
+    refuse_places(method)
 
 
 def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
@@ -135,3 +141,53 @@ def _is_link_loop(path: str) -> bool:
     except OSError as error:
         return error.errno == errno.ELOOP
     return False
+
+
+class RawFileMethods(ToolMethods):
+    """Methods that are not tools, but for backends of frameworks."""
+
+    async def read_bytes(self, path: str, *, max_bytes: int | None = MAX_READ_BYTES) -> bytes:
+        """Return the bytes of a file. This method is not a tool, but for backends of frameworks; it needs no rg.
+
+        With `redact`, keys, tokens and passwords are masked, as in answers.
+
+        Args:
+            path: Path of the file, as in the arguments of a tool: absolute, or relative to a root.
+            max_bytes: Maximum size of the file, in bytes; by default 32 MiB. `None` is no limit.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots, or denied.
+            FileNotFoundError: `path` does not exist.
+            IsADirectoryError: `path` is a directory.
+            PermissionError: The file cannot be read.
+            ValueError: The file is larger than `max_bytes`, `max_bytes` is negative, or `path` is neither a file nor a
+                directory (e.g. a pipe).
+            TimeoutError: The secrets were not masked in time.
+        """
+        return await run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes)
+
+    async def file_info(self, path: str = ".") -> FileInfo:
+        """Return a file's or directory's kind, size, and time of the last change. This is not a tool.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots, or denied.
+            FileNotFoundError: `path` does not exist.
+            PermissionError: A directory on the way to `path` cannot be entered.
+            ValueError: `path` is neither a file nor a directory (e.g. a pipe).
+        """
+        return await run_file_info(self._tools.runner, self._tools.settings, path)
+
+    async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
+        """Return the entries of one directory, sorted by name, with hidden and ignored entries. This is not a tool.
+
+        Denied entries, links that lead out of the roots, and entries that are neither files nor directories (e.g.
+        pipes) are not returned. If there are several roots, the entries of `.` are the roots.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots, or denied.
+            FileNotFoundError: `path` does not exist.
+            NotADirectoryError: `path` is a file.
+            PermissionError: The directory cannot be read.
+            TimeoutError: The entries were not listed in time.
+        """
+        return await run_list_directory(self._tools.runner, self._tools.settings, path)

@@ -2,30 +2,225 @@
 
 import io
 import os
+import re
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias, Unpack, cast
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._ripgrep.protocols import Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import as_utf8, byte_order_mark, in_seconds, is_binary, plural, shown
-from ripwrap.workspace.anchors import HASHED_CHARS, line_hash
-from ripwrap.workspace.arguments import LineRange, ReadFileArguments
-from ripwrap.workspace.budget import shortened, snippet
+from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown
+from ripwrap.models import Model
+from ripwrap.options import ALIASES
+from ripwrap.workspace.anchors import HASHED_CHARS, MAX_QUOTED_CHARS, SEPARATOR, labels, line_hash, parse_anchor
+from ripwrap.workspace.arguments import ToolArguments, is_given, parse_strings
+from ripwrap.workspace.budget import shortened
+from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines
-from ripwrap.workspace.results import LineBlock, ReadFileResult
+from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
+from ripwrap.workspace.shown_lines import snippet
+from ripwrap.workspace.structured import first_entries
+from ripwrap.workspace.tool import ToolCall, ToolSpec
 
 _BINARY_CHECK_BYTES = 8_192
 _COUNT_SECONDS = 1.0
 """Time limit in seconds for counting the lines after the last shown line."""
 _PIECE_CHARS = 65_536
 """Number of characters to read at a time while lines are skipped or counted."""
+
+MAX_LINE_NUMBER = 1_000_000_000
+"""Largest value of `start_line` and `end_line`; the numbers in `ranges` may have up to 18 digits."""
+
+
+def _join_ranges(value: Any) -> Any:
+    """Join ranges of lines, given as a list or as the text of a JSON array, into one string such as `10-40,80-95`.
+
+    A value that is neither a list nor a JSON array is returned as it is. The list may be one pair of numbers, or
+    contain strings, numbers and pairs of numbers. -1 as the second number of a pair is the end of the file.
+    """
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = parse_strings(value)
+    if not isinstance(value, list):
+        return value
+    items = cast("list[object]", value)
+    if len(items) == 2 and all(isinstance(item, int) for item in items):
+        items = [items]
+    return ",".join(_range_text(item) for item in items)
+
+
+def _range_text(item: object) -> str:
+    match item:
+        case [int(start), -1]:
+            return f"{start}-"
+        case [int(start), int(end)]:
+            return f"{start}-{end}"
+        case _:
+            return str(item)
+
+
+def _refuse_anchor(value: Any) -> Any:
+    """Return a value. Raise an error for an anchor such as `42·k7q`, because the line of an anchor may have moved."""
+    anchor = parse_anchor(value) if isinstance(value, str) else None
+    if anchor is not None:
+        raise PydanticCustomError("anchor", "a number (the tool `resolve` returns the line number of an anchor)", {})
+    return value
+
+
+LineNumber: TypeAlias = Annotated[int, Field(ge=0, le=MAX_LINE_NUMBER), BeforeValidator(_refuse_anchor)]
+Ranges: TypeAlias = Annotated[str, BeforeValidator(_join_ranges)]
+
+
+class ReadFileOptions(TypedDict, total=False):
+    """Options of `read_file()` besides `path`, `start_line` and `end_line`."""
+
+    ranges: str
+
+
+class LineRange(NamedTuple):
+    """Range of lines of a file.
+
+    Attributes:
+        start: Number of the first line, from 1.
+        end: Number of the last line; `None` is the last line of the file.
+    """
+
+    start: int
+    end: int | None
+
+    def __str__(self) -> str:
+        """Return the range in the format of the argument `ranges`, such as `10-40`, or `80-` without an end."""
+        return f"{self.start}-{self.end or ''}"
+
+
+class ReadFileArguments(ToolArguments, frozen=True):
+    """Arguments of `read_file()`."""
+
+    path: str
+    start_line: LineNumber = 1
+    end_line: LineNumber = 0
+    ranges: Ranges = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Replace `limit`, which in other programs is the number of lines to read, by `end_line`.
+
+        Drop `limit` if it is 0, or if `end_line` is given.
+        """
+        values = dict(given)
+        limit = values.pop("limit", 0)
+        start = next((values[name] for name in ("start_line", *ALIASES["start_line"]) if name in values), 1)
+        if limit and not is_given(values, "end_line"):
+            try:
+                values["end_line"] = max(int(start), 1) + int(limit) - 1
+            except (TypeError, ValueError):
+                values["end_line"] = limit  # validation refuses it with an error that quotes the given value
+        return values
+
+    def line_ranges(self) -> list[LineRange]:
+        """Return the ranges of lines in order; join ranges that overlap or touch.
+
+        Raises:
+            ValueError: `ranges` is not a list of ranges or is given together with `start_line` or `end_line`, or a
+                range ends before its start.
+        """
+        if not self.ranges.strip():
+            return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
+        if self.start_line > 1 or self.end_line:
+            raise ValueError(
+                "ranges cannot be combined with start_line or end_line; leave out ranges, or start_line and end_line"
+            )
+        merged: list[LineRange] = []
+        for one in sorted(map(_parse_range, self.ranges.split(","))):
+            last = merged[-1] if merged else None
+            if last is not None and (last.end is None or one.start <= last.end + 1):
+                end = None if last.end is None or one.end is None else max(last.end, one.end)
+                merged[-1] = LineRange(last.start, end)
+            else:
+                merged.append(one)
+        return merged
+
+
+def _parse_range(text: str) -> LineRange:
+    found = re.fullmatch(r"\s*(\d{1,18})\s*(?:(-)\s*(\d{1,18})?\s*)?", text)
+    if found is None:
+        way = " (the tool `resolve` returns the line number of an anchor)" if SEPARATOR in text else ""
+        raise ValueError(
+            f'ranges must be like "10-40,80-95"{way}, got {cut_text(repr(text.strip()), MAX_QUOTED_CHARS)}'
+        )
+    start = max(int(found[1]), 1)
+    end = start if not found[2] else int(found[3]) if found[3] else None
+    return _range(start, end, "the start of a range", "its end")
+
+
+def _range(start: int, end: int | None, first: str, last: str) -> LineRange:
+    if end is not None and end < start:
+        raise ValueError(f"{first} ({start}) is after {last} ({end}); swap the two numbers")
+    return LineRange(start, end)
+
+
+class LineBlock(Model, frozen=True):
+    """Consecutive lines of a file.
+
+    Attributes:
+        start_line: Number of the first line, from 1.
+        lines: Lines without their terminators; `…` marks a place where a long line was cut.
+        anchors: Hash of each line, if the workspace has `anchors`; else empty.
+    """
+
+    start_line: int
+    lines: tuple[str, ...]
+    anchors: tuple[str, ...] = ()
+
+    def rows(self) -> Iterator[str]:
+        """Yield the lines, each with its number."""
+        for label, text in zip(labels(self.start_line, self.anchors, len(self.lines)), self.lines, strict=True):
+            yield f"  {label}: {text}".rstrip()
+
+
+class ReadFileResult(ToolResult, frozen=True):
+    """Result of `read_file()`.
+
+    Attributes:
+        blocks: Blocks of consecutive lines.
+        total_lines: Number of all lines of the file; `None` if counting them took too long.
+        encoding: Encoding of the file: `utf-16-le` or `utf-16-be` if the file begins with the byte order mark of that
+            encoding, otherwise `utf-8`.
+    """
+
+    blocks: tuple[LineBlock, ...]
+    total_lines: int | None
+    encoding: str = "utf-8"
+
+    def _count(self) -> int:
+        return sum(len(block.lines) for block in self.blocks)
+
+    def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:
+        blocks: list[dict[str, Any]] = []
+        rest = self.next_offset
+        for block in values["blocks"]:
+            if count < len(block["lines"]):
+                rest = block["start_line"] + count
+            if count:
+                blocks.append(first_entries(block, ("lines", "anchors"), count))
+            count = max(count - len(block["lines"]), 0)
+            if rest != self.next_offset:
+                break
+        return values | {"blocks": blocks, "next_offset": rest}
+
+    def _body(self) -> Iterator[str]:
+        for number, block in enumerate(self.blocks):
+            yield "  --" if number else f"File: {shown(self.path)}"
+            yield from block.rows()
 
 
 class _Line(NamedTuple):
@@ -35,7 +230,7 @@ class _Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
+class _LinesRead:
     """Lines that were read from a file.
 
     Attributes:
@@ -49,13 +244,14 @@ class _Lines:
     encoding: str
 
 
-async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArguments) -> ReadFileResult:
+async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFileResult:
     """Return the lines of a file in one or more ranges.
 
     Raises:
         IsADirectoryError: The path is a directory.
         ValueError: The file is binary, or has no line in the ranges.
     """
+    run, settings = call.run, call.settings
     ranges = arguments.line_ranges()
     location = await run.call(partial(settings.sandbox.locate_file, arguments.path, "ls lists its files"))
     found = await run.call(partial(_read, settings, location, ranges))
@@ -67,7 +263,7 @@ async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArgu
     return await run.call(partial(shortened, answer, len(found.lines), settings.max_chars))
 
 
-def _answer(location: Location, ranges: Sequence[LineRange], found: _Lines, count: int) -> ReadFileResult:
+def _answer(location: Location, ranges: Sequence[LineRange], found: _LinesRead, count: int) -> ReadFileResult:
     """Return the answer with the first `count` of the lines that were read."""
     lines = found.lines[:count]
     last, total = lines[-1].number if lines else 0, found.total
@@ -119,12 +315,12 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
             start = at
 
 
-def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _Lines:
+def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _LinesRead:
     """Read lines of a file, in bounded memory for files and lines of any size."""
     deadline = Deadline(settings.timeout, "the first line to read was not reached")
     with open_text(settings, location, "read_file") as (text, encoding, redactor):
         lines, total = _read_text(text, settings, redactor, ranges, deadline)
-    return _Lines(lines, total, encoding)
+    return _LinesRead(lines, total, encoding)
 
 
 @contextmanager
@@ -240,3 +436,50 @@ class Deadline:
         self._calls += 1
         if self._calls % 1_000 == 0:
             self.check()
+
+
+READ_FILE = ToolSpec(
+    "read_file",
+    ReadFileArguments,
+    ReadFileResult,
+    run_read_file,
+    title="Read lines of a file",
+    aliases=("read", "view", "view_file", "cat", "open_file", "get_file_contents"),
+)
+
+
+class ReadFileMethods(ToolMethods, offers=(READ_FILE,)):
+    """Methods of `read_file`."""
+
+    async def read_file(self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "") -> str:
+        """Read lines of a text file, with their numbers.
+
+        The last line, in parentheses, says which lines were shown, and how to get more. Long lines are cut. Search
+        first, and read only the lines that you need.
+
+        Args:
+            path (str): The file to read.
+            start_line (int): Number of the first line; default 1.
+            end_line (int): Number of the last line; 0, the default, is the end of the file.
+            ranges (str): Several ranges of lines at once, e.g. `10-40,80-95`, instead of start_line and end_line.
+        """
+        return await self._tools.answer(READ_FILE, locals())
+
+    async def read_file_result(
+        self, path: str, start_line: int = 1, end_line: int = 0, **options: Unpack[ReadFileOptions]
+    ) -> ReadFileResult:
+        """Return the answer of `read_file()` as a `ReadFileResult`.
+
+        The method needs no rg. A file may have any size; reading stops at the workspace's `timeout`.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots, or denied.
+            FileNotFoundError: `path` does not exist.
+            IsADirectoryError: `path` is a directory.
+            PermissionError: The file cannot be read.
+            ValueError: An argument is invalid or unknown, the file is binary, or it has no such line.
+            TimeoutError: The first line to read was not reached in time.
+        """
+        return await self._tools.run(
+            READ_FILE, {"path": path, "start_line": start_line, "end_line": end_line, **options}
+        )

@@ -9,19 +9,20 @@ from typing import cast
 
 from ripwrap._edits.journal import apply_edits
 from ripwrap._edits.replace import replace_request, run_replace
-from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.runner import DeadlineRunner
 from ripwrap._text import as_utf8, plural, shown
 from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.options import SearchOptions
-from ripwrap.workspace.arguments import ReplaceContentArguments
-from ripwrap.workspace.budget import shortened, snippet
+from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.edit_masks import EditMasks
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import MAX_SECRET_CHARS
-from ripwrap.workspace.results import FileHits, ReplaceContentResult
+from ripwrap.workspace.replace_content_tool import ReplaceContentArguments, ReplaceContentResult
+from ripwrap.workspace.results import FileHits
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, pattern_options, visible_paths
+from ripwrap.workspace.shown_lines import snippet
+from ripwrap.workspace.tool import ToolCall
 
 _MAX_FILES = 100
 """Maximum number of files in the list of files of an answer."""
@@ -33,9 +34,7 @@ _HUNK = re.compile(r"@@ -([0-9]+)(?:,[0-9]+)? \+([0-9]+)")
 _MAX_CHAR_BYTES = 4
 
 
-async def run_replace_content(
-    run: Runner, settings: Settings, arguments: ReplaceContentArguments
-) -> ReplaceContentResult:
+async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments) -> ReplaceContentResult:
     """Find what would change, and write the changes if the arguments ask for that.
 
     Raises:
@@ -45,6 +44,7 @@ async def run_replace_content(
         OSError: A file cannot be written; all files have their old contents.
         TimeoutError: Listing the files, preparing the changes or masking secrets took too long; nothing was written.
     """
+    run, settings = call.run, call.settings
     if not settings.write:
         raise ValueError("replace_content needs a workspace that may write; make the workspace with write=True")
     if not arguments.pattern:

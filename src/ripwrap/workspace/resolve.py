@@ -1,25 +1,61 @@
 """Tool `resolve`: find the line of an anchor, such as `a.py#42·k7q`, in the file as it is now."""
 
 import io
+from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
-from ripwrap._ripgrep.protocols import Runner
-from ripwrap._text import as_utf8, plural
-from ripwrap.workspace.anchors import HASHED_CHARS, Anchor, line_hash, parse_place
-from ripwrap.workspace.arguments import ResolveArguments
-from ripwrap.workspace.budget import snippet
+from ripwrap._text import as_utf8, plural, shown
+from ripwrap.workspace.anchors import HASHED_CHARS, SEPARATOR, Anchor, line_hash, parse_place
+from ripwrap.workspace.arguments import ToolArguments
+from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.read_file import Deadline, open_text, skip_line
 from ripwrap.workspace.redact import MAX_SECRET_CHARS
-from ripwrap.workspace.results import ResolveResult
+from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
+from ripwrap.workspace.shown_lines import snippet
+from ripwrap.workspace.tool import ToolCall, ToolSpec
+
+AnchorState: TypeAlias = Literal["unchanged", "moved", "gone"]
 
 _MAX_OTHERS = 20
 """Maximum number of other lines with the same hash whose numbers an answer gives."""
 
 
-class _Found(NamedTuple):
+class ResolveArguments(ToolArguments, frozen=True):
+    """Arguments of `resolve()`."""
+
+    anchor: str
+
+
+class ResolveResult(ToolResult, frozen=True):
+    """Result of `resolve()`.
+
+    Attributes:
+        anchor: Anchor, such as `42·k7q`.
+        state: `unchanged` if the line of the anchor still has the hash, `moved` if another line has the hash, otherwise
+            `gone`.
+        line: Current number of the line; `None` if it is `gone`. If it `moved` and several lines have the hash, the
+            number of the line nearest to the anchor.
+        text: Current text of the line, cut if it is long.
+        others: If the line `moved`, numbers of further lines with the hash: at most 20, the nearest first.
+    """
+
+    anchor: str
+    state: AnchorState
+    line: int | None = None
+    text: str = ""
+    others: tuple[int, ...] = ()
+
+    def _body(self) -> Iterator[str]:
+        if self.line is not None:
+            yield f"File: {shown(self.path)}"
+            hashed = self.anchor.partition(SEPARATOR)[2]
+            yield f"  {self.line}{SEPARATOR}{hashed}: {self.text}".rstrip()
+
+
+class _AnchorLines(NamedTuple):
     """Lines of a file that have the hash of an anchor.
 
     Attributes:
@@ -33,13 +69,14 @@ class _Found(NamedTuple):
     total: int
 
 
-async def run_resolve(run: Runner, settings: Settings, arguments: ResolveArguments) -> ResolveResult:
+async def run_resolve(call: ToolCall, arguments: ResolveArguments) -> ResolveResult:
     """Find the line of an anchor: a line number and a hash of the line, after the path of the file.
 
     Raises:
         IsADirectoryError: The path is a directory.
         ValueError: The argument is not an anchor, or the file is binary.
     """
+    run, settings = call.run, call.settings
     path, anchor = parse_place(arguments.anchor)
     locate = settings.sandbox.locate_file
     location = await run.call(partial(locate, path, "pass an anchor with the path of a file"))
@@ -57,7 +94,7 @@ async def run_resolve(run: Runner, settings: Settings, arguments: ResolveArgumen
     )
 
 
-def _message(anchor: Anchor, found: _Found) -> str:
+def _message(anchor: Anchor, found: _AnchorLines) -> str:
     if not found.lines:
         has = "is gone" if anchor.line > found.total else "changed or is gone"
         much = f"the file has {plural(found.total, 'line')}, none of them with the hash {anchor.hash}"
@@ -75,7 +112,7 @@ def _message(anchor: Anchor, found: _Found) -> str:
     )
 
 
-def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
+def _find(settings: Settings, location: Location, anchor: Anchor) -> _AnchorLines:
     """Return the line of an anchor if it is unchanged; otherwise the nearest lines with the hash of the anchor."""
     deadline = Deadline(settings.timeout, "the file was not read")
     lines: list[tuple[int, str]] = []
@@ -88,12 +125,12 @@ def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
                 piece = redactor(piece, number).text
             if line_hash(piece) == anchor.hash:
                 if number == anchor.line:
-                    return _Found([(number, piece)], 1, number)
+                    return _AnchorLines([(number, piece)], 1, number)
                 count += 1
                 lines.append((number, piece))
                 if len(lines) > 2 * _MAX_OTHERS:  # a file may have a million blank lines
                     lines = _nearest(lines, anchor)
-    return _Found(_nearest(lines, anchor), count, number)
+    return _AnchorLines(_nearest(lines, anchor), count, number)
 
 
 def _nearest(lines: list[tuple[int, str]], anchor: Anchor) -> list[tuple[int, str]]:
@@ -107,3 +144,39 @@ def _read_line(text: io.TextIOWrapper, deadline: Deadline, most: int) -> str:
         skip_line(text, deadline)
     deadline.check_sometimes()
     return piece
+
+
+RESOLVE = ToolSpec("resolve", ResolveArguments, ResolveResult, run_resolve, title="Find a line again", needs="anchors")
+
+
+class ResolveMethods(ToolMethods, offers=(RESOLVE,)):
+    """Methods of `resolve`."""
+
+    async def resolve(self, anchor: str) -> str:
+        """Find the line of an anchor in the file as it is now.
+
+        Answers show lines with anchors: in `42·k7q: …`, 42 is the number of the line, and k7q a hash of its text. Pass
+        the path and the anchor before you edit a line that you read some time ago. The answer says that the line is
+        unchanged, has moved to another number, or is gone.
+
+        Args:
+            anchor (str): Path of the file, `#` and the anchor, e.g. `src/till.py#42·k7q`.
+        """
+        return await self._tools.answer(RESOLVE, locals())
+
+    async def resolve_result(self, anchor: str) -> ResolveResult:
+        """Return the answer of `resolve()` as a `ResolveResult`.
+
+        If the line with the anchor's number has a different hash now, the nearest line with the anchor's hash is
+        returned as the moved line. If no line has that hash, the `state` of the result is `gone`. Two different lines
+        have the same hash with a probability of 1 in 32,768.
+
+        Raises:
+            AccessDeniedError: The path is outside of the roots, or denied.
+            FileNotFoundError: The path does not exist.
+            IsADirectoryError: The path is a directory.
+            PermissionError: The file cannot be read.
+            ValueError: The argument is not a path with an anchor, or the file is binary.
+            TimeoutError: The file was not read in time.
+        """
+        return await self._tools.run(RESOLVE, {"anchor": anchor})

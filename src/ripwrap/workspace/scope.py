@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Seque
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -17,8 +17,8 @@ from ripwrap._text import plural, shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
-from ripwrap.workspace.arguments import GrepContentArguments, ReplaceContentArguments, comma_separated
-from ripwrap.workspace.deny import DeniedPaths
+from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.deny import DeniedPaths, escaped
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redaction, Redactor
 from ripwrap.workspace.results import shown_start
@@ -110,7 +110,20 @@ class FileFilter:
     names: tuple[str, ...] = ()
 
 
-def pattern_options(arguments: GrepContentArguments | ReplaceContentArguments) -> dict[str, object]:
+class PatternArguments(Protocol):
+    """Arguments of a tool that say how a pattern is matched."""
+
+    @property
+    def pattern(self) -> str: ...  # noqa: D102
+    @property
+    def case_insensitive(self) -> bool: ...  # noqa: D102
+    @property
+    def fixed_strings(self) -> bool: ...  # noqa: D102
+    @property
+    def multiline(self) -> bool: ...  # noqa: D102
+
+
+def pattern_options(arguments: PatternArguments) -> dict[str, object]:
     """Return the options of rg that say how the pattern of a call is matched."""
     pattern = arguments.pattern
     options: dict[str, object] = {
@@ -322,11 +335,6 @@ def _anchored(glob: str, location: Location) -> list[str]:
         return [glob]
     starts = ("" if path in ("", os.curdir) else f"{escaped(path, location.sep)}/" for path in location.paths)
     return [f"/{start}{glob.lstrip('/')}" for start in starts]
-
-
-def escaped(path: str, sep: str = os.sep) -> str:
-    """Return a glob that matches only this path. In globs of rg, separators are slashes, even on Windows."""
-    return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path.replace(sep, "/"))
 
 
 def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:

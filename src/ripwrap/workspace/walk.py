@@ -16,7 +16,8 @@ from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError
 from ripwrap.models import PathError
 from ripwrap.options import EXCLUDED, FileOptions
-from ripwrap.workspace.scope import Scope, escaped
+from ripwrap.workspace.deny import escaped
+from ripwrap.workspace.scope import Scope
 
 
 class ScopeWalk:

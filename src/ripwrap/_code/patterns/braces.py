@@ -7,7 +7,7 @@ braces.
 import re
 from dataclasses import dataclass
 
-from ripwrap._code.patterns.definition import Definition, ScannedFile, indentation
+from ripwrap._code.patterns.definition import PatternDefinition, ScannedFile, indentation
 from ripwrap._code.patterns.languages import Braced, Kind, find_definition
 from ripwrap._code.patterns.scanner import DIRECTIVE
 
@@ -51,30 +51,30 @@ class _Frame:
 
     opener: str
     header: Pieces
-    definition: Definition | None = None
+    definition: PatternDefinition | None = None
     inside: bool = False
     indent: int = -1
     flat: bool = False
     soft: bool = False
-    closed: Definition | None = None
+    closed: PatternDefinition | None = None
 
 
-def braced_definitions(source: ScannedFile, language: Braced) -> list[Definition]:
+def braced_definitions(source: ScannedFile, language: Braced) -> list[PatternDefinition]:
     """Find the definitions of a file in a language whose blocks are in braces.
 
     If the braces do not balance, the file is read a second time. In this second reading, a decrease of the indentation
     also ends blocks.
     """
-    reader = _Reader(source, language, strict=True)
+    reader = _BraceReader(source, language, strict=True)
     if not reader.read():
-        reader = _Reader(source, language, strict=False)
+        reader = _BraceReader(source, language, strict=False)
         reader.read()
     return reader.definitions
 
 
-class _Reader:
+class _BraceReader:
     def __init__(self, source: ScannedFile, language: Braced, *, strict: bool) -> None:
-        self.definitions: list[Definition] = []
+        self.definitions: list[PatternDefinition] = []
         self._source = source
         self._language = language
         self._strict = strict
@@ -155,7 +155,7 @@ class _Reader:
         top.header, top.soft = [], False
         self._frames.append(frame)
 
-    def _continues(self, closed: Definition, header: str, index: int) -> bool:
+    def _continues(self, closed: PatternDefinition, header: str, index: int) -> bool:
         """Return True if a brace opens one more block of the definition `closed`.
 
         This is the case after a type in braces, as in `f(): Promise<{…}> {`, and after member initialisers of C++.
@@ -164,7 +164,7 @@ class _Reader:
             return True
         return closed.end == index and (not header or header.lstrip().startswith(">"))
 
-    def _add_definition(self, pieces: Pieces, at: int, name: str) -> Definition:
+    def _add_definition(self, pieces: Pieces, at: int, name: str) -> PatternDefinition:
         first = next((number for text, number in pieces if not _BEFORE.fullmatch(text)), pieces[0][1])
         line = pieces[-1][1]
         for text, number in pieces:
@@ -176,7 +176,7 @@ class _Reader:
             self._lead = first, self._source.first_comment_line(first)
         receiver = self._language.receiver and self._language.receiver.match(self._source.lines[line])
         name = "".join(name.split()) if "::" in name else name
-        definition = Definition(f"{receiver[1]}.{name}" if receiver else name, line, self._lead[1])
+        definition = PatternDefinition(f"{receiver[1]}.{name}" if receiver else name, line, self._lead[1])
         self.definitions.append(definition)
         return definition
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Definition:
+class PatternDefinition:
     """Definition in a file. Lines are given by their indexes, from 0. `end` is set when the end is found.
 
     Attributes:

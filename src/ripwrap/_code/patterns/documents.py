@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from ripwrap._code.patterns.definition import Definition, ScannedFile, indentation
+from ripwrap._code.patterns.definition import PatternDefinition, ScannedFile, indentation
 
 Heading = tuple[int, int, int, str]
 """Heading of a section: index of the first line of the heading, index of the line with its text, level, and text."""
@@ -27,7 +27,7 @@ _DEPTH = re.compile(r"\b(?:(BEGIN|CASE)|END)\b(?!\s+(?:IF|LOOP|WHILE|REPEAT|FOR)
 _BATCH = re.compile(r"\s*(?:GO|/|//|\$\$)\s*$", re.IGNORECASE)
 
 
-def document_sections(source: ScannedFile, form: str) -> list[Definition]:
+def document_sections(source: ScannedFile, form: str) -> list[PatternDefinition]:
     """Find the sections of a document or data file.
 
     Args:
@@ -39,19 +39,19 @@ def document_sections(source: ScannedFile, form: str) -> list[Definition]:
     return _keys(source) if form == "yaml" else _statements(source)
 
 
-def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Definition]:
+def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[PatternDefinition]:
     """Return a section for each heading.
 
     A section ends before the next heading of the same or a higher level; blank lines at its end do not belong to it.
     """
-    definitions: list[Definition] = []
-    open_: list[tuple[int, Definition]] = []
+    definitions: list[PatternDefinition] = []
+    open_: list[tuple[int, PatternDefinition]] = []
     texts = _texts(lines)
     for start, line, level, name in headings:
         while open_ and open_[-1][0] >= level:
             definition = open_.pop()[1]
             definition.end = max(texts[start], definition.line)
-        definition = Definition(name.strip(), line, start)
+        definition = PatternDefinition(name.strip(), line, start)
         definitions.append(definition)
         open_.append((level, definition))
     for _, definition in open_:
@@ -142,10 +142,10 @@ _HEADINGS: dict[str, Callable[[ScannedFile], Iterator[Heading]]] = {
 }
 
 
-def _keys(source: ScannedFile) -> list[Definition]:
+def _keys(source: ScannedFile) -> list[PatternDefinition]:
     """Find the YAML keys whose values continue on the lines below the keys."""
-    definitions: list[Definition] = []
-    open_: list[Definition] = []
+    definitions: list[PatternDefinition] = []
+    open_: list[PatternDefinition] = []
     last, literal = -1, -1
     for index, line in enumerate(source.lines):
         text = line.lstrip()
@@ -162,7 +162,7 @@ def _keys(source: ScannedFile) -> list[Definition]:
             definition.end = max(last, definition.line)
         last = index
         if key := _KEY.match(_COMMENT.sub("", line, count=1).rstrip()):
-            definition = Definition(key["key"].strip(" \"'"), index, index, indent=key.start("key"))
+            definition = PatternDefinition(key["key"].strip(" \"'"), index, index, indent=key.start("key"))
             definitions.append(definition)
             open_.append(definition)
             literal = definition.indent if (key["value"] or "").startswith(("|", ">")) else -1
@@ -171,10 +171,10 @@ def _keys(source: ScannedFile) -> list[Definition]:
     return [definition for definition in definitions if definition.end > definition.line]
 
 
-def _statements(source: ScannedFile) -> list[Definition]:
+def _statements(source: ScannedFile) -> list[PatternDefinition]:
     """Find the CREATE statements of SQL. A semicolon, a line such as `GO`, or the next CREATE ends a statement."""
-    definitions: list[Definition] = []
-    definition: Definition | None = None
+    definitions: list[PatternDefinition] = []
+    definition: PatternDefinition | None = None
     depth, last = 0, -1
     for index, code in enumerate(source.code):
         if not code.strip():
@@ -185,7 +185,7 @@ def _statements(source: ScannedFile) -> list[Definition]:
             definition.end, definition = max(last, definition.line), None
         if create is not None and definition is None:
             start = source.first_comment_line(index)
-            definition = Definition(create[1].strip('"`[]'), index, start, indent=indent)
+            definition = PatternDefinition(create[1].strip('"`[]'), index, start, indent=indent)
             definitions.append(definition)
             depth = 0
         last = index

@@ -2,15 +2,15 @@
 
 import re
 
-from ripwrap._code.patterns.definition import Definition, ScannedFile, indentation
+from ripwrap._code.patterns.definition import PatternDefinition, ScannedFile, indentation
 from ripwrap._code.patterns.languages import Indented
 
 _BRACKETS = re.compile(r"[()\[\]{}]")
 
 
-def indented_definitions(source: ScannedFile, language: Indented) -> list[Definition]:
+def indented_definitions(source: ScannedFile, language: Indented) -> list[PatternDefinition]:
     """Find the definitions of a file in an `Indented` language."""
-    reader = _Reader(source, language)
+    reader = _IndentReader(source, language)
     for index, code in enumerate(source.code):
         reader.line(index, code)
     reader.close(-1)
@@ -20,12 +20,12 @@ def indented_definitions(source: ScannedFile, language: Indented) -> list[Defini
     return found
 
 
-class _Reader:
+class _IndentReader:
     def __init__(self, source: ScannedFile, language: Indented) -> None:
-        self.definitions: list[Definition] = []
+        self.definitions: list[PatternDefinition] = []
         self._source = source
         self._language = language
-        self._open: list[Definition] = []
+        self._open: list[PatternDefinition] = []
         self._last = -1
         self._comments: list[tuple[int, int]] = []
         """Index and indentation of each comment line since the last line of code."""
@@ -93,7 +93,7 @@ class _Reader:
         start = self._lead_at(index, indent)
         self._lead = -1
         name = match[match.lastindex or 0].strip()
-        definition = Definition(name, index, start, indent=indent, signature_end=index)
+        definition = PatternDefinition(name, index, start, indent=indent, signature_end=index)
         self.definitions.append(definition)
         self._open.append(definition)
         self._last = index
@@ -134,7 +134,7 @@ class _Reader:
             self.close(indent - 1)
         return False
 
-    def _stays(self, definition: Definition, *, defines: bool) -> bool:
+    def _stays(self, definition: PatternDefinition, *, defines: bool) -> bool:
         """Return True if a definition goes on, although the current line is not indented deeper than the definition."""
         if definition.flat:
             return True

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ripwrap._code.outline import MAX_NAME_CHARS, Section
 from ripwrap._code.patterns.braces import braced_definitions
-from ripwrap._code.patterns.definition import Definition, indentation
+from ripwrap._code.patterns.definition import PatternDefinition, indentation
 from ripwrap._code.patterns.documents import document_sections
 from ripwrap._code.patterns.indents import indented_definitions
 from ripwrap._code.patterns.languages import Braced, Document, Indented, Language, language_patterns
@@ -251,7 +251,7 @@ class NearbyOutline:
         return any(text.count(quotes) % 2 for quotes in ('"""', "'''"))
 
 
-def _find_definitions(language: Language, lines: Sequence[str]) -> list[Definition]:
+def _find_definitions(language: Language, lines: Sequence[str]) -> list[PatternDefinition]:
     scanned = scan_lines(lines, language.opener)
     if isinstance(language, Braced):
         return braced_definitions(scanned, language)
@@ -260,13 +260,13 @@ def _find_definitions(language: Language, lines: Sequence[str]) -> list[Definiti
     return document_sections(scanned, language.format)
 
 
-def _in_order(definitions: list[Definition]) -> list[Definition]:
+def _in_order(definitions: list[PatternDefinition]) -> list[PatternDefinition]:
     """Sort definitions by first line, outer definitions first.
 
     If several definitions have their names on one line, only the definition that ends last gets the line. Drop a
     definition that then has no line.
     """
-    ordered: list[Definition] = []
+    ordered: list[PatternDefinition] = []
     line = -1
     for definition in sorted(definitions, key=lambda definition: (definition.line, -definition.end)):
         if definition.line == line:

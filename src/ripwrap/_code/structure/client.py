@@ -63,7 +63,7 @@ class Hit(NamedTuple):
     edit: Replacement | None
 
 
-class Answer(Model, frozen=True):
+class StructureMatches(Model, frozen=True):
     """Matches in a text.
 
     Attributes:
@@ -130,7 +130,7 @@ class CodeWorkers:
             raise ValueError(found.fix_error)
         return found.literals
 
-    def search(self, worker: WorkerProcess, text: bytes) -> Answer:
+    def search(self, worker: WorkerProcess, text: bytes) -> StructureMatches:
         """Return the matches in a text, which is encoded as UTF-8.
 
         Raises:
@@ -139,7 +139,7 @@ class CodeWorkers:
             TimeoutError: The call was cancelled.
         """
         try:
-            return Answer.model_validate_json(self._request(worker, text))
+            return StructureMatches.model_validate_json(self._request(worker, text))
         except ValidationError:
             raise UnsearchedError("crash", "the parser gave an invalid answer; search this file as text") from None
 

@@ -12,7 +12,7 @@ worker      does all of this in another process
 from collections.abc import Iterator
 
 from ripwrap._code.treesitter.merge import MAX_DEFINITION_CHARS, Lines, Segment, merge_segments
-from ripwrap._code.treesitter.outline import MAX_DEPTH, Definition, SyntaxOutline
+from ripwrap._code.treesitter.outline import MAX_DEPTH, SyntaxDefinition, SyntaxOutline
 from ripwrap._code.treesitter.parser import PARSE_TIMEOUT, load_grammars, parse_outline
 from ripwrap._code.windows import WINDOW_VERSION, Chunk, window_chunks
 
@@ -60,12 +60,12 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
 
 def _segments(lines: Lines, outline: SyntaxOutline) -> Iterator[Segment]:
     if lines.count:
-        whole = Definition(0, lines.count - 1, "", is_namespace=True, node=outline.root)
+        whole = SyntaxDefinition(0, lines.count - 1, "", is_namespace=True, node=outline.root)
         yield from _segments_in(lines, outline, whole, None, 0)
 
 
 def _segments_in(
-    lines: Lines, outline: SyntaxOutline, around: Definition, symbol: str | None, depth: int
+    lines: Lines, outline: SyntaxOutline, around: SyntaxDefinition, symbol: str | None, depth: int
 ) -> Iterator[Segment]:
     """Split a definition, or the whole file, into the definitions in it and the lines between them.
 

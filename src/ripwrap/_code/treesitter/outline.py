@@ -22,7 +22,7 @@ that are searched.
 """
 
 
-class Definition(NamedTuple):
+class SyntaxDefinition(NamedTuple):
     """A definition in a syntax tree.
 
     Attributes:
@@ -75,7 +75,7 @@ class SyntaxOutline:
             node = found.node
         return section
 
-    def definitions_in(self, node: "Node", *, top: bool) -> Iterator[Definition]:
+    def definitions_in(self, node: "Node", *, top: bool) -> Iterator[SyntaxDefinition]:
         """Find the outermost definitions in a node, in order. They may overlap if the source has syntax errors.
 
         Args:
@@ -98,7 +98,7 @@ class SyntaxOutline:
         full = f"{outer}.{name}" if name else outer
         return full if len(full) <= MAX_NAME_CHARS else name
 
-    def _definition_row(self, definition: Definition) -> int:
+    def _definition_row(self, definition: SyntaxDefinition) -> int:
         """Return the index of the first line of a definition's code that contains its name.
 
         If no line contains the name, return the index of the first line of the code.
@@ -109,7 +109,7 @@ class SyntaxOutline:
             return start
         return next((row for row in range(start, definition.last + 1) if words[-1] in self.lines[row]), start)
 
-    def _definitions(self, node: "Node", *, top: bool) -> Iterator[Definition]:
+    def _definitions(self, node: "Node", *, top: bool) -> Iterator[SyntaxDefinition]:
         grammar = self.grammar
         constants = grammar.constants if top else _NO_RULES
         levels = [_Level(node.named_children)]
@@ -158,9 +158,9 @@ class SyntaxOutline:
                     left.append((child, depth + 1))
         return only
 
-    def _with_hash_comments(self, found: Iterator[Definition]) -> Iterator[Definition]:
+    def _with_hash_comments(self, found: Iterator[SyntaxDefinition]) -> Iterator[SyntaxDefinition]:
         """Move comment lines above a definition into it; in the tree, they may be part of the previous definition."""
-        before: Definition | None = None
+        before: SyntaxDefinition | None = None
         for definition in found:
             first, least = definition.first, before.first + 1 if before else 0
             while first > least and self.lines[first - 1].lstrip().startswith("#"):
@@ -171,13 +171,13 @@ class SyntaxOutline:
         if before is not None:
             yield before
 
-    def _markdown_sections(self, node: "Node") -> Iterator[Definition]:
+    def _markdown_sections(self, node: "Node") -> Iterator[SyntaxDefinition]:
         """Find the sections of Markdown.
 
         The grammar makes sections of `#` headings only. An underlined heading (`setext_heading`) is an ordinary child,
         so its section is made here; it ends before the next heading.
         """
-        underlined: Definition | None = None
+        underlined: SyntaxDefinition | None = None
         for child in _section_contents(node):
             is_section = child.type == "section"
             if is_section or child.type == "setext_heading":
@@ -186,7 +186,7 @@ class SyntaxOutline:
                     yield underlined._replace(last=first - 1)
                 heading = next(iter(child.named_children), None) if is_section else child
                 name = node_text(heading.child_by_field_name("heading_content")).strip("# ") if heading else ""
-                found = Definition(
+                found = SyntaxDefinition(
                     first, _last_row(child), name, is_namespace=False, node=child if is_section else None
                 )
                 underlined = None if is_section else found
@@ -244,11 +244,13 @@ class _Level:
     def skip(self, node: "Node") -> None:
         self._leading_start, self._code_end = None, _last_row(node)
 
-    def definition(self, node: "Node", found: _NamedNode, *, is_namespace: bool) -> Definition:
+    def definition(self, node: "Node", found: _NamedNode, *, is_namespace: bool) -> SyntaxDefinition:
         first = node.start_point.row
         if self._leading_start is not None and self._leading_end + 1 >= first:
             first = self._leading_start
-        return Definition(first, max(_last_row(node), _last_row(found.node)), found.name, is_namespace, found.node)
+        return SyntaxDefinition(
+            first, max(_last_row(node), _last_row(found.node)), found.name, is_namespace, found.node
+        )
 
 
 def _last_row(node: "Node") -> int:

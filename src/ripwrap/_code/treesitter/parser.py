@@ -83,7 +83,7 @@ def _parse(grammar: Grammar, text: str, lines: Sequence[str], timeout: float) ->
         return None
     if (language := _load_language(grammar.name)) is None:
         return None
-    from tree_sitter import Parser
+    from tree_sitter import Parser  # late: an optional package
 
     raw = text.replace("\0", " ").encode("utf-8", "replace")  # NUL ends the text in some grammars
     limit = time.thread_time() + timeout

@@ -175,7 +175,7 @@ class _Requester:
         return min(self.limits.pause * 2.0 ** (attempt - 1) * jitter, self.limits.max_pause)
 
     def _check_vectors(self, answer: Any, count: int) -> "Matrix":
-        from ripwrap.index.embeddings import vectors
+        from ripwrap.index.embeddings import vectors  # late: numpy
 
         name, provider = self.embedder.name, provider_of(self.embedder)
         try:
@@ -191,7 +191,7 @@ class _Requester:
         return found
 
 
-class Batches(Generic[K]):
+class TextBatches(Generic[K]):
     """Iterator over the batches of one call of `embed_all()`, in the order in which they finish.
 
     Attributes:
@@ -273,13 +273,13 @@ async def embed_all(
     limits: Limits | None = None,
     dimension: int | None = None,
     counter: SentCounter | None = None,
-) -> AsyncGenerator[Batches[K]]:
+) -> AsyncGenerator[TextBatches[K]]:
     """Embed texts in batches; yield an iterator over the finished batches, in the order in which they finish.
 
     A worker waits until the caller takes its batch, so that only few vectors can be lost before they are stored. If the
     `async with` block ends early (`break`, an error, cancellation), open requests are cancelled. If the provider
     rejects a text, only this text fails, and not the rest of its batch. If the provider refuses a request, or several
-    batches fail in a row, the iteration ends: no more items are read, and `Batches.stopped` has the error.
+    batches fail in a row, the iteration ends: no more items are read, and `TextBatches.stopped` has the error.
 
     Args:
         embedder: The embedder.
@@ -290,7 +290,7 @@ async def embed_all(
         counter: Counter to which the texts of each request are added.
     """
     requester = _Requester(embedder, limits or limits_of(embedder), dimension, counter or SentCounter())
-    batches = Batches(requester, items)
+    batches = TextBatches(requester, items)
     raised: Exception | None = None
     try:
         async with anyio.create_task_group() as tasks:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ripwrap._ranking.fts import batches
 from ripwrap._ranking.scoring import POOL_SIZE
-from ripwrap.index.embeddings.storage import Content, contents_of, path_key, vectors_of
+from ripwrap.index.embeddings.storage import IndexedContent, contents_of, path_key, vectors_of
 from ripwrap.index.models import Pool
 from ripwrap.index.storage.database import check
 from ripwrap.index.storage.files import vectors_file
@@ -57,7 +57,7 @@ class VectorCache:
         self._model, self._folder = model, folder
         self._warned_slow = False
         self._state: _State | None = None
-        self._contents: dict[Content, list[tuple[int, bytes]]] = {}
+        self._contents: dict[IndexedContent, list[tuple[int, bytes]]] = {}
         self._chunk_keys: dict[bytes, list[_ChunkKey]] = {}
         self._missing: set[bytes] = set()
         self._rows: Rows | None = None
@@ -100,7 +100,7 @@ class VectorCache:
         self._state = self._rows = self._graph = None
 
     def _follow(self, database: "Connection", number: int, dimension: int) -> None:
-        from ripwrap.index.embeddings.vectors import Rows
+        from ripwrap.index.embeddings.vectors import Rows  # late: numpy
 
         if self._rows is None or self._rows.dimension != dimension:
             self._clear()
@@ -123,7 +123,7 @@ class VectorCache:
         self._missing -= found.keys()
         self._graph = self._graph_of(self._rows, number)
 
-    def _remove(self, content: Content, rows: "Rows") -> None:
+    def _remove(self, content: IndexedContent, rows: "Rows") -> None:
         for key, digest in self._keyed(content, self._contents.pop(content)):
             self._chunk_keys[digest].remove(key)
             if not self._chunk_keys[digest]:
@@ -131,7 +131,7 @@ class VectorCache:
                 self._missing.discard(digest)
                 rows.remove(digest)
 
-    def _add(self, content: Content, chunks: list[tuple[int, bytes]]) -> None:
+    def _add(self, content: IndexedContent, chunks: list[tuple[int, bytes]]) -> None:
         self._contents[content] = chunks
         for key, digest in self._keyed(content, chunks):
             if digest not in self._chunk_keys:
@@ -140,14 +140,14 @@ class VectorCache:
             self._chunk_keys[digest].append(key)
 
     @staticmethod
-    def _keyed(content: Content, chunks: list[tuple[int, bytes]]) -> Iterator[tuple[_ChunkKey, bytes]]:
+    def _keyed(content: IndexedContent, chunks: list[tuple[int, bytes]]) -> Iterator[tuple[_ChunkKey, bytes]]:
         path = path_key(content[0])
         for chunk, (start, digest) in enumerate(chunks, content[2] or 0):
             yield (*path, start, chunk), digest
 
     def _graph_of(self, rows: "Rows", number: int) -> "_Graph | None":
         """Return the graph for approximate search; `None` if there are few vectors, or usearch is not installed."""
-        from ripwrap.index.embeddings import vectors
+        from ripwrap.index.embeddings import vectors  # late: numpy
 
         if len(rows) <= vectors.MAX_EXACT_VECTORS:
             return None

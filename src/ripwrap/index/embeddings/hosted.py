@@ -143,7 +143,7 @@ class Hosted:
 
     def _find_length(self, found: object, count: int) -> int | None:
         """Return the length of the vectors of an answer; `None` if the answer has no vectors."""
-        from ripwrap.index.embeddings import vectors
+        from ripwrap.index.embeddings import vectors  # late: numpy
 
         try:
             return int(vectors.to_matrix(found, count).shape[1])

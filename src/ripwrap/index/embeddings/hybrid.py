@@ -296,7 +296,7 @@ class HybridSearch:
             )
             return 0
         chunks = [wanted.chunks[digest] for digest in failed.keys]
-        texts = await in_thread(partial(self._texts, chunks))
+        texts = await in_thread(lambda: self._texts(chunks))
         async with embed_all(self.embedder, texts, dimension=length, counter=self._sent) as batches:
             async for batch in batches:
                 _LOGGER.warning(CHANGED_LENGTH_LOG, name, length, before)
@@ -357,7 +357,7 @@ class HybridSearch:
         return self._store.run(lambda database: texts_of(database, view, chunks))
 
     def _store_batch(self, batch: Embedded[bytes], done: "_Done") -> None:
-        self._store.run(partial(self._write, batch))
+        self._store.run(lambda database: self._write(batch, database))
         self.store_sent()
         self._missing -= len(batch.keys)
         done.add(len(batch.keys))

@@ -17,7 +17,7 @@ from ripwrap.errors import EmbeddingError, Hint, HintedText
 from ripwrap.index.embeddings.hosted import KEYS, UNDOCUMENTED, Hosted, is_loopback, ollama_url
 from ripwrap.index.embeddings.protocol import Embedder, Limits
 from ripwrap.index.embeddings.wordllama import WordLlama
-from ripwrap.index.models import Message
+from ripwrap.index.models import HintedSentence
 from ripwrap.models import Model
 
 MODELS = {
@@ -58,7 +58,7 @@ class DetectedProvider(Model, frozen=True):
     provider: str
     embedder: str | None
     configured: bool
-    why: Message
+    why: HintedSentence
 
 
 def embedder(named: str | Embedder | None = None, *, limits: Limits | None = None) -> Embedder:
@@ -154,7 +154,7 @@ def _check_known(provider: str, name: str) -> None:
 
 
 def _is_known_to_pydantic_ai(provider: str) -> bool:
-    from pydantic_ai.providers import infer_provider_class
+    from pydantic_ai.providers import infer_provider_class  # late: an optional package
 
     try:
         infer_provider_class(provider)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from ripwrap._ranking.fts import batches
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.index.embeddings.batching import Embedded, LengthError
-from ripwrap.index.file_state import Span
+from ripwrap.index.file_state import ChunkSpan
 from ripwrap.index.storage.database import check, write_transaction
-from ripwrap.index.storage.tables import WITHOUT_VECTOR, Model, View, indexed_file, model_of, number_of
+from ripwrap.index.storage.tables import WITHOUT_VECTOR, EmbeddingModel, View, indexed_file, model_of, number_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -29,7 +29,7 @@ _CHUNKS = (
     " ORDER BY blob.id, chunk.start"
 )
 
-Content: TypeAlias = tuple[str | bytes, bytes, int | None, int]
+IndexedContent: TypeAlias = tuple[str | bytes, bytes, int | None, int]
 """Content of a file: path, digest, id of the first chunk (the other chunks have the ids after it; `None` without
 chunks), and id of the content. If two such values are equal, their chunks are equal, too.
 """
@@ -40,19 +40,19 @@ class Complete:
     """Record of the files whose texts all have embeddings of a model; valid until embeddings of the model change.
 
     Attributes:
-        generation: Generation of the model, a number that is replaced when its embeddings change; see `Model`.
-        contents: `Content` tuples of the files whose chunks all have embeddings; see `contents_of()`.
+        generation: Generation of the model, a number that is replaced when its embeddings change; see `EmbeddingModel`.
+        contents: `IndexedContent` tuples of the files whose chunks all have embeddings; see `contents_of()`.
         view: Generation of a view whose texts all have embeddings: a random number that is replaced when the view
             changes. `None` if no such view is known.
     """
 
     generation: int | None = None
-    contents: set[Content] = field(default_factory=set[Content])
+    contents: set[IndexedContent] = field(default_factory=set[IndexedContent])
     view: int | None = None
 
 
-def contents_of(database: "Connection", number: int | None) -> set[Content]:
-    """Return a `Content` tuple for each file of a view: its path, its digest and its ids, but not its text.
+def contents_of(database: "Connection", number: int | None) -> set[IndexedContent]:
+    """Return a `IndexedContent` tuple for each file of a view: its path, its digest and its ids, but not its text.
 
     A view is the files of a directory on a branch. The set is empty if `number`, the id of the view, is `None`.
     """
@@ -104,7 +104,7 @@ def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[
             check()
             file = indexed_file(view, path, of_file, tuple(stamp))
             for digest, *span in map(itemgetter(0, 1, 2, 3), of_chunks):
-                if (text := file.text(Span(*span))) is not None:
+                if (text := file.text(ChunkSpan(*span))) is not None:
                     texts[digest] = text_of(raw_bytes(text))
     return list(texts.items())
 
@@ -122,7 +122,7 @@ def vectors_of(database: "Connection", model: str, dimension: int, digests: Coll
 
 def store_batch(
     database: "Connection", model: str, batch: Embedded[bytes], *, replace: bool = False
-) -> tuple[Model, Model]:
+) -> tuple[EmbeddingModel, EmbeddingModel]:
     """Store the vectors of a batch; return the model's row (dimension and generation) before and after.
 
     Args:
@@ -134,7 +134,7 @@ def store_batch(
     Raises:
         LengthError: The index has vectors of another length for this model, and `replace` is false.
     """
-    from ripwrap.index.embeddings.vectors import pack
+    from ripwrap.index.embeddings.vectors import pack  # late: numpy
 
     length = batch.vectors.shape[1]
     with write_transaction(database):
@@ -147,7 +147,7 @@ def store_batch(
                 )
                 raise LengthError(message, provider=model.partition(":")[0], length=length)
             _drop_model(database, model)
-        now = Model(length, secrets.randbits(62))
+        now = EmbeddingModel(length, secrets.randbits(62))
         database.execute("INSERT OR REPLACE INTO model (name, dimension, generation) VALUES (?, ?, ?)", (model, *now))
         database.executemany(
             "INSERT OR REPLACE INTO vec (digest, model, v) VALUES (?, ?, ?)",

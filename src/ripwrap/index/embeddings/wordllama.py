@@ -60,7 +60,7 @@ class WordLlama:
             done.set()
 
     def _embed(self, texts: list[str], done: threading.Event) -> "Matrix":
-        import numpy as np
+        import numpy as np  # late: the import takes a tenth of a second
 
         tokenizer, weights = self._get_model()
         found = np.zeros((len(texts), weights.shape[1]), np.float32)

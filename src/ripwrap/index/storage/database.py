@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ripwrap._concurrency import CANCELLED
+from ripwrap.index.storage.packages import sqlite3
 
 if TYPE_CHECKING:
-    import sqlite3
     from sqlite3 import Connection
 
 APPLICATION_ID: int = 0x72697077
@@ -48,8 +48,6 @@ def connect(uri: str, *, log: bool) -> "Connection":
         uri: URI of the file, with the mode to open it, such as `mode=ro`.
         log: Use a write-ahead log, for which the file must be writable.
     """
-    import sqlite3
-
     database = sqlite3.connect(
         uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT_MS / 1000
     )
@@ -87,8 +85,6 @@ def code_of(error: "sqlite3.Error") -> int:
 
 def is_damage(error: "sqlite3.Error") -> bool:
     """Return True if an error means that the database is damaged, or that tables or columns are missing."""
-    import sqlite3
-
     if code_of(error) in (CORRUPT, NOT_A_DATABASE):
         return True
     return isinstance(error, sqlite3.OperationalError) and str(error).startswith(_MISSING_TABLE_ERRORS)
@@ -193,8 +189,6 @@ def _begin_write(database: "Connection", patience: float) -> None:
     and waiting does not help (https://sqlite.org/lang_transaction.html). SQLite's own wait cannot be cancelled, so this
     function uses short waits and repeats them.
     """
-    import sqlite3
-
     deadline = time.monotonic() + patience
     database.execute("PRAGMA busy_timeout = 50").close()
     try:
@@ -217,8 +211,6 @@ def empty_database(path: Path) -> None:
     Raises:
         sqlite3.Error: The file is damaged at its beginning, or another process writes to it.
     """
-    import sqlite3
-
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
     try:
         # DROP is not used, because it reads the pages of a table, which may be damaged: https://sqlite.org/pragma.html

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import check
+from ripwrap.index.storage.packages import tantivy
 
 if TYPE_CHECKING:
     from tantivy import Index, IndexWriter, Schema, Searcher, TextAnalyzer
@@ -103,12 +104,10 @@ class EngineFolder:
         Raises:
             RipwrapError: The directory cannot be made.
         """
-        from tantivy import Index
-
         with engine_errors(self.path, writing=True):
             self.path.mkdir(mode=0o700)
             with _utf8_path(self.path) as path:
-                Index(self._schema, path=path)
+                tantivy.Index(self._schema, path=path)
 
     def searcher(self) -> "Searcher":
         """Return tantivy's searcher for the documents of the last commit.
@@ -172,10 +171,8 @@ class EngineFolder:
                 return _searcher_of(self._open(Path(copy)))
 
     def _open(self, path: Path) -> "Index":
-        from tantivy import Index
-
         with _utf8_path(path) as name:
-            index = Index.open(name)
+            index = tantivy.Index.open(name)
         if index.schema != self._schema:
             raise RebuildError("tantivy's files have another schema")
         for name, analyzer in self._analyzers.items():

@@ -13,6 +13,7 @@ from ripwrap.errors import HintedText, RipwrapError
 from ripwrap.index.storage.database import empty_database, is_index_header
 from ripwrap.index.storage.engine import OTHER_LOCATION, files_in, remove_folder
 from ripwrap.index.storage.ownership import known_mark, make_private_folder, write_new_file
+from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.postings import POSTINGS_NAME
 
 FOLDER = ".ripwrap"
@@ -170,8 +171,6 @@ class IndexFiles:
                 with suppress(OSError):  # another process writes, or (on Windows) reads; a later refresh removes it
                     remove_folder(folder)
         except PermissionError as error:
-            import sqlite3
-
             try:
                 empty_database(self.database)
             except sqlite3.Error:

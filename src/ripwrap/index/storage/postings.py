@@ -37,6 +37,7 @@ from ripwrap.errors import RipwrapError
 from ripwrap.index.splitting import SplitText, fold, words_of
 from ripwrap.index.storage.database import BUSY, READONLY, check, code_of, read_transaction, write_transaction
 from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors, remove_folder
+from ripwrap.index.storage.packages import sqlite3, tantivy
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -248,8 +249,6 @@ class Postings:
 @contextmanager
 def _transaction_if_free(database: "Connection") -> Generator[bool]:
     """Hold a write transaction and yield True; yield False if another process writes, or the database is read-only."""
-    import sqlite3
-
     with ExitStack() as stack:
         try:
             stack.enter_context(write_transaction(database, patience=0))
@@ -333,9 +332,7 @@ class PostingsWriter:
 
 
 def _document(blob: int, words: str) -> "Document":
-    from tantivy import Document
-
-    document = Document()
+    document = tantivy.Document()
     document.add_integer("blob", blob)
     document.add_text("words", words)
     return document
@@ -395,14 +392,12 @@ class PostingsReader:
             searcher: Searcher of tantivy.
             database: The index, in a transaction.
         """
-        from tantivy import Query
-
         self._path = path
         self._searcher = searcher
         with engine_errors(path, writing=False):
             self._left = _left_over(database)
             self.is_clean: bool = not _count(searcher, self._left)
-            chunks = Query.term_query(_schema(), "is_chunk", 1)
+            chunks = tantivy.Query.term_query(_schema(), "is_chunk", 1)
             self.count: int = _count(searcher, chunks if self.is_clean else _without(chunks, self._left))
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
@@ -450,19 +445,17 @@ class WordMatches:
             sizes: Number of documents that belong to chunks, and number of all documents that tantivy counts.
             left: Query for documents whose contents the database does not have; `None` if there are no such documents.
         """
-        from tantivy import Occur, Query
-
         self._path = path
         self._searcher = searcher
         self._sizes = sizes
         self._left = left
         self.having: dict[str, int] = {}
-        parts: list[tuple[Occur, EngineQuery]] = []
+        parts: list[tuple[tantivy.Occur, EngineQuery]] = []
         with engine_errors(path, writing=False):
             for word in words:
                 query, self.having[word] = self._word_query(word)
-                parts.append((Occur.Should, query))
-            self._query = Query.boolean_query(parts)
+                parts.append((tantivy.Occur.Should, query))
+            self._query = tantivy.Query.boolean_query(parts)
             self.total: int = self._count(self._query)
 
     def best(self, limit: int) -> list[tuple[int, float]]:
@@ -473,12 +466,12 @@ class WordMatches:
 
     def of_blobs(self, blobs: Collection[int]) -> list[tuple[int, float]]:
         """Return the ids of the chunks that match and belong to contents with ids in `blobs`, each with its BM25."""
-        from tantivy import Occur, Query
-
         if not blobs:
             return []
-        some = Query.boost_query(Query.const_score_query(Query.term_set_query(_schema(), "blob", list(blobs)), 0), 0)
-        query = Query.boolean_query([(Occur.Must, some), (Occur.Must, self._query)])
+        some = tantivy.Query.boost_query(
+            tantivy.Query.const_score_query(tantivy.Query.term_set_query(_schema(), "blob", list(blobs)), 0), 0
+        )
+        query = tantivy.Query.boolean_query([(tantivy.Occur.Must, some), (tantivy.Occur.Must, self._query)])
         with engine_errors(self._path, writing=False):
             count = self._count(query)
         return self._rows(query, count) if count else []
@@ -497,22 +490,20 @@ class WordMatches:
 
     def _word_query(self, word: str) -> "tuple[EngineQuery, int]":
         """Return tantivy's query for a word, and the number of chunks that have the word."""
-        from tantivy import Occur, Query
-
         schema, (count, counted) = _schema(), self._sizes
         if len(word) == 1 and is_unspaced(word):  # each character of such a script begins a word; see `fts_text()`
-            query = Query.regex_query(schema, "words", f"{word}.*")
+            query = tantivy.Query.regex_query(schema, "words", f"{word}.*")
             having = self._count(query)
-            return Query.boost_query(query, _idf(count, having)), having
+            return tantivy.Query.boost_query(query, _idf(count, having)), having
         terms = _analyzer().analyze(fold(to_nfc(word)))
         if len(terms) != 1:
-            every = [Query.term_query(schema, "words", term, "freq") for term in terms]
-            query = Query.boolean_query([(Occur.Must, term) for term in every])
+            every = [tantivy.Query.term_query(schema, "words", term, "freq") for term in terms]
+            query = tantivy.Query.boolean_query([(tantivy.Occur.Must, term) for term in every])
             return query, self._count(query)
-        query = Query.term_query(schema, "words", terms[0], "freq")
+        query = tantivy.Query.term_query(schema, "words", terms[0], "freq")
         having = self._count(query)
         weight = _idf(counted, self._searcher.doc_freq("words", terms[0]))
-        return Query.boost_query(query, _idf(count, having) / weight), having
+        return tantivy.Query.boost_query(query, _idf(count, having) / weight), having
 
     def _count(self, query: "EngineQuery") -> int:
         return _count(self._searcher, query if self._left is None else _without(query, self._left))
@@ -520,23 +511,21 @@ class WordMatches:
 
 def _left_over(database: "Connection") -> "EngineQuery":
     """Return tantivy's query for leftover documents: their contents were removed from the database, or never added."""
-    from tantivy import FieldType, Occur, Query
-
     found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'blob'").fetchone()
     last = 0 if found is None else int(found[0])
     stale = [blob for (blob,) in database.execute("SELECT blob FROM stale")]
     schema = _schema()
     parts = [
-        Query.range_query(schema, "blob", FieldType.Integer, last, include_lower=False, use_inverted_index=True),
-        *([Query.term_set_query(schema, "blob", stale)] if stale else []),
+        tantivy.Query.range_query(
+            schema, "blob", tantivy.FieldType.Integer, last, include_lower=False, use_inverted_index=True
+        ),
+        *([tantivy.Query.term_set_query(schema, "blob", stale)] if stale else []),
     ]
-    return Query.boolean_query([(Occur.Should, part) for part in parts])
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts])
 
 
 def _without(query: "EngineQuery", left: "EngineQuery") -> "EngineQuery":
-    from tantivy import Occur, Query
-
-    return Query.boolean_query([(Occur.Must, query), (Occur.MustNot, left)])
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.MustNot, left)])
 
 
 def _count(searcher: "Searcher", query: "EngineQuery") -> int:
@@ -551,9 +540,7 @@ def _idf(total: int, having: int) -> float:
 
 @cache
 def _schema() -> "Schema":
-    from tantivy import SchemaBuilder
-
-    builder = SchemaBuilder()
+    builder = tantivy.SchemaBuilder()
     builder.add_integer_field("chunk", fast=True)
     builder.add_integer_field("blob", indexed=True)
     builder.add_integer_field("is_chunk", indexed=True)  # 1 or 0
@@ -563,6 +550,4 @@ def _schema() -> "Schema":
 
 @cache
 def _analyzer() -> "TextAnalyzer":
-    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
-
-    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.stemmer("english")).build()
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.stemmer("english")).build()

@@ -9,6 +9,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from ripwrap.index.storage.database import APPLICATION_ID
+from ripwrap.index.storage.packages import sqlite3
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -120,8 +121,6 @@ def shape_of(database: "Connection") -> "frozenset[tuple[object, ...]]":
 @functools.cache
 def expected_shape() -> "frozenset[tuple[object, ...]]":
     """Return the schema that an index must have."""
-    import sqlite3
-
     database = sqlite3.connect(":memory:", isolation_level=None)
     try:
         create_tables(database)

@@ -34,6 +34,7 @@ from ripwrap.index.storage.database import (
 from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError
 from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank
 from ripwrap.index.storage.ownership import known_mark, make_mark
+from ripwrap.index.storage.packages import HAS_SQLITE, sqlite3
 from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.schema import (
     IS_SENT,
@@ -49,7 +50,6 @@ from ripwrap.index.storage.schema import (
 )
 
 if TYPE_CHECKING:
-    import sqlite3
     from sqlite3 import Connection
 
 LOCK_PATIENCE = 30.0  # seconds to wait while another process opens or deletes the file
@@ -137,13 +137,8 @@ class Store:
         return self._retry(call_if_made)
 
     def _retry(self, call: Callable[[], T]) -> T:
-        try:
-            import sqlite3
-        except ModuleNotFoundError as error:  # a Python that was built without SQLite
-            raise RipwrapError(
-                f"an index needs SQLite, which this Python does not have ({error}); use a Python with sqlite3"
-            ) from error
-
+        if not HAS_SQLITE:
+            raise RipwrapError("an index needs SQLite, which this Python does not have; use a Python with sqlite3")
         damage = ""
         with self._hold():
             for _ in range(3):
@@ -179,8 +174,6 @@ class Store:
             RipwrapError: The database or a file beside it is a link, or belongs to another program.
             TimeoutError: The caller is cancelled.
         """
-        import sqlite3
-
         if not self.path.exists():
             return None
         self.files.check()
@@ -252,8 +245,6 @@ class Store:
 
     def _new_connection(self, *, make: bool) -> "Connection":
         """Open a connection; it is read-only if the file or its directory cannot be written to."""
-        import sqlite3
-
         uri = self.path.absolute().as_uri()
         for mode in ("rwc" if make else "rw", "ro", "ro&immutable=1"):
             if make:

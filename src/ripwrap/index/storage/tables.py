@@ -103,7 +103,7 @@ class Sent(NamedTuple):
         return Sent(self.texts + other.texts, self.characters + other.characters)
 
 
-class Model(NamedTuple):
+class EmbeddingModel(NamedTuple):
     """State of the embeddings of one model in an index.
 
     Attributes:
@@ -184,10 +184,10 @@ def mark_changed(database: "Connection", view: View) -> int:
     return number
 
 
-def model_of(database: "Connection", name: str) -> Model:
+def model_of(database: "Connection", name: str) -> EmbeddingModel:
     """Return the dimension and generation of a model's embeddings."""
     row = database.execute("SELECT dimension, generation FROM model WHERE name = ?", (name,)).fetchone()
-    return Model(None, None) if row is None else Model(int(row[0]), int(row[1]))
+    return EmbeddingModel(None, None) if row is None else EmbeddingModel(int(row[0]), int(row[1]))
 
 
 def sent_to(database: "Connection", name: str) -> Sent:

@@ -1,0 +1,364 @@
+"""Tool `grep_content`: its arguments, its result and its methods; the search is in `workspace/grep_content.py`."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal, Self, TypeAlias, Unpack
+
+from pydantic import model_validator
+
+from ripwrap._code.outline import Section
+from ripwrap._text import shown
+from ripwrap.models import Model
+from ripwrap.options import ALIASES
+from ripwrap.workspace.anchors import labels
+from ripwrap.workspace.arguments import Globs, Number, ToolArguments, VisibilityOptions, is_given
+from ripwrap.workspace.dispatch import ToolMethods
+from ripwrap.workspace.results import FileHits, ToolResult, next_offset_after
+from ripwrap.workspace.tool import ToolSpec
+
+OutputMode: TypeAlias = Literal["content", "files_with_matches", "count"]
+Expand: TypeAlias = Literal["none", "definition"]
+
+
+_ONE_SIDE = frozenset({*ALIASES["before_context"], *ALIASES["after_context"]})
+_BOTH_SIDES = frozenset({"context_lines", *ALIASES["context_lines"]})
+
+
+class GrepContentOptions(VisibilityOptions, total=False):
+    """Options of `grep_content()` besides `pattern` and `path`."""
+
+    context_lines: int
+    before_context: int
+    after_context: int
+    max_matches: int
+    max_files: int
+    file_pattern: str
+    file_type: str
+    case_insensitive: bool
+    fixed_strings: bool
+    multiline: bool
+    output_mode: OutputMode
+    offset: int
+    sections: bool
+    expand: Expand
+    rev: str
+    inside: str
+
+
+class GrepContentArguments(ToolArguments, frozen=True):
+    """Arguments of `grep_content()`."""
+
+    pattern: str
+    path: str = "."
+    context_lines: Number = 2
+    before_context: Number = 0
+    after_context: Number = 0
+    max_matches: Number = 100
+    max_files: Number = 0
+    file_pattern: Globs = ""
+    file_type: str = ""
+    case_insensitive: bool = False
+    fixed_strings: bool = False
+    multiline: bool = False
+    output_mode: OutputMode = "content"
+    offset: Number = 0
+    include_hidden: bool = False
+    include_ignored: bool = False
+    sections: bool = False
+    expand: Expand = "none"
+    rev: str = ""
+    inside: Globs = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Set `context_lines` and `case_insensitive` if other arguments imply their values.
+
+        If `-B` or `-A` is given, but not `context_lines`, then `context_lines` is 0, as in rg. With `before_context`
+        and `after_context`, `context_lines` keeps its default. `case_sensitive=False` sets `case_insensitive` to True,
+        unless `case_insensitive` is given, too.
+        """
+        values = dict(given)
+        if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
+            values["context_lines"] = 0
+        if values.pop("case_sensitive", None) in (False, "false") and not is_given(values, "case_insensitive"):
+            values["case_insensitive"] = True
+        return values
+
+
+class ContentMatch(Model, frozen=True):
+    """Match with its context. A context line between two matches belongs to only one of the two.
+
+    Attributes:
+        file: Path of the file.
+        line: Number of the (first) matching line, from 1.
+        before: Lines of context before the match.
+        match: Matching line without its terminator; with `multiline`, several lines joined by newlines. `…` marks a
+            place where a long line was cut.
+        after: Lines of context after the match.
+        section: Definition that encloses the match, if `sections` or `expand` was set; `None` outside of definitions.
+        anchors: Hash of each line, from `before` to `after`, if the workspace has `anchors`; else empty.
+    """
+
+    file: str
+    line: int
+    before: tuple[str, ...] = ()
+    match: str
+    after: tuple[str, ...] = ()
+    section: Section | None = None
+    anchors: tuple[str, ...] = ()
+
+    def lines(self) -> Iterator[tuple[int, str, str]]:
+        """Yield number, mark (`:` for a match, `-` for context) and text of each line."""
+        number = self.line - len(self.before)
+        for mark, texts in (("-", self.before), (":", self.match.split("\n")), ("-", self.after)):
+            for text in texts:
+                yield number, mark, text
+                number += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Order in which a page was filled. All are equal, because results are compared by their fields alone.
+
+    Attributes:
+        offset: Number of matches before the page.
+        order: Indexes of the matches in this order; empty if it is not known.
+    """
+
+    offset: int = 0
+    order: tuple[int, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Turns)
+
+    def __hash__(self) -> int:
+        return hash(Turns)
+
+
+class GrepContentResult(ToolResult, frozen=True):
+    """Result of `grep_content()`.
+
+    Attributes:
+        query: Pattern that was searched.
+        output_mode: Value of the argument `output_mode`.
+        expand: Value of the argument `expand`.
+        matches: Matches of this page, sorted by file and line; empty in other modes than `content`. Pages are filled
+            with the first match of each file, then the second match of each file, and so on, so that no file fills a
+            page alone.
+        files: Files with a match on this page. In mode `content`, the first page also names the first files by path,
+            even if their matches are not shown: `max_matches` files, but at least 10 and at most 100, and only as many
+            as `max_chars` allows.
+        total_matches: Number of all matches; `None` if they were not counted.
+        files_matched: Number of all files with a match.
+        exact: True if the search ran to its end, so that `total_matches` and `files_matched` are final.
+    """
+
+    query: str
+    output_mode: OutputMode
+    expand: Expand = "none"
+    matches: tuple[ContentMatch, ...] = ()
+    files: tuple[FileHits, ...] = ()
+    total_matches: int | None = None
+    files_matched: int
+    exact: bool
+
+    _entries = ("matches", "files")
+    _turns: Turns = Turns()
+
+    def with_turns(self, offset: int, order: Sequence[int]) -> Self:
+        """Set the number of matches before the page, and the indexes of `matches` in the order that filled the page."""
+        self._turns = Turns(offset, tuple(order))  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # private
+        return self
+
+    def _fewer(self, values: dict[str, Any], count: int) -> dict[str, Any]:
+        few = super()._fewer(values, count)
+        if self.output_mode != "content":
+            return few | next_offset_after(self, count, self.files, self.files_matched)
+        turns = self._turns
+        if len(turns.order) != len(self.matches) or count >= len(self.matches):
+            return few
+        kept = [values["matches"][at] for at in sorted(turns.order[:count])]
+        return few | {"matches": kept, "next_offset": turns.offset + count if count else None}
+
+    def _values(self) -> dict[str, Any]:
+        """Return JSON values in which `files` is a list of paths, or a map from paths to counts.
+
+        With counts, `files` is a list of objects if two paths look the same, because they are not UTF-8.
+        """
+        plain = super()._values()
+        counts = {shown(file.path): file.count for file in self.files}
+        if None in counts.values():
+            plain["files"] = [file.path for file in self.files]
+        elif counts and len(counts) == len(self.files):  # not if two paths look the same, because they are not UTF-8
+            plain["files"] = counts
+        return plain
+
+    @classmethod
+    def structured_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of the structured answer, and of `model_dump(mode="json")`."""
+        schema = super().structured_schema()
+        files = schema["properties"]["files"]
+        each = {"anyOf": [{"type": "string"}, files.pop("items")]}
+        counts = {"type": "object", "additionalProperties": {"type": "integer"}}
+        files["anyOf"] = [{"type": files.pop("type"), "items": each}, counts]
+        files["description"] = (
+            "Paths; a map from paths to counts if matches were counted; objects if two paths look the same."
+        )
+        return schema
+
+    def _body(self) -> Iterator[str]:
+        if self.output_mode == "count":
+            yield from (f"{shown(file.path)}: {file.count}" for file in self.files)
+            return
+        if self.output_mode == "files_with_matches":
+            yield from (shown(file.path) for file in self.files)
+            return
+        named: set[str] = set()
+        for file, matches in groupby(self.matches, key=lambda match: match.file):
+            yield from ("", "---", "") if named else ()
+            named.add(file)
+            yield f"File: {shown(file)}"
+            yield from _file_lines(matches, expanded=self.expand != "none")
+        others = [f"{shown(file.path)} ({file.count})" for file in self.files if file.path not in named]
+        if others:
+            yield from ("", "---", "") if named else ()
+            yield f"{'Also matching' if named else 'Matching files'}, not shown: {', '.join(others)}"
+
+
+def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[str]:
+    rows: list[tuple[int, str]] = []
+    section: Section | None = None
+    last = 0
+    for match in matches:
+        first = match.line - len(match.before)
+        apart = not rows or first > rows[-1][0] + 1
+        if rows and apart:
+            rows.append((rows[-1][0], "  --"))
+        lines = list(match.lines())
+        named = zip(labels(first, match.anchors, len(lines)), lines, strict=True)
+        rows += ((number, f"  {label}{mark} {text}".rstrip()) for label, (number, mark, text) in named)
+        if match.section != section:
+            # Lines of context after the previous match may already belong to this definition.
+            begin = first if expanded and apart else min(max(_first_line(match, section), last + 1), match.line)
+            place = bisect_left(rows, begin, key=lambda row: row[0])
+            plain = expanded and match.section is not None and rows[place][0] <= match.section.line
+            rows.insert(place, (rows[place][0], _heading(match.section, match.line, with_text=not plain)))
+        section, last = match.section, match.line + match.match.count("\n")
+    yield from (text for _, text in rows)
+
+
+def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
+    """Return the heading above the lines of a definition: its line numbers and, if necessary, its name and first line.
+
+    The heading has the name only if the first line does not contain the qualified name.
+
+    Args:
+        section: The definition; `None` for a match outside of definitions.
+        line: Number of the line that matches.
+        with_text: True to add the first line of the definition, because the answer does not show it below the heading.
+    """
+    if section is None:
+        return "  outside of definitions:"
+    name = "" if section.name in section.text else f"{shown(section.name)}, "
+    first = min(section.line, line)  # a match in a decorator or comment above the definition
+    return f"  in {name}lines {first}-{section.end_line}:{f' {section.text}' if with_text else ''}"
+
+
+def _first_line(match: ContentMatch, before: Section | None) -> int:
+    """Return the number of the first line that belongs below the heading of a match.
+
+    The heading names the definition that contains the match. Two kinds of context lines go above the heading: lines
+    above that definition, and lines that still belong to `before`, the definition of the previous match.
+    """
+    begin = match.section.line if match.section else 0
+    if before and before.end_line < match.line:
+        begin = max(begin, before.end_line + 1)
+    return min(begin, match.line)
+
+
+GREP_CONTENT = ToolSpec(
+    "grep_content",
+    GrepContentArguments,
+    GrepContentResult,
+    "ripwrap.workspace.grep_content:run_grep_content",
+    title="Search in files",
+    aliases=("grep", "ripgrep", "rg", "grep_search", "search_file_content", "search_content"),
+)
+
+
+class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
+    """Methods of `grep_content`."""
+
+    async def grep_content(
+        self,
+        pattern: str,
+        path: str = ".",
+        *,
+        context_lines: int = 2,
+        before_context: int = 0,
+        after_context: int = 0,
+        max_matches: int = 100,
+        max_files: int = 0,
+        file_pattern: str = "",
+        file_type: str = "",
+        case_insensitive: bool = False,
+        fixed_strings: bool = False,
+        multiline: bool = False,
+        output_mode: Literal["content", "files_with_matches", "count"] = "content",
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+        sections: bool = False,
+        expand: Literal["none", "definition"] = "none",
+        rev: str = "",
+        inside: str = "",
+    ) -> str:
+        r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
+
+        The answer names each file, then its lines: `42: …` is a match, `43- …` is context. Matches are taken from all
+        files in rotation. The last line, in parentheses, gives the number of all matches, what was left out and how to
+        get it. Use the line numbers to read more of a file. Hidden files and files that .gitignore excludes are left
+        out.
+
+        Args:
+            pattern (str): Regular expression to search for, such as `def \w+_total` or `TODO|FIXME`.
+            path (str): The directory or file to search; `.` is everything.
+            context_lines (int): Lines of context before and after each match; default 2.
+            before_context (int): Lines of context before each match, if more than context_lines.
+            after_context (int): Lines of context after each match, if more than context_lines.
+            max_matches (int): Maximum number of matches to show, or of files in the other output modes; default 100.
+            max_files (int): Maximum number of files to show matches of; 0, the default, is no limit.
+            file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`.
+            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
+            case_insensitive (bool): Ignore case; default false.
+            fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
+            multiline (bool): Let a match span lines; a dot then also matches line ends.
+            output_mode (str): `content` shows lines, `files_with_matches` paths, `count` counts of matches per file.
+            offset (int): Number of matches, or files in other output modes, to skip; the previous answer gives it.
+            include_hidden (bool): Search hidden files and directories, too.
+            include_ignored (bool): Search files that .gitignore and the like exclude, too.
+            sections (bool): Name the definition that encloses each match, with the numbers of its lines.
+            expand (str): `definition` shows the definition around each match, if it fits; default `none`.
+            rev (str): Search a commit of git instead of the files on disk, e.g. `v1.2` or `main~3`.
+            inside (str): Search inside files of these formats, too, e.g. `zip,tar,gz,ipynb,pdf,docx,xlsx`.
+        """
+        return await self._tools.answer(GREP_CONTENT, locals())
+
+    async def grep_content_result(
+        self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
+    ) -> GrepContentResult:
+        """Return the answer of `grep_content()` as a `GrepContentResult`.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots, or denied.
+            FileNotFoundError: `path` does not exist.
+            PermissionError: A directory on the way to `path` cannot be entered.
+            ValueError: An argument is invalid or unknown.
+            PatternError, GlobError, UnknownTypeError, SearchError: rg rejects the search, or fails.
+            BinaryError: There is no rg, or it does not run.
+            TimeoutError: With `redact`, the secrets in the lines were not masked in time.
+        """
+        return await self._tools.run(GREP_CONTENT, {"pattern": pattern, "path": path, **options})

@@ -1,0 +1,86 @@
+"""Messages and notes of answers: what a page leaves out, and what could not be read; no I/O."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+
+from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._text import in_seconds, plural, shown
+from ripwrap.models import PathError
+from ripwrap.workspace.results import ListingEngine
+from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
+
+MAX_ERROR_CHARS = 200
+"""Maximum number of characters of the error about an unreadable path."""
+
+
+def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, matches: int = 0) -> str:
+    """Return the message for a page of paths: how many there are, which are shown, and how to get the next page.
+
+    Args:
+        total: Number of all paths; if `exact` is False, number of paths found so far.
+        noun: Noun for the paths in the singular, e.g. `file`.
+        offset: Number of paths before the page.
+        count: Number of paths on the page.
+        exact: True if the search ran to its end.
+        matches: Number of matches in all `total` files together; 0 if matches were not counted.
+    """
+    much = f"{'' if exact else 'at least '}{plural(total, noun)}"
+    much += f" with {plural(matches, 'match', 'es')}" if matches else ""
+    if count == total:
+        return f"{much[0].upper()}{much[1:]}."
+    if not count:
+        return f"Showing none of {much} from offset={offset} on."
+    said = f"Showing {offset + 1} to {offset + count} of {much}."
+    end = offset + count
+    return said if end >= total else f"{said} offset={end} gives the next page; a narrower pattern or path finds less."
+
+
+def notes_of(errors: Iterable[PathError], ended_after: float | None, location: Location) -> Iterator[str]:
+    """Yield a note if the search was stopped at its time limit, and a note if paths could not be read.
+
+    Args:
+        errors: Paths that could not be read, relative to the directory that rg runs in, in any order. Broken links are
+            not shown.
+        ended_after: Time limit in seconds, if the search was stopped at that limit; otherwise `None`.
+        location: Location of the search. Errors about paths outside of the location are not shown, because rg reads
+            ignore files above a root, and its errors may quote lines of these files.
+    """
+    if ended_after is not None:
+        seconds = in_seconds(ended_after)
+        yield f"The search was stopped after {seconds}, so results may be missing; narrow the search, e.g. with path."
+    own = [error for error in errors if location.has(error.path) and not error.harmless]
+    if own:
+        first = min(own, key=lambda error: path_order(os.fsencode(error.path or "")))
+        named = first.model_copy(update={"path": location.shown(first.path or "")})
+        yield f"{plural(len(own), 'path')} could not be read, the first: {_path_error_text(named)}."
+
+
+def scope_notes(
+    scope: Scope, errors: Iterable[PathError], *, timed_out: bool, engine: ListingEngine
+) -> tuple[str, ...]:
+    """Return the notes of a listing: about its time limit, unreadable paths, followed links and limited depth."""
+    ended_after = scope.timeout if timed_out else None
+    notes = [
+        "Links were not followed, because that needs rg." if note == FOLLOW_NOTE and engine == "python" else note
+        for note in scope.notes
+    ]
+    return (*notes_of(errors, ended_after, scope.location), *notes)
+
+
+def denied_note(number: int) -> Iterator[str]:
+    """Yield a note with the number of denied files and directories that are left out, if there are any."""
+    if number:
+        what = "denied file or directory" if number == 1 else "denied files or directories"
+        yield f"{number} {what} not listed."
+
+
+def _path_error_text(error: PathError) -> str:
+    """Return the text of an error about a path, without the line of an ignore file that rg quotes.
+
+    The ignore file may be a link out of the roots, so no answer may show its lines.
+    """
+    line = re.match(r"line \d{1,10}(?=: )", error.message)
+    said = f"{shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
+    return shown(said)[:MAX_ERROR_CHARS]

@@ -1,0 +1,116 @@
+"""Lines as answers show them: secrets masked, long lines cut to the text near the match; no I/O."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ripwrap._text import has_text, shown
+from ripwrap.models import Context, Match, Span
+from ripwrap.workspace.anchors import HASHED_CHARS, line_hashes
+from ripwrap.workspace.grep_content_tool import ContentMatch
+from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
+
+if TYPE_CHECKING:
+    from ripwrap.results import FileMatches
+
+
+def content_matches(
+    file: "FileMatches", name: str, max_line: int, redactor: Redactor | None = None, *, anchors: bool = False
+) -> list[ContentMatch]:
+    """Return the matches of a file as an answer shows them: secrets masked, long lines cut to the text near the match.
+
+    Args:
+        file: Matches of the file.
+        name: Name of the file in the answer.
+        max_line: Maximum length of a line, in characters.
+        redactor: Function that masks secrets; `None` to show them.
+        anchors: True to add the hash of each line.
+    """
+    return [
+        ContentMatch(
+            file=name,
+            line=match.line_number or 0,
+            before=tuple(_clipped(line, max_line, redactor) for line in match.before),
+            match=_clipped(match, max_line, redactor),
+            after=tuple(_clipped(line, max_line, redactor) for line in match.after),
+            anchors=_hashes((*match.before, match, *match.after), redactor) if anchors else (),
+        )
+        for match in file.matches
+    ]
+
+
+def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:
+    """Return the hash of each line, as it is in the file, even if the answer shows only a part of the line.
+
+    Secrets are masked before a line is hashed, so that the hash reveals nothing about a secret.
+    """
+    texts: list[str] = []
+    for line in lines:
+        # read_file and resolve read only the beginning of a long line; mask and hash the same part here.
+        for number, text in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
+            texts.append(redactor(text[: HASHED_CHARS + MAX_SECRET_CHARS], number).text if redactor else text)
+    return line_hashes(texts)
+
+
+def snippet(text: str, lines: int, max_line: int) -> str:
+    """Return the first `lines` lines of a text, with long lines cut and control characters escaped.
+
+    Blank lines after these lines are included, unless further text follows. If `lines` is 0, return no line.
+    """
+    parts = text.removesuffix("\n").split("\n")
+    if lines and not has_text(parts[lines:]):
+        lines = len(parts)
+    return "\n".join(shown(_around(line, None, max_line), lines=True) for line in parts[:lines])
+
+
+def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
+    """Return the lines of a match or of its context, as the answer shows them.
+
+    Secrets are masked. Of a long line, only the text around its first match is shown.
+    """
+    spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
+    parts: list[tuple[str, Span | None]] = []
+    start = at = 0
+    for number, part in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
+        end = start + len(part)
+        while at < len(spans) and spans[at][1] <= start:  # the spans are in order, as the lines are
+            at += 1
+        near = spans[at] if at < len(spans) and spans[at][0] < end else None
+        hit = near and (max(near[0], start) - start, min(near[1], end) - start)
+        parts.append((part, hit) if redactor is None else _masked(part, hit, number, max_line, redactor))
+        start = end + 1
+    text = "\n".join(part for part, _ in parts)
+    if len(text) <= max_line:
+        return shown(text, lines=True)
+    return "\n".join(shown(_around(part, hit, max_line), lines=True) for part, hit in parts)
+
+
+def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
+    """Return a line with secrets masked, and the match's position in the masked line; cut a very long line first."""
+    start, end = _neighbourhood(line, hit or (0, 0), max_line)
+    redacted = redactor(line[start:end], number)
+    return redacted.text, hit and redacted.moved((hit[0] - start, min(hit[1], end) - start))
+
+
+def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
+    """Return start and end of the part of a line that is searched for secrets.
+
+    The part is the whole line; in a long line, it is the text near the match.
+    """
+    margin = max_line + MAX_SECRET_CHARS
+    if len(text) <= 4 * margin:
+        return 0, len(text)
+    return max(hit[0] - margin, 0), min(hit[0] + max_line + margin, len(text))
+
+
+def _around(text: str, hit: Span | None, max_line: int) -> str:
+    """Return at most `max_line` characters of a line, and `…` in place of the rest.
+
+    These characters are the text around the match, or the beginning of a line without a match.
+    """
+    if len(text) <= max_line:
+        return text.rstrip("\r")
+    first, last = (max(hit[0], 0), min(hit[1], len(text))) if hit else (0, 0)
+    spare = max(max_line - (last - first), 0) // 2
+    start = min(max(first - spare, 0), len(text) - max_line)
+    end = start + max_line
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")

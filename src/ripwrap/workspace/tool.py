@@ -1,0 +1,114 @@
+"""Parts of a tool for agents: its specification, and the call that its function gets.
+
+The module of a tool has its arguments, its result, its specification and the class with its methods. `Workspace`
+inherits from this class. The names that `call()` accepts, the schemas, what the MCP server shows and the blocking twin
+follow. (`resolve.py` is a short example. If the work of a tool imports much, a module of its own does the work.)
+"""
+
+import inspect
+import pkgutil
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+from ripwrap._ripgrep.protocols import Runner
+from ripwrap.workspace.arguments import ToolArguments, snake_case
+from ripwrap.workspace.results import ToolResult
+from ripwrap.workspace.scope import Progress, Settings
+
+if TYPE_CHECKING:
+    from ripwrap.workspace.index_tools import Indexes
+
+Needed: TypeAlias = Literal["index", "anchors", "write"]
+ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
+ResultT_co = TypeVar("ResultT_co", bound=ToolResult, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """Call of a tool, for the function that runs the tool.
+
+    Attributes:
+        run: Runner whose steps all end in the time limit of the call, with what they have found.
+        untimed: Runner without a time limit.
+        settings: Roots, limits and options of the workspace.
+        indexes: Function that returns the indexes of the roots, or None for a workspace without an index.
+        required_indexes: Function that returns the indexes of the roots, or raises `ValueError`.
+        progress: Function that is called with the number of matches or files so far; `None` if nobody asked for it.
+    """
+
+    run: Runner
+    untimed: Runner
+    settings: Settings
+    indexes: "Callable[[], Indexes | None]"
+    required_indexes: "Callable[[], Indexes]"
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec(Generic[ArgumentsT, ResultT_co]):
+    """Specification of a tool. Its description, and those of its arguments, are in the docstring of its method.
+
+    Attributes:
+        name: Name of the tool and of its method.
+        arguments: Model of the arguments.
+        result: Model of the result.
+        run: Function that runs the tool, or `module:name` of a function that the first call imports, so that programs
+            and MCP servers start faster.
+        title: Name of the tool for people, in MCP clients.
+        needs: Argument of `Workspace` without which the tool is not offered; `None` if it is always offered.
+        aliases: Names of the tool in other programs, in lower case.
+        writes: Files that the tool writes: none, the index (if the workspace has one), or files of the roots.
+        counts: Words after the number in notifications of progress.
+    """
+
+    name: str
+    arguments: type[ArgumentsT]
+    result: type[ResultT_co]
+    run: Callable[[ToolCall, ArgumentsT], Awaitable[ResultT_co]] | str
+    title: str
+    needs: Needed | None = None
+    aliases: tuple[str, ...] = ()
+    writes: Literal["nothing", "index", "files"] = "nothing"
+    counts: str = "found so far"
+
+    def function(self) -> Callable[[ToolCall, ArgumentsT], Awaitable[ResultT_co]]:
+        """Return the function that runs the tool."""
+        function: Callable[[ToolCall, ArgumentsT], Awaitable[ResultT_co]] = (
+            pkgutil.resolve_name(self.run) if isinstance(self.run, str) else self.run
+        )
+        return function
+
+
+AnyTool: TypeAlias = ToolSpec[Any, ToolResult]
+
+
+def tools_of(workspace: type) -> dict[str, AnyTool]:
+    """Return the tools of a class of workspaces by name, in the order of its base classes."""
+    return {tool.name: tool for base in inspect.getmro(workspace) for tool in vars(base).get("_offers", ())}
+
+
+def tool_names(
+    tools: Mapping[str, AnyTool], *, index: bool = False, anchors: bool = False, write: bool = False
+) -> tuple[str, ...]:
+    """Return the names of the tools of a workspace that was made with these options; each option adds tools."""
+    given: dict[str | None, bool] = {None: True, "index": index, "anchors": anchors, "write": write}
+    return tuple(name for name, tool in tools.items() if given[tool.needs])
+
+
+def find_tool(name: str, tools: Iterable[AnyTool]) -> AnyTool:
+    """Return a tool, given its name or a name that other programs use for the tool.
+
+    Upper case and prefixes such as `functions.` and `mcp__server__` are accepted.
+
+    Raises:
+        ValueError: No tool has that name.
+    """
+    plain = snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
+    known = {tool.name: tool for tool in tools}
+    aliases = {alias: tool for tool in known.values() for alias in tool.aliases}
+    found = known.get(plain) or aliases.get(plain.replace("_", "")) or aliases.get(plain)
+    if found is None:
+        raise ValueError(f"there is no tool {name!r}; the tools are {', '.join(known)}")
+    return found

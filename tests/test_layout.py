@@ -1,0 +1,94 @@
+"""The layout of the source: each type has a name of its own."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ripwrap
+
+SOURCE = Path(ripwrap.__file__).parent
+
+TWINS = {
+    "Index": "generated blocking twin",
+    "ReplacePlan": "generated blocking twin",
+    "Repositories": "generated blocking twin",
+    "Tool": "generated blocking twin",
+    "Workspace": "generated blocking twin",
+    "Popen": "one for each system: posix.py and windows.py",
+}
+"""Names that stand for one thing, and why it is defined twice."""
+
+PUBLIC = {
+    "Context": "ripwrap.Context",
+    "Directory": "ripwrap.places.Directory",
+    "Host": "ripwrap.places.Host and ripwrap.remote.Host",
+    "Inside": "ripwrap.places.Inside",
+    "Items": "ripwrap.places.Items",
+    "Limits": "ripwrap.index.Limits",
+    "Location": "ripwrap.Location",
+    "Overlay": "ripwrap.places.Overlay",
+    "Progress": "ripwrap.Progress and ripwrap.index.Progress",
+    "Rule": "ripwrap.Rule",
+    "Source": "ripwrap.binary.Source",
+}
+"""Names of public types that a private type has, too, and which are public. The private one is to be renamed."""
+
+PRIVATE = {
+    "Change",
+    "Deadline",
+    "Folder",
+    "Output",
+    "Settings",
+    "Strings",
+    "_Found",
+    "_Group",
+    "_LeftOutError",
+    "_Parser",
+}
+"""Names of private types that are to be renamed."""
+
+MAKERS = {"NamedTuple", "NewType", "TypedDict"}
+
+
+def defined_types(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names of the classes and type aliases that a module defines."""
+    for node in body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation) if "TypeAlias" in ast.unparse(
+                annotation
+            ):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=maker))) if maker in MAKERS:
+                yield name
+            case ast.If(body=inner, orelse=other) | ast.Try(body=inner, orelse=other):
+                yield from defined_types([*inner, *other])
+
+
+def modules_of_types(source: Path) -> dict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sorted(source.rglob("*.py")):
+        for name in defined_types(ast.parse(path.read_text(encoding="utf-8")).body):
+            found[name].append(path.relative_to(source).as_posix())
+    return found
+
+
+def test_each_type_has_a_name_of_its_own() -> None:
+    """Issue 37: 47 names of types were defined twice or more."""
+    known = {*TWINS, *PUBLIC, *PRIVATE}
+    twice = {name: modules for name, modules in modules_of_types(SOURCE).items() if len(modules) > 1}
+    assert {name: modules for name, modules in twice.items() if name not in known} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["class A: ...", "A: TypeAlias = int", "A = NewType('A', int)", "if X:\n    class A: ...", "A: 'TypeAlias' = int"],
+)
+def test_a_name_that_two_modules_define_is_found(tmp_path: Path, text: str) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(text)
+    assert modules_of_types(tmp_path) == {"A": ["a.py", "b.py"]}
