@@ -39,7 +39,7 @@ async def find_usable_rg(query: Query, rg: Rg, seconds: float | None = None) -> 
         with anyio.move_on_after(None if seconds is None else max(seconds, FIND_SECONDS)):
             found = await resolve(rg)
         if found is None:
-            raise _late(seconds)
+            raise _late(seconds or 0)
         binary = found
     if query.needs:
         await in_thread(functools.partial(_check_needs, query, binary))
@@ -67,9 +67,9 @@ def _find_blocking(rg: Rg, timeout: float | None) -> RgBinary:
         raise
 
 
-def _late(seconds: float | None) -> RgTimeoutError:
+def _late(seconds: float) -> RgTimeoutError:
     return RgTimeoutError(
-        f"rg was not installed within timeout={seconds} seconds; allow more time, or install rg first"
+        f"rg was not installed within timeout={seconds:.4g} seconds; allow more time, or install rg first"
     )
 
 

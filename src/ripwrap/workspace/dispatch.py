@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 from pydantic import Field
 
 from ripwrap._concurrency import OVERDUE, countdown
+from ripwrap._ripgrep.capabilities import RgTimeoutError
 from ripwrap._ripgrep.protocols import Lock, Runner, Step
 from ripwrap._ripgrep.runner import C, T
 from ripwrap._text import cut_text, shown
@@ -72,6 +73,10 @@ class MissingRgRunner:
             raise copy.copy(remembered).with_traceback(None)
         try:
             found = await search()
+        except RgTimeoutError as error:
+            failed = DownloadFailedError(str(error))
+            self._remember(failed)
+            raise failed from error
         except BinaryError as error:
             self._remember(error)
             raise
