@@ -53,6 +53,7 @@ HOLES: Mapping[str, Mapping[str, str]] = {
     "rank()": _DISK,
     "coverage": _DISK,
     "coverage()": _DISK,
+    "why()": _DISK,
     "watch()": _DISK,
     "Repositories": {"overlay": _DISK["overlay"]},
     "an index": {"overlay": "it has the files on the disk"},
