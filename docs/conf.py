@@ -30,6 +30,7 @@ nitpick_ignore_regex = [
         r"ripwrap\.index\.models\._keep_hints|ripwrap\._scan\.rules\._check_regex",
     ),  # validators in annotations
     ("py:.*", r"ripwrap\._overlay\.P"),  # a type variable
+    ("py:class", r"ripwrap\._ripgrep\.(protocols\.Runner|change\.Change)"),  # private; see `ripwrap.places.Place`
     ("py:meth", r"ripwrap\..*\.model_\w+"),  # methods of Pydantic's models
 ]
 
@@ -151,7 +152,7 @@ def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes
     if room and not room.startswith("ripwrap."):
         return None
     python = env.domains.python_domain
-    for module in ("ripwrap", "ripwrap.binary", "ripwrap.remote", "ripwrap.workspace", "ripwrap.mcp"):
+    for module in ("ripwrap", "ripwrap.binary", "ripwrap.places", "ripwrap.remote", "ripwrap.workspace", "ripwrap.mcp"):
         if node.get("refdomain") == "py" and f"{module}.{name}" in python.objects:
             return python.resolve_xref(
                 env, node["refdoc"], app.builder, "obj", f"{module}.{name}", pending_xref("", **node.attributes), shown

@@ -15,9 +15,9 @@ class Stage:
 
 
 PIPELINE = [
-    Stage("options", ["options"], "checked arguments"),
-    Stage("command", ["_ripgrep.command"], "rg's arguments"),
-    Stage("process", ["_ripgrep.runner", "_ripgrep.process", "_subprocess"], "bytes from rg's pipe"),
+    Stage("query", ["options", "_ripgrep.command", "_ripgrep.query"], "a Query"),
+    Stage("place", ["places", "_ripgrep.planning"], "runs of rg"),
+    Stage("process", ["_ripgrep.runner", "_ripgrep.process", "_ripgrep.change"], "bytes of rg, changed"),
     Stage("decoder", ["_ripgrep.framing", "_ripgrep.decoder"], "models"),
     Stage("operation", ["_operations", "_edits", "_scan"], "streams and results"),
 ]

@@ -14,7 +14,7 @@ import pytest
 
 import pipeline
 import ripwrap
-from ripwrap import binary, sync, workspace
+from ripwrap import binary, places, sync, workspace
 from ripwrap.sync import resolve
 from support import forks
 
@@ -39,7 +39,7 @@ BLOCKS = [
     if page.name not in ELSEWHERE
     for block in BLOCK.finditer(page.read_text("utf-8"))
 ]
-MODULES = (ripwrap, sync, binary, workspace)
+MODULES = (ripwrap, sync, binary, places, workspace)
 TOLD = MODULES + tuple(getattr(module, name) for module in MODULES for name in module.__all__)
 DOCSTRINGS = {inspect.getdoc(thing) or "": 0 for thing in TOLD}
 IN_DOCSTRINGS = [pytest.param(block, marks=needed(block)) for text in DOCSTRINGS for block in BLOCK.finditer(text)]

@@ -11,7 +11,7 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
-from ripwrap.places.holes import HOLES
+from ripwrap.places.holes import HOLES, table
 from support.git import require_git
 from support.hosts import ThisMachine
 
@@ -92,6 +92,7 @@ OPERATIONS: Mapping[str, Callable[..., Answer]] = {
     "replace()": lambda **given: sync.replace("needle", "pin", **given),
     "coverage()": sync.coverage,
 }
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "places.md"
 PLACES = ("overlay", "rev", "inside", "detect", "host")
 
 
@@ -168,3 +169,8 @@ def test_most_operations_work_in_most_places() -> None:
     works = [(name, place) for name in OPERATIONS for place in PLACES if place not in HOLES.get(name, {})]
     print(f"{len(works)} of {len(OPERATIONS) * len(PLACES)} combinations work")  # noqa: T201 - the figure of interest
     assert len(works) >= 0.75 * len(OPERATIONS) * len(PLACES)
+    assert f" {len(works)} of {len(OPERATIONS) * len(PLACES)} combinations " in PAGE.read_text("utf-8")
+
+
+def test_page_has_the_table_of_what_cannot_be_combined() -> None:
+    assert f"\n\n{table()}\n" in PAGE.read_text("utf-8")

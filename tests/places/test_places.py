@@ -206,6 +206,19 @@ async def test_async_items_are_a_place() -> None:
         ripwrap.search("needle", where=Inside(Items(items()), "zip"))
 
 
+def test_error_of_an_operation_without_places_names_it(plant: Plant) -> None:
+    given: Any = {"cwd": plant({"a.txt": "needle\n"}), "where": Directory()}
+    calls: dict[str, Callable[[], object]] = {
+        "why": lambda: sync.why("a.txt", **given),
+        "coverage": lambda: sync.coverage(**given),
+        "rank": lambda: sync.rank("needle", **given),
+        "watch": lambda: sync.watch("needle", **given),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ValueError, match=rf"^{name}\(\) cannot be combined with where=: it reads files from the"):
+            call()
+
+
 def test_blocking_functions_refuse_async_items() -> None:
     for call in (sync.search, sync.grep, sync.search_columns, sync.count):
         with pytest.raises(TypeError, match="a blocking function cannot take an async iterable as items"):

@@ -201,6 +201,7 @@ def why_request(
     timeout: float | None,
 ) -> CoverageRequest:
     """Check the arguments, and return the request of `why()`."""
+    refuse_places("why()", options)
     files_query(cwd, [path], {})  # checks the path
     return replace(coverage_request(cwd, paths, options, timeout), path=os.fspath(path))
 

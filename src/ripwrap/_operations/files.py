@@ -55,8 +55,8 @@ def files(
             and once at the end. The function runs in the task or thread of the caller, and an exception in the
             function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags, and where to list files, such as `rev="main"` or `on=host`; see `FileOptions` and
-            `PlaceOptions`.
+        **options: rg's flags, and where to list files, such as `rev="main"`, `on=host` or `where=place`; see
+            `FileOptions` and `ripwrap.places.PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.

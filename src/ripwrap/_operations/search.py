@@ -76,8 +76,8 @@ def search(
             and once at the end. The function runs in this task or thread. An exception in the function ends the
             search.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags, and where to search, such as `rev="main"`, `inside="zip"` or `on=host`; see
-            `SearchOptions` and `PlaceOptions`.
+        **options: rg's flags, and where to search, such as `rev="main"`, `inside="zip"`, `on=host` or `where=place`;
+            see `SearchOptions` and `ripwrap.places.PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.

@@ -16,7 +16,7 @@ class Part:
     """Run of rg that is a part of a search.
 
     Attributes:
-        query: Query, which has no place.
+        query: Query of the run. If it has a place, that place divides the run further.
         change: Change of rg's output; `None` if the output is taken as it is.
         in_order: True if the files of this run come after those of all earlier runs, in the order of rg's output. The
             files of other runs are in path order, over all these runs.
@@ -55,14 +55,19 @@ class Plan:
 
 
 class Place(Protocol):
-    """Place of a search, such as texts that replace files, or files in several encodings."""
+    """Place of a search, such as texts that replace files, or files in several encodings.
+
+    Any object with this method is a place, and can be passed as `where=`.
+    """
 
     def plan(self, query: Query, run: Runner, seconds: float | None) -> Awaitable[Plan]:
-        """Return the runs that search this place.
+        """Return the runs that search this place; an error is an error of the search.
+
+        A blocking search has no event loop, so this method may await only the methods of `run`.
 
         Args:
-            query: Query of the search; its `place` is this object.
-            run: Runner, for runs of rg that are needed to make the plan.
-            seconds: Time limit for making the plan; `None` is no limit.
+            query: Query of the search; its `place` is `None`.
+            run: Runner. `await run.call(function)` calls a function that blocks: in a thread if the search is async.
+            seconds: Time limit for making the plan, in seconds; `None` is no limit.
         """
         ...

@@ -53,6 +53,7 @@ HOLES: Mapping[str, Mapping[str, str]] = {
     "rank()": _DISK,
     "coverage": _DISK,
     "coverage()": _DISK,
+    "why()": _DISK,
     "watch()": _DISK,
     "Repositories": {"overlay": _DISK["overlay"]},
     "an index": {
@@ -81,6 +82,17 @@ HOLES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """For each operation, or kind of place, the kinds of places that do not go with it, with the reasons."""
+
+_WORDS = {
+    "items": "`Items`",
+    "place": "a place of your own",
+    "async": "`Items` of an async iterable",
+    "detect": '`encoding="detect"`',
+    "coverage": "`grep(coverage=True)`",
+    "an index": "an index",
+    "ls without rg": "the tool `ls` without rg",
+}
+"""Names of operations and places in the table of the documentation, if they are not those of the errors."""
 
 
 def refuse(what: str, kinds: Iterable[str]) -> None:
@@ -115,14 +127,13 @@ def refuse_places(operation: str, options: Mapping[str, Any] | None = None) -> N
 
 def table() -> str:
     """Return the table of the documentation: operations and places that do not go together, with the reasons."""
-    rows = (
-        f"| {_named(what)} | {_named(kind)} | {reason} |"
-        for what, kinds in HOLES.items()
-        for kind, reason in kinds.items()
-    )
-    return "\n".join(("| what | with | why not |", "|---|---|---|", *dict.fromkeys(rows)))
+    rows = ["| what | with | why not |", "|---|---|---|"]
+    for what, kinds in HOLES.items():
+        for reason in dict.fromkeys(kinds.values()):
+            with_ = ", ".join(_named(kind) for kind, why in kinds.items() if why == reason)
+            rows.append(f"| {_named(what)} | {with_} | {reason} |")
+    return "\n".join(rows)
 
 
 def _named(what: str) -> str:
-    others = {"items": "`Items`", "place": "a place of your own", "async": "`Items` of an async iterable"}
-    return others.get(what) or (f"`{PLACES[what]}`" if what in PLACES else f"`{what}`")
+    return _WORDS.get(what) or f"`{PLACES.get(what, what)}`"

@@ -87,6 +87,8 @@ class Directory(_Combined):
 class Host(_Combined):
     """Files on another machine, on which rg runs.
 
+    A search raises `RemoteError` if the host cannot be reached, or does not run rg.
+
     Attributes:
         host: The host, from `ripwrap.remote`.
     """
@@ -96,7 +98,10 @@ class Host(_Combined):
 
 @dataclass(frozen=True, slots=True)
 class Revision(_Combined):
-    """Files of a git revision, without a checkout.
+    """Files of a git revision, without a checkout; paths are relative to the `cwd` of the call.
+
+    A search raises `ValueError` if the revision does not exist or `cwd` is in no repository, `AccessDeniedError` if the
+    repository leads out of `repositories`, and `SearchError` if git fails.
 
     Attributes:
         rev: The revision, such as a commit, branch or tag.
@@ -109,7 +114,10 @@ class Revision(_Combined):
 
 @dataclass(frozen=True, slots=True)
 class Items(_Combined):
-    """Pairs of a name and a content.
+    """Pairs of a name and a content, which is `bytes` or a `str`; the names are the paths of the results.
+
+    A search raises `ValueError` if `paths` or `sort` is given, `TypeError` if an item is not such a pair, or if a
+    blocking search gets an async iterable, and each error of the iterable, after the results of the items before it.
 
     Attributes:
         items: Iterable of pairs, such as a list, a `Source`, or an async iterable. An operation that searches several
@@ -122,6 +130,9 @@ class Items(_Combined):
 @dataclass(frozen=True, slots=True)
 class Overlay(_Combined):
     """Texts in place of files of another place, such as unsaved editor buffers.
+
+    A search raises `ValueError` if the place is a host or a place of a caller, or if a text is for an ignore file that
+    is in use.
 
     Attributes:
         place: The other place.
@@ -137,10 +148,14 @@ class Overlay(_Combined):
 class Inside(_Combined):
     """Files of another place, and what is inside of archives, notebooks and documents among them.
 
+    A search raises `ValueError` if a format is unknown, or if the place is a host or a place of a caller, and
+    `RipwrapError` if a package is not installed that a format needs. A file that cannot be read is an error of the
+    answer, or is logged.
+
     Attributes:
         place: The other place.
-        formats: Formats to search inside of: `zip`, `tar`, `gz`, `bz2`, `xz`, `zst`, `ipynb`, `ipynb-outputs`, `pdf`,
-            `docx` or `xlsx`.
+        formats: One format, or several: `zip`, `tar`, `gz`, `bz2`, `xz`, `zst`, `ipynb`, `ipynb-outputs`, `pdf`,
+            `docx`, `xlsx`, or a format of an entry point of the group `ripwrap.inside`.
     """
 
     place: Place
@@ -150,6 +165,8 @@ class Inside(_Combined):
 @dataclass(frozen=True, slots=True)
 class Detected(_Combined):
     """Files of another place, each in its own encoding, which is guessed if the file is not UTF-8.
+
+    A search raises `RipwrapError` if charset-normalizer is not installed, and `ValueError` if the place is a host.
 
     Attributes:
         place: The other place.

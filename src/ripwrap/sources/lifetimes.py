@@ -26,7 +26,7 @@ class Lifetimes:
         """Set the newest commit and its versions."""
         self.first: dict[str, str] = {}
         self.last: dict[str, str] = dict.fromkeys(versions, tip)
-        self.waiting = 0
+        self.waiting: int = 0
         self._waiting: dict[str, set[str]] = {}
 
     def reach(self, commit: str) -> None:

@@ -47,12 +47,12 @@ def files(
             function ends the call.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds that the call may take; `None` is no limit.
-        **options: rg's flags, and where to list files, such as `rev="main"` or `on=host`; see `FileOptions` and
-            `PlaceOptions`.
+        **options: rg's flags, and where to list files, such as `rev="main"`, `on=host` or `where=place`; see
+            `FileOptions` and `ripwrap.places.PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `limit` is negative, two arguments cannot be combined, a path or option has a NUL, or `rev` names no
+        ValueError: `limit` is negative, two arguments exclude each other, a path or option has a NUL, or `rev` names no
             revision.
         TypeError: `limit` is not an int.
         FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they

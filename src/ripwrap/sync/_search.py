@@ -61,12 +61,12 @@ def search(
             search.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds that the call may take; `None` is no limit.
-        **options: rg's flags, and where to search, such as `rev="main"`, `inside="zip"` or `on=host`; see
-            `SearchOptions` and `PlaceOptions`.
+        **options: rg's flags, and where to search, such as `rev="main"`, `inside="zip"`, `on=host` or `where=place`;
+            see `SearchOptions` and `ripwrap.places.PlaceOptions`.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `limit` is negative, there is no pattern, two arguments cannot be combined, or a pattern, path or
+        ValueError: `limit` is negative, there is no pattern, two arguments exclude each other, or a pattern, path or
             option has a NUL.
         TypeError: `limit` is not an int.
         RipwrapError: The package that `encoding="detect"` or a format in `inside` needs is not installed.

@@ -499,7 +499,7 @@ class Redaction:
                         yield mask
 
 
-redact = Redaction()
+redact: Redaction = Redaction()
 """Masking by the built-in rules."""
 
 
