@@ -18,6 +18,7 @@ from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import print_json, printed_warnings
+from ripwrap.cli.places import FILES, PlaceFlags
 from ripwrap.models import ScanMatch
 from ripwrap.options import SearchOptions
 
@@ -44,6 +45,7 @@ scan: App = App(
         "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
         "ripwrap scan --write-baseline known.json",
         "ripwrap scan --baseline known.json",
+        "ripwrap scan --rev main~3",
         after=EXIT_CODES,
     ),
 )
@@ -71,6 +73,7 @@ def run_scan(
     overlaps: Annotated[bool, _flag("Report all texts, also overlapping ones")] = False,
     redact: Annotated[bool, _flag("Print paths, lines and rules, but not the texts")] = False,
     limit: Limit = None,
+    place: PlaceFlags = FILES,
     json: Json = False,
     cwd: Cwd = ".",
     rg: RgPath = None,
@@ -93,7 +96,7 @@ def run_scan(
     known = SECRET_RULES if rules is None else load_rules(rules)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:
-        found = sync.scan(known, cwd=cwd, paths=paths, overlaps=overlaps, rg=rg, **options)
+        found = sync.scan(known, cwd=cwd, paths=paths, overlaps=overlaps, rg=rg, **place.options(), **options)
         hits = old.new(found)
         if write_baseline is not None:
             Baseline.of(hits).write(write_baseline)
