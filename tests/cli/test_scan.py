@@ -155,8 +155,8 @@ def test_a_baseline_leaves_out_what_is_known(planted: Path) -> None:
     [
         (("--baseline=rules.toml",), "rules.toml is not a baseline of ripwrap"),
         (("--baseline=missing",), "missing"),
-        (("--sarif", "--json"), "--json and --sarif cannot be combined"),
-        (("--sarif", "--redact"), "--redact and --sarif cannot be combined; leave one of them out"),
+        (("--sarif", "--json"), "--json cannot be combined with --sarif"),
+        (("--sarif", "--redact"), "--redact cannot be combined with --sarif; leave one of them out"),
         (("-F",), "unknown option -F"),
         (("--rules=src/b.py",), "is not valid TOML"),
     ],

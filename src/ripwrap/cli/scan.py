@@ -19,6 +19,7 @@ from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import print_json, printed_warnings
 from ripwrap.cli.places import FILES, PlaceFlags
+from ripwrap.errors import Hint, combination_error
 from ripwrap.models import ScanMatch
 from ripwrap.options import SearchOptions
 
@@ -89,10 +90,9 @@ def run_scan(
         Print a log in SARIF 2.1.0
     """
     if json and sarif_output:
-        raise ValueError("--json and --sarif cannot be combined; leave one of them out")
+        raise combination_error("json", Hint("sarif"))
     if (json or sarif_output) and redact:
-        other = "--json" if json else "--sarif"
-        raise ValueError(f"--redact and {other} cannot be combined; leave one of them out")
+        raise combination_error("redact", Hint("json" if json else "sarif"))
     known = SECRET_RULES if rules is None else load_rules(rules)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:
