@@ -103,13 +103,13 @@ def _why_foreign(path: Path) -> str:
 
 def _is_private_group(number: int) -> bool:
     """Return True if a group has the name of this user and no other member, as on systems with the umask 002."""
-    if sys.platform == "win32":
-        return False
-    try:
-        group, name = grp.getgrgid(number), pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return False
-    return group.gr_name == name and not {*group.gr_mem} - {name}
+    if sys.platform != "win32":
+        try:
+            group, name = grp.getgrgid(number), pwd.getpwuid(os.geteuid()).pw_name
+        except KeyError:
+            return False
+        return group.gr_name == name and not {*group.gr_mem} - {name}
+    return False
 
 
 def parse_release(rg: Path) -> tuple[str, str]:
