@@ -39,7 +39,7 @@ RENAMED = {
     "run_scan": "run_scan_blocking",
     "run_code": "run_code_blocking",
     "run_grep_in": "run_grep_in_blocking",
-    "AnyItems": "Items",
+    "AnyItems": "ItemIterable",
 }
 WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases in docstrings of the async code, and their replacements in the blocking twin."""

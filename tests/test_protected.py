@@ -8,7 +8,7 @@ import pytest
 
 from ripwrap import FileEdits, sync
 from ripwrap._edits.journal import apply_edits
-from ripwrap._edits.journal_store import Folder, Journals
+from ripwrap._edits.journal_store import JournalFolder, Journals
 from ripwrap._protected import is_protected_name, why_protected
 from ripwrap._safe_write import Disk
 from support.git import require_git
@@ -146,7 +146,7 @@ def test_undo_does_not_write_below_a_protected_directory(plant: Plant) -> None:
     plan = sync.replace("foo", "bar", cwd=folder)
     applied = plan.apply()
     (folder / "git").rename(folder / ".git")
-    known = Folder(Path(applied.journal)).load()
+    known = JournalFolder(Path(applied.journal)).load()
     (file,) = known.files
     made = known.model_copy(update={"files": (file.model_copy(update={"path": str(folder / ".git/config")}),)})
     Journals().folder(made.id).save(made, "applied")

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Overlay:
+class OverlayTexts:
     """Texts that replace the contents of files.
 
     Attributes:
@@ -59,15 +59,15 @@ class Overlay:
             return os.dup(file.fileno())
 
 
-_ACTIVE: ContextVar[Overlay | None] = ContextVar("ripwrap_overlay", default=None)
+_ACTIVE: ContextVar[OverlayTexts | None] = ContextVar("ripwrap_overlay", default=None)
 
 
-def active_overlay() -> Overlay | None:
+def active_overlay() -> OverlayTexts | None:
     """Return the overlay of the running task or thread; `None` without an overlay."""
     return _ACTIVE.get()
 
 
-def with_overlay(overlay: Overlay | None, work: Callable[[], T]) -> T:
+def with_overlay(overlay: OverlayTexts | None, work: Callable[[], T]) -> T:
     """Call a function while this overlay, or none, is the active one, and return its result."""
     token = _ACTIVE.set(overlay)
     try:
@@ -127,7 +127,7 @@ def overlay(texts: Mapping[P, str | bytes | None], *, cwd: StrPath = ".") -> Gen
     if not isinstance(texts, Mapping):
         raise TypeError(f"an overlay is a mapping of paths to texts, got {type(texts).__name__}")
     outer = _ACTIVE.get()
-    token = _ACTIVE.set(Overlay(merge_texts(texts, os.path.abspath(cwd), outer.texts if outer else {})))
+    token = _ACTIVE.set(OverlayTexts(merge_texts(texts, os.path.abspath(cwd), outer.texts if outer else {})))
     try:
         yield
     finally:

@@ -18,8 +18,8 @@ import pytest
 import ripwrap
 from ripwrap import AppliedEdits, ConflictError, FileEdits, sync
 from ripwrap._edits.journal import apply_edits, undo_edits
-from ripwrap._edits.journal_store import Folder, Journals
-from ripwrap._edits.planning import Change, Found, plan_files
+from ripwrap._edits.journal_store import JournalFolder, Journals
+from ripwrap._edits.planning import FileChange, Found, plan_files
 from ripwrap._safe_write import Disk
 from ripwrap.testing import write_tree
 from support import forks, killed
@@ -51,7 +51,7 @@ def planned(folder: Path, old: bytes = b"foo", new: bytes = b"longer") -> tuple[
     found: list[Found] = []
     for name, content in contents(folder).items():
         starts = [at for at in range(len(content)) if content.startswith(old, at)]
-        found.append(Found(name, [Change(at, at + len(old), old, new) for at in starts], decoded=False))
+        found.append(Found(name, [FileChange(at, at + len(old), old, new) for at in starts], decoded=False))
     return plan_files(str(folder), found)[0]
 
 
@@ -386,7 +386,7 @@ def test_other_plan_is_refused_while_an_interrupted_one_is_unfinished(plant: Pla
     folder = plant(OLD)
     applied = apply_edits(str(folder), planned(folder), journals)
     plant({"a.txt": OLD["a.txt"]})
-    Folder(Path(applied.journal)).mark("turning")  # as after a kill
+    JournalFolder(Path(applied.journal)).mark("turning")  # as after a kill
     other = planned(folder, old=b"two", new=b"2")
     with pytest.raises(ConflictError, match=r"undo it first: undo\(journal='") as raised:
         apply_edits(str(folder), other, journals)
@@ -501,7 +501,7 @@ def test_change_that_is_completed_after_an_interruption_is_the_last(plant: Plant
     folder = plant({"a": "foo", "b": "foo", "c": "one"})
     plan = sync.replace("foo", "bar", cwd=folder)
     interrupted = plan.apply(journals=journals)
-    Folder(Path(interrupted.journal)).mark("turning")  # as after a kill
+    JournalFolder(Path(interrupted.journal)).mark("turning")  # as after a kill
     plant({"a": "foo"})
     replace_and_apply(folder, "one", "two", journals)
     plan.apply(journals=journals)
@@ -671,7 +671,7 @@ def test_generated_trees_are_the_same_after_apply_and_undo(plant: Plant, tmp_pat
 
 def forged(journals: Path, applied: AppliedEdits, path: str, root: str = "") -> Path:
     """Write a journal as an attacker would write it: a journal of these edits, but of another file."""
-    known = Folder(Path(applied.journal)).load()
+    known = JournalFolder(Path(applied.journal)).load()
     files = tuple(file.model_copy(update={"path": path}) for file in known.files)
     made = known.model_copy(update={"files": files, "root": root or known.root})
     folder = Journals(journals).folder(made.id)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import CapabilityError, ConflictError, PatternError, sync
 from ripwrap._concurrency import CANCELLED, Cancellation
-from ripwrap._edits.planning import Change, Found, Line, plan_files
+from ripwrap._edits.planning import FileChange, Found, Line, plan_files
 from ripwrap.binary import RgBinary
 from support.effort import times
 
@@ -332,7 +332,7 @@ def test_rare_form_of_a_character_is_left_out_by_name(plant: Plant) -> None:
 def test_line_that_is_not_what_rg_has_read_is_not_changed(plant: Plant) -> None:
     """Issue 38, 1: `aaaa` is also at the place where rg has found it, but the line is another one."""
     folder = plant({"f": b"\xe9aaaaaa\n", "g": b"baaaaaa\n"})
-    change = Change(1, 5, b"aaaa", b"X")
+    change = FileChange(1, 5, b"aaaa", b"X")
     files, errors = plan_files(
         str(folder), [Found("f", [change], lines=[Line.of(0, 1, b"aaaaaaa\n", b"\n")])], encoding="latin1"
     )
@@ -575,12 +575,14 @@ def test_html_and_rich_previews(plant: Plant) -> None:
 def test_edits_that_were_found_otherwise(plant: Plant) -> None:
     """A plan of any tool: parts of the bytes of files, and what to put there."""
     folder = plant({"f": b"\xef\xbb\xbfabc"})
-    files, left_out = plan_files(str(folder), [Found("f", [Change(4, 5, b"b", b"")], decoded=False)])
+    files, left_out = plan_files(str(folder), [Found("f", [FileChange(4, 5, b"b", b"")], decoded=False)])
     assert (files[0].diff().splitlines()[-2:], left_out) == (["+\ufeffac", "\\ No newline at end of file"], ())
     with pytest.raises(ValueError, match="two edits of f overlap, at bytes 3-5 and 4-6"):
-        plan_files(str(folder), [Found("f", [Change(3, 5, b"ab", b""), Change(4, 6, b"bc", b"x")], decoded=False)])
+        plan_files(
+            str(folder), [Found("f", [FileChange(3, 5, b"ab", b""), FileChange(4, 6, b"bc", b"x")], decoded=False)]
+        )
     with pytest.raises(ConflictError, match="f changed while being searched"):
-        plan_files(str(folder), [Found("f", [Change(3, 4, b"z", b"")], decoded=False)])
+        plan_files(str(folder), [Found("f", [FileChange(3, 4, b"z", b"")], decoded=False)])
 
 
 def test_blocking_twin_has_a_time_limit(plant: Plant, stand_in: Callable[..., Path]) -> None:
@@ -595,6 +597,6 @@ def test_timeout_while_files_are_read_names_the_seconds(plant: Plant) -> None:
     before = CANCELLED.set(over)
     try:
         with pytest.raises(TimeoutError, match=r"^the call took more than timeout=0\.1 seconds; allow more time$"):
-            plan_files(str(plant({"f": "ab"})), [Found("f", [Change(0, 1, b"a", b"b")], decoded=False)])
+            plan_files(str(plant({"f": "ab"})), [Found("f", [FileChange(0, 1, b"a", b"b")], decoded=False)])
     finally:
         CANCELLED.reset(before)

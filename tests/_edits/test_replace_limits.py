@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ripwrap import sync
-from ripwrap._edits.planning import EDIT_BYTES, MAX_BYTES, Change, Found, group_hunks, plan_files
+from ripwrap._edits.planning import EDIT_BYTES, MAX_BYTES, FileChange, Found, group_hunks, plan_files
 from ripwrap._ripgrep.replacement import parse_template
 from ripwrap._safe_write import Disk, TooLargeError
 
@@ -50,7 +50,7 @@ def test_limit_can_be_raised(plant: Plant) -> None:
 @pytest.mark.parametrize(("size", "after"), [(2_000, b"a"), (999, b"bbb")])
 def test_file_that_is_or_becomes_too_large_is_left_out_by_name(size: int, after: bytes, plant: Plant) -> None:
     folder = plant({"f": b"x" * (size - 1) + b"y", "ok": b"x"})
-    found = [Found("f", [Change(size - 1, size, b"y", after)]), Found("ok", [Change(0, 1, b"x", b"y")])]
+    found = [Found("f", [FileChange(size - 1, size, b"y", after)]), Found("ok", [FileChange(0, 1, b"x", b"y")])]
     files, (error,) = plan_files(str(folder), found, max_bytes=1_000)
     assert [file.path for file in files] == ["ok"]
     assert str(error) == "f: left out: it has, or would have, more than 1,000 bytes, the limit of a file (max_bytes)"
@@ -82,7 +82,7 @@ class Counted(bytes):
 
 def test_edits_of_one_long_line_look_for_its_end_once(monkeypatch: pytest.MonkeyPatch) -> None:
     text = Counted(b"ab" * 20_000)
-    edits = [(Change(at, at + 1, b"a", b"c"), at, at + 1) for at in range(0, len(text), 2)]
+    edits = [(FileChange(at, at + 1, b"a", b"c"), at, at + 1) for at in range(0, len(text), 2)]
     (hunk,) = group_hunks(text, edits, 3)
     assert len(hunk.edits) == 20_000
     assert Counted.scanned < 10 * len(text)

@@ -10,7 +10,7 @@ import pytest
 import ripwrap
 from ripwrap import GrepResult, PatternError, sync
 from ripwrap._operations.grep import grep_request, hidden_matches
-from ripwrap._operations.near import LineCollector, NearCollector, near_condition
+from ripwrap._operations.near import LineNumberCollector, NearCollector, near_condition
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._ripgrep.runner import BlockingRunner, C, run_blocking
@@ -136,7 +136,7 @@ def test_matches_that_are_not_near_are_not_held_in_memory() -> None:
         return b'{"type":"%b","data":%b,"lines":{"text":"x\\n"},"line_number":%d}}\n' % (kind.encode(), path, number)
 
     begin = b'{"type":"begin","data":{"path":{"text":"f"}}}\n'
-    other = LineCollector()
+    other = LineNumberCollector()
     other.feed(begin + record("match", 50) + record("match", 9_000))
     page = PageRequest(offset=0, max_matches=10, max_files=10, before=2, after=1, max_count=None)
     collector = NearCollector(page, [other], 0)

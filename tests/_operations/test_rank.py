@@ -428,7 +428,7 @@ def test_timeout_ends_a_blocking_rank(plant: Plant, stand_in: Callable[..., Path
     with pytest.raises(TimeoutError, match=r"after 0\.3 seconds.*, or pass a larger timeout$"):
         sync.rank("cookie", cwd=folder, rg=slow, timeout=0.3)
     with pytest.raises(TimeoutError, match=r"took more than 1 second; search fewer files, or pass a larger timeout"):
-        _rank.Deadline(1, time.monotonic() - 6).check()
+        _rank.RankingDeadline(1, time.monotonic() - 6).check()
     end = Exit(words_query("x", ".", (), {}, 1), ("rg",), 0, b"", wrote=False)
     with pytest.raises(TimeoutError, match="rg was stopped after 1 second, before all files were counted"):
         TermCounts(lambda hit: (hit,), 1).finish(end, timed_out=True)

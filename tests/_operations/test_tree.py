@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import ripwrap
 from ripwrap import Tree, TreeEntry, sync
-from ripwrap._operations.tree import Directory, arrange, insert_path
+from ripwrap._operations.tree import TreeDirectory, arrange, insert_path
 from support.paths import native
 
 Plant = Callable[..., Path]
 
 
 def drawn(paths: list[str], limit: int | None, exclude: tuple[str, ...] = ()) -> str:
-    root: Directory = {}
+    root: TreeDirectory = {}
     for path in paths:
         insert_path(root, native(path), frozenset(exclude))
     return str(Tree(entries=tuple(arrange(root, limit))))
@@ -86,7 +86,7 @@ def test_empty_tree_is_an_empty_text() -> None:
 
 
 def test_entries_have_path_depth_and_truncated_count() -> None:
-    root: Directory = {}
+    root: TreeDirectory = {}
     for path in ("src/a", "src/b", "c"):
         insert_path(root, native(path), frozenset())
     assert list(arrange(root, 3)) == [
@@ -109,7 +109,7 @@ trees = st.lists(st.lists(parts, min_size=1, max_size=4).map("/".join), max_size
 
 @given(trees, st.integers(0, 40))
 def test_every_entry_is_shown_or_counted_as_truncated(paths: list[str], limit: int) -> None:
-    root: Directory = {}
+    root: TreeDirectory = {}
     for path in paths:
         insert_path(root, native(path), frozenset())
     entries = list(arrange(root, limit))

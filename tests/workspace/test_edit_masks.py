@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ripwrap import sync
-from ripwrap._edits.planning import Change
+from ripwrap._edits.planning import FileChange
 from ripwrap.workspace.edit_masks import EditMasks
 from ripwrap.workspace.redact import MAX_SCANNED_BYTES, redact
 from support.effort import times
@@ -113,11 +113,11 @@ def test_lines_after_random_edits_mask_all_secrets_or_the_edits_are_refused(seed
     kept = 0
     for _ in range(50):
         text = "".join(rng.choice([TEXT, "é = ü\n", "a\n", KEY + "\n", "-", f"url://u:{PASSWORD}@h\n"]) for _ in "123")
-        raw, changes, start = text.encode(), list[Change](), 0
+        raw, changes, start = text.encode(), list[FileChange](), 0
         while len(changes) < rng.randint(1, 4):
             start = rng.randint(start, len(raw))
             end = min(len(raw), start + rng.choice((0, 0, 1, 3, 20)))
-            changes.append(Change(start, end, raw[start:end], rng.choice(pieces).encode()))
+            changes.append(FileChange(start, end, raw[start:end], rng.choice(pieces).encode()))
             start = end + 1
             if start >= len(raw):
                 break
@@ -135,10 +135,10 @@ def test_edit_of_a_blank_line_does_not_unmask_the_lines_of_a_key_after_it() -> N
     raw = TEXT.encode()
     start = raw.index(b"ENCRYPTED\n\n") + 10
     for after, refused in ((b"!", True), (b"\n", False)):
-        assert bool(EditMasks(redact).why_refused("a", raw, [Change(start, start, b"", after)])) == refused
+        assert bool(EditMasks(redact).why_refused("a", raw, [FileChange(start, start, b"", after)])) == refused
 
 
 def test_file_that_is_too_large_to_be_masked_is_left_out() -> None:
     text = b"x\n" * (MAX_SCANNED_BYTES // 2)
-    assert not EditMasks(redact).why_refused("a", text, [Change(0, 1, b"x", b"y")])
-    assert "the limit for masking secrets" in EditMasks(redact).why_refused("a", text, [Change(0, 1, b"x", b"yy")])
+    assert not EditMasks(redact).why_refused("a", text, [FileChange(0, 1, b"x", b"y")])
+    assert "the limit for masking secrets" in EditMasks(redact).why_refused("a", text, [FileChange(0, 1, b"x", b"yy")])

@@ -266,10 +266,26 @@ async def test_async_tools_search_revisions_and_archives(repository: Path) -> No
     assert "File: f.zip!/z.py" in await workspace.grep_content("needle", inside="zip")
 
 
+def test_archives_of_a_revision_are_searched(repository: Path) -> None:
+    members = {"z.py": b"needle\n", ".hidden.py": b"needle\n", "k.py": f"needle {KEY}\n".encode()}
+    for name in ("all.zip", "secret.zip"):
+        (repository / name).write_bytes(zipped(members))
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "archives")
+    for name in ("all.zip", "secret.zip"):
+        (repository / name).unlink()
+    workspace = sync.Workspace(repository, deny=["secret*"], redact=True)
+    answer = workspace.grep_content("needle", rev="HEAD", inside="zip")
+    assert "File: all.zip!/z.py" in answer
+    assert "[redacted: github" in answer
+    assert all(text not in answer for text in (KEY, "secret", ".hidden"))
+    counts = workspace.grep_content_result("needle", rev="HEAD", inside="zip", output_mode="count")
+    assert {(one.path, one.count) for one in counts.files} >= {("all.zip!/z.py", 1), ("all.zip!/k.py", 1)}
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"rev": "HEAD", "inside": "zip"}, "inside cannot be combined with rev"),
         ({"rev": "--output=x"}, "rev must be a revision of git"),
         ({"rev": "nope"}, "rev is not a revision"),
         ({"inside": "rar"}, "inside must be 'zip'"),

@@ -8,7 +8,7 @@ import pytest
 from ripwrap import sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace.deny import escaped
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import entry_globs, exclude_options, file_filter
 from support.paths import native
 
@@ -16,8 +16,8 @@ Plant = Callable[..., Path]
 
 WINDOWS_SEP = "\\"
 WINDOWS_PATH = r"sub\{q}[x]!"
-DEEP = Location("C:\\Work", (r"sub\q[x]",), "", "\\")
-ROOT = Location("C:\\Work", (".",), "", "\\")
+DEEP = RootLocation("C:\\Work", (r"sub\q[x]",), "", "\\")
+ROOT = RootLocation("C:\\Work", (".",), "", "\\")
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,9 @@ ROOT = Location("C:\\Work", (".",), "", "\\")
         (ROOT, r"src\**\a?.py, !src\x\*.py", ["/src/**/a?.py", "!/src/x/*.py"]),
     ],
 )
-def test_glob_of_a_windows_caller_reaches_rg_with_slashes(location: Location, pattern: str, globs: list[str]) -> None:
+def test_glob_of_a_windows_caller_reaches_rg_with_slashes(
+    location: RootLocation, pattern: str, globs: list[str]
+) -> None:
     files = file_filter(location, pattern)
     assert files.options.get("glob") == globs
     assert files.overrides
@@ -51,7 +53,7 @@ def test_exclusion_of_a_windows_caller_starts_from_the_location() -> None:
 
 
 def test_backslash_stays_an_escape_on_posix() -> None:
-    assert file_filter(Location("/work", (".",), "", "/"), r"a/\*.py").options.get("glob") == [r"/a/\*.py"]
+    assert file_filter(RootLocation("/work", (".",), "", "/"), r"a/\*.py").options.get("glob") == [r"/a/\*.py"]
 
 
 def test_escaped_windows_path_is_matched_by_rg(rg: RgBinary, plant: Plant) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ripwrap._edits.left_out import why_binary
-from ripwrap._edits.planning import MAX_BYTES, Change, EditSize, Found, Line
+from ripwrap._edits.planning import MAX_BYTES, EditSize, FileChange, Found, Line
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.replacement import Template
@@ -24,7 +24,7 @@ class _File:
         end: Last lines, if they have no newline and their last match is not at their end; empty otherwise.
     """
 
-    changes: list[Change] = field(default_factory=list[Change])
+    changes: list[FileChange] = field(default_factory=list[FileChange])
     lines: list[Line] = field(default_factory=list[Line])
     unlocated: int = 0
     binary: int | None = None
@@ -45,7 +45,7 @@ class _File:
             start, end = match.absolute_offset + hit.start, match.absolute_offset + hit.end
             after = raw_bytes(hit.replacement or "") if constant is None else constant
             size.add(match.path or "", len(hit.raw_match) + len(after))
-            self.changes.append(Change(start, end, hit.raw_match, after))
+            self.changes.append(FileChange(start, end, hit.raw_match, after))
 
     def why_left_out(self) -> str:
         """Return the reason not to change the file; empty if the file can be changed."""

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ripwrap._concurrency import CANCELLED, ProcessLock, hold_lock
-from ripwrap._edits.journal_store import Folder, Journal, JournalFile, Journals, Progress
+from ripwrap._edits.journal_store import Journal, JournalFile, JournalFolder, JournalProgress, Journals
 from ripwrap._safe_write import GONE, Disk, FileState
 from ripwrap._text import plural, shown
 from ripwrap.edits import AppliedEdits, FileEdits
@@ -117,7 +117,7 @@ def undo_edits(
             new contents.
     """
     store = Journals(os.path.dirname(os.path.abspath(journal)) if journal is not None else journals)
-    if journal is not None and not Folder(Path(journal)).exists:
+    if journal is not None and not JournalFolder(Path(journal)).exists:
         name = os.fspath(journal)
         raise FileNotFoundError(
             HintedText(
@@ -126,7 +126,7 @@ def undo_edits(
             )
         )
     with _locked(store):
-        folder = store.last(os.path.abspath(cwd)) if journal is None else Folder(Path(os.path.abspath(journal)))
+        folder = store.last(os.path.abspath(cwd)) if journal is None else JournalFolder(Path(os.path.abspath(journal)))
         known = folder.load()
         if not (planned or store.is_default):
             _check_inside(folder, known, cwd)
@@ -138,7 +138,7 @@ def undo_edits(
     return _result(folder, known, undone=True)
 
 
-def _check_inside(folder: Folder, journal: Journal, cwd: StrPath) -> None:
+def _check_inside(folder: JournalFolder, journal: Journal, cwd: StrPath) -> None:
     """Raise `PermissionError` if a journal names a file outside of the searched directory and of `cwd`."""
     trees = [Path(os.path.realpath(tree)) for tree in (journal.root, cwd)]
     for file in journal.files:
@@ -155,7 +155,7 @@ def _check_inside(folder: Folder, journal: Journal, cwd: StrPath) -> None:
             )
 
 
-def _result(folder: Folder, journal: Journal, *, undone: bool) -> AppliedEdits:
+def _result(folder: JournalFolder, journal: Journal, *, undone: bool) -> AppliedEdits:
     files = tuple(file.path for file in journal.files)
     return AppliedEdits(journal=str(folder.path), root=journal.root, files=files, undone=undone)
 
@@ -173,7 +173,7 @@ def _check_cancelled() -> None:
     CANCELLED.get().check(", and no file was changed")
 
 
-def _check_unfinished(store: Journals, own: Folder, paths: set[str], disk: Disk) -> None:
+def _check_unfinished(store: Journals, own: JournalFolder, paths: set[str], disk: Disk) -> None:
     """Remove the temporary files of other changes that were interrupted before their first rename.
 
     The caller holds the lock, so the processes that wrote the unfinished journals have ended.
@@ -219,7 +219,7 @@ def _is_complete(journal: Journal) -> bool:
     return all(file.new for file in journal.files)
 
 
-def _clean(folder: Folder, journal: Journal, disk: Disk) -> None:
+def _clean(folder: JournalFolder, journal: Journal, disk: Disk) -> None:
     """Remove all temporary files of a journal."""
     for number, file in enumerate(journal.files):
         disk.remove_beside(file.path, folder.temporary(number))
@@ -241,7 +241,7 @@ class Turn:
 
     def __init__(
         self,
-        folder: Folder,
+        folder: JournalFolder,
         journal: Journal,
         disk: Disk,
         *,
@@ -299,7 +299,7 @@ class Turn:
                 raise _changed_error([str(error.filename)], forward=self._forward) from error
             raise
 
-    def _side(self, *, forward: bool) -> Progress:
+    def _side(self, *, forward: bool) -> JournalProgress:
         return "applied" if forward else "undone"
 
     def _prepare(self, *, clean: bool) -> None:

@@ -29,7 +29,7 @@ from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Model
 from ripwrap.options import StrPath
 
-Progress: TypeAlias = Literal["preparing", "turning", "applied", "undone"]
+JournalProgress: TypeAlias = Literal["preparing", "turning", "applied", "undone"]
 """State of a journal: `preparing` (no file has changed yet), `turning` (some files may have the new content, and other
 files the old content), `applied` (all files have the new content) or `undone` (all files have the old content)."""
 
@@ -120,7 +120,7 @@ class Journal(Model, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class JournalFolder:
     """Directory of a journal.
 
     Attributes:
@@ -140,13 +140,13 @@ class Folder:
         return (self.path / _JOURNAL).is_file()
 
     @property
-    def state(self) -> Progress | None:
+    def state(self) -> JournalProgress | None:
         """State of the journal; `None` if there is no journal. `turning` also if the file with the state is damaged."""
         try:
             text = (self.path / _STATE).read_text("ascii").partition(" ")[0]
         except (FileNotFoundError, NotADirectoryError):
             return None
-        states: tuple[Progress, ...] = ("preparing", "turning", "applied", "undone")
+        states: tuple[JournalProgress, ...] = ("preparing", "turning", "applied", "undone")
         for state in states:
             if text == state:
                 return state
@@ -185,13 +185,13 @@ class Folder:
             "ripwrap, or restore the files from a backup"
         )
 
-    def save(self, journal: Journal, state: Progress, number: int | None = None, *, sync: bool = True) -> None:
+    def save(self, journal: Journal, state: JournalProgress, number: int | None = None, *, sync: bool = True) -> None:
         """Write the journal and then its state; with `sync`, wait until both are on the disk."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._write(_JOURNAL, journal.model_dump_json().encode(), sync=sync)
         self.mark(state, number, sync=sync)
 
-    def mark(self, state: Progress, number: int | None = None, *, sync: bool = True) -> None:
+    def mark(self, state: JournalProgress, number: int | None = None, *, sync: bool = True) -> None:
         """Write the state and the number of the change; with `sync`, wait until they are on the disk.
 
         `None` keeps the number.
@@ -250,23 +250,23 @@ class Journals:
         if reason := why_untrusted(self.path):
             raise _untrusted_error(reason, self.path)
 
-    def folder(self, name: str) -> Folder:
+    def folder(self, name: str) -> JournalFolder:
         """Return the directory of the journal with this id."""
-        return Folder(self.path / name)
+        return JournalFolder(self.path / name)
 
-    def all(self) -> list[Folder]:
+    def all(self) -> list[JournalFolder]:
         """Return the directories of all journals of this user; that of the last change is first.
 
         The order is that of the numbers, because a clock can step back, and a refused `undo()` writes the state of an
         older change.
         """
         with suppress(FileNotFoundError):
-            aged: list[tuple[int, int, Folder]] = []
+            aged: list[tuple[int, int, JournalFolder]] = []
             for entry in os.scandir(self.path):
                 with suppress(OSError):
                     if _why_foreign(Path(entry.path)) or _why_foreign(Path(entry.path, _STATE)):
                         continue
-                    folder, state = Folder(Path(entry.path)), os.stat(os.path.join(entry.path, _STATE))
+                    folder, state = JournalFolder(Path(entry.path)), os.stat(os.path.join(entry.path, _STATE))
                     aged.append((folder.number, state.st_mtime_ns, folder))
             return [folder for *_, folder in sorted(aged, key=lambda one: one[:2], reverse=True)]
         return []
@@ -275,7 +275,7 @@ class Journals:
         """Return the number for a new change; the caller holds the lock."""
         return max((folder.number for folder in self.all()), default=0) + 1
 
-    def latest(self, name: str) -> Folder:
+    def latest(self, name: str) -> JournalFolder:
         """Return the directory of the last of the changes with this id that can be undone, or otherwise of the last.
 
         If there is no such change, return the directory for it.
@@ -283,7 +283,7 @@ class Journals:
         known = [self.folder(name), *(self.folder(f"{name}-{number}") for number in self._repeats(name))]
         return max(known, key=lambda one: (one.state in UNDOABLE, one.number))
 
-    def new(self, name: str) -> Folder:
+    def new(self, name: str) -> JournalFolder:
         """Return a directory for another change with this id."""
         return self.folder(f"{name}-{max(self._repeats(name), default=1) + 1}")
 
@@ -293,7 +293,7 @@ class Journals:
             return [int(one) for one in found if one.isdecimal()]
         return []
 
-    def last(self, root: str) -> Folder:
+    def last(self, root: str) -> JournalFolder:
         """Return the journal of the last change that can be undone, for the searched directory `root`.
 
         Raises:
@@ -349,7 +349,7 @@ def _untrusted_error(reason: str, path: Path) -> PermissionError:
     return PermissionError(errno.EPERM, text, str(path))
 
 
-def _modified(folder: Folder) -> float:
+def _modified(folder: JournalFolder) -> float:
     try:
         return (folder.path / _STATE).stat().st_mtime
     except OSError:

@@ -16,7 +16,7 @@ from ripwrap.models import PathError
 _READ_BYTES = 1 << 20
 
 
-class LeftOut(NamedTuple):
+class UnsearchedMatches(NamedTuple):
     """Matches that a search does not report.
 
     Attributes:
@@ -39,7 +39,7 @@ async def find_left_out(
     known: Collection[str],
     seconds: float | None,
     allowed: Callable[[str], bool] | None,
-) -> LeftOut:
+) -> UnsearchedMatches:
     """Search once more, with binary and hidden files, and return what the first search did not report.
 
     rg stops at the first NUL of a file that it found in a directory, and if this NUL is near the beginning, it does not
@@ -53,12 +53,12 @@ async def find_left_out(
         allowed: Function that returns True if the caller may know the file with this path; `None` allows all files.
     """
     if query.options.get("text") and query.options.get("hidden"):
-        return LeftOut()
+        return UnsearchedMatches()
     options = query.without("replace").with_(hidden=True, binary=not query.options.get("text", False)).options
     counting = query.another("count-matches", query.patterns, options)
     found = await run.collect(Step(counting, lambda: ListingCollector(CountDecoder(), sys.maxsize), seconds))
 
-    def sort_out() -> LeftOut:
+    def sort_out() -> UnsearchedMatches:
         more = [one for one in found.every() if one.path not in known and (allowed is None or allowed(one.path))]
         hidden = [one for one in more if _is_hidden(one.path, query.paths)]
         visible = sorted({one.path for one in more} - {one.path for one in hidden})
@@ -70,7 +70,7 @@ async def find_left_out(
         if found.timed_out:
             text = f"binary and hidden files were not all searched in {seconds} seconds, so some are not named"
             errors.append(PathError(path=None, kind="other", message=text))
-        return LeftOut(tuple(errors), sum(one.count for one in hidden))
+        return UnsearchedMatches(tuple(errors), sum(one.count for one in hidden))
 
     return await run.call(sort_out)
 

@@ -33,7 +33,7 @@ EDIT_BYTES = 500
 """Number of bytes that count for an edit in addition to its old and new text: about the memory that it takes."""
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """Edit that was found in the text of a file.
 
     If rg has transcoded the file, the text is in UTF-8, without a byte order mark.
@@ -51,7 +51,7 @@ class Change(NamedTuple):
     after: bytes
 
 
-Screen: TypeAlias = Callable[[str, bytes, Sequence[Change]], str]
+Screen: TypeAlias = Callable[[str, bytes, Sequence[FileChange]], str]
 """Function that takes the path of a file, its text, and the changes in order. It returns the reason to leave the file
 out, or an empty text.
 """
@@ -115,7 +115,7 @@ class Found:
     """
 
     path: str
-    changes: Sequence[Change]
+    changes: Sequence[FileChange]
     decoded: bool = True
     lines: Sequence[Line] = ()
 
@@ -293,7 +293,7 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     return file
 
 
-def _first_broken(text: bytes, changes: Sequence[Change]) -> int | None:
+def _first_broken(text: bytes, changes: Sequence[FileChange]) -> int | None:
     """Return the offset of the first change by which valid UTF-8 can become invalid; None if there is no such change.
 
     Changes that only together keep the text valid count, too, because `apply(select=…)` can choose one of them.
@@ -308,8 +308,8 @@ def _first_broken(text: bytes, changes: Sequence[Change]) -> int | None:
 
 
 def _read_as_rg(
-    lines: Sequence[Line], body: bytes, codec: str, terminator: bytes, changes: Sequence[Change]
-) -> tuple[bytes, list[tuple[Change, int, int]]]:
+    lines: Sequence[Line], body: bytes, codec: str, terminator: bytes, changes: Sequence[FileChange]
+) -> tuple[bytes, list[tuple[FileChange, int, int]]]:
     """Return the text of a file in UTF-8, and each change at its place in this text, with its offsets in `body`.
 
     Only lines with changes must be exactly what rg has read. rg's offsets are used only within such a line, so bytes in
@@ -325,7 +325,7 @@ def _read_as_rg(
     Raises:
         UnicodeDecodeError: A line with changes has bytes that are not valid, or that rg and Python read differently.
     """
-    text, edits, done = bytearray(), list[tuple[Change, int, int]](), 0
+    text, edits, done = bytearray(), list[tuple[FileChange, int, int]](), 0
     waiting = deque(changes)
     starts = _LineStarts(body, codec, terminator)
     lenient = "surrogateescape" if codec == UTF8 else "replace"
@@ -391,7 +391,7 @@ def _mark_of(raw: bytes) -> tuple[bytes, str]:
     return b"", ""
 
 
-def _check_overlaps(path: str, changes: Sequence[Change]) -> None:
+def _check_overlaps(path: str, changes: Sequence[FileChange]) -> None:
     for one, other in pairwise(changes):
         if other.start < one.end or other.start == one.start:
             raise ValueError(
@@ -449,10 +449,10 @@ class _Offsets:
         return self._offset
 
 
-def group_hunks(text: bytes, edits: Sequence[tuple[Change, int, int]], context: int) -> Iterator[Hunk]:
+def group_hunks(text: bytes, edits: Sequence[tuple[FileChange, int, int]], context: int) -> Iterator[Hunk]:
     """Yield hunks: edits with the lines around them. Each line is in one hunk only."""
     number, counted = 1, 0
-    waiting: list[tuple[Change, int, int]] = []
+    waiting: list[tuple[FileChange, int, int]] = []
     start = end = edge = 0
     for one in edits:
         change = one[0]
@@ -474,7 +474,7 @@ def group_hunks(text: bytes, edits: Sequence[tuple[Change, int, int]], context: 
         yield _hunk(text, start, end, number + text.count(b"\n", counted, start), waiting)
 
 
-def _hunk(text: bytes, start: int, end: int, number: int, edits: Sequence[tuple[Change, int, int]]) -> Hunk:
+def _hunk(text: bytes, start: int, end: int, number: int, edits: Sequence[tuple[FileChange, int, int]]) -> Hunk:
     return Hunk(
         line_number=number,
         lines=text_of(text[start:end]),

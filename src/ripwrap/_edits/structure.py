@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias, Unpack, cast
 
 from ripwrap._code.structure.client import CodeWorkers, StructureMatches, UnsearchedError, check_installed
 from ripwrap._code.structure.languages import Language, find_language
-from ripwrap._edits.planning import MAX_BYTES, Change, EditSize, Found, plan_files
+from ripwrap._edits.planning import MAX_BYTES, EditSize, FileChange, Found, plan_files
 from ripwrap._edits.replace import ReplacePlan
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.decoder import PathDecoder, listing_decoder
@@ -331,7 +331,7 @@ class FoundInFile:
 
     path: str = ""
     matches: list[CodeMatch] = field(default_factory=list[CodeMatch])
-    changes: list[Change] = field(default_factory=list[Change])
+    changes: list[FileChange] = field(default_factory=list[FileChange])
     errors: list[CodeError] = field(default_factory=list[CodeError])
 
     def add_error(self, kind: CodeErrorKind, message: str, line_number: int | None = None) -> None:
@@ -418,7 +418,7 @@ class CodeSearch:
             found.add_error("unreadable", error.strerror or str(error))
         except UnicodeDecodeError as error:
             found.add_error("encoding", f"it is not valid {error.encoding}, at byte {error.start}; convert it to UTF-8")
-        except (_LeftOutError, UnsearchedError) as error:
+        except (_CodeLeftOutError, UnsearchedError) as error:
             found.add_error(error.kind, str(error))
         return found
 
@@ -431,9 +431,9 @@ class CodeSearch:
         with open(number, "rb") as file:
             raw = file.read(_HEAD_BYTES)
             if is_binary(raw):
-                raise _LeftOutError("binary", f"it is binary (NUL at byte {raw.index(0)})")
+                raise _CodeLeftOutError("binary", f"it is binary (NUL at byte {raw.index(0)})")
             if os.fstat(number).st_size > MAX_FILE_BYTES:
-                raise _LeftOutError("too_large", f"it is larger than {MAX_FILE_BYTES >> 20} MiB")
+                raise _CodeLeftOutError("too_large", f"it is larger than {MAX_FILE_BYTES >> 20} MiB")
             raw += file.read()
         mark, encoding = byte_order_mark(raw)
         return raw[len(mark) :].decode(encoding).encode()
@@ -452,13 +452,13 @@ class CodeSearch:
                 found.add_error("syntax", message, line)
             elif hit.start >= changed:
                 end = changed = hit.edit.end
-                found.changes.append(Change(hit.start, end, text[hit.start : end], hit.edit.text.encode()))
+                found.changes.append(FileChange(hit.start, end, text[hit.start : end], hit.edit.text.encode()))
         if answer.error_line is not None:
             message = f"line {answer.error_line} is not valid {self._request.language.name}; matches may be missing"
             found.add_error("syntax", message, answer.error_line)
 
 
-class _LeftOutError(Exception):
+class _CodeLeftOutError(Exception):
     """Error for a file that is not parsed.
 
     Attributes:

@@ -128,7 +128,7 @@ def byte_text(raw: bytes) -> str:
 
 def parse_glob(glob: str, *, allow_unclosed: bool) -> Tokens:
     """Return the tokens of a glob; `glob_pattern()` describes the arguments and the error."""
-    return _Parser(glob, allow_unclosed=allow_unclosed).parse()
+    return _GlobParser(glob, allow_unclosed=allow_unclosed).parse()
 
 
 def token_regex(tokens: Tokens) -> str:
@@ -136,7 +136,7 @@ def token_regex(tokens: Tokens) -> str:
     return "".join(token if isinstance(token, str) else f"(?:{'|'.join(map(token_regex, token))})" for token in tokens)
 
 
-class _Parser:
+class _GlobParser:
     """Parser that takes the same steps as globset's parser (`crates/globset/src/glob.rs`), also for unusual globs."""
 
     def __init__(self, glob: str, *, allow_unclosed: bool) -> None:

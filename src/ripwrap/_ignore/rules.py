@@ -54,7 +54,7 @@ _WHITESPACE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IgnoreRule:
     """Rule on a line of an ignore file, in an option such as `glob`, or of a file type.
 
     Attributes:
@@ -77,7 +77,7 @@ class Rule:
     @classmethod
     def parse(
         cls, line: str, *, allow_unclosed: bool = True, ignore_case: bool = False, file: str = "", number: int = 0
-    ) -> "Rule | None":
+    ) -> "IgnoreRule | None":
         """Return the rule of a line, or `None` for a comment or an empty line.
 
         Args:
@@ -119,12 +119,12 @@ class Rule:
 class Rules:
     """Rules of one ignore file, of the options with globs, or of a file type; the last rule that matches decides."""
 
-    def __init__(self, rules: Iterable[Rule], cut: str = "") -> None:
+    def __init__(self, rules: Iterable[IgnoreRule], cut: str = "") -> None:
         """Set the rules, and the path of their file if it has more rules than are read (see `MAX_RULES`)."""
-        self.rules: tuple[Rule, ...] = tuple(rules)
+        self.rules: tuple[IgnoreRule, ...] = tuple(rules)
         self.cut: str = cut
 
-    def match(self, path: str, *, is_folder: bool) -> Rule | None:
+    def match(self, path: str, *, is_folder: bool) -> IgnoreRule | None:
         """Return the rule that decides about a path, or `None` if no rule matches."""
         for chunk in self._chunks:
             if rule := chunk.match(path, is_folder=is_folder):
@@ -138,7 +138,7 @@ class Rules:
 
     @cached_property
     def _chunks(self) -> "list[_Chunk]":
-        chunks: list[list[Rule]] = []
+        chunks: list[list[IgnoreRule]] = []
         chars = _MAX_CHUNK_CHARS + 1
         for rule in reversed(self.rules):
             chars += len(rule.glob)
@@ -153,9 +153,9 @@ class Rules:
 class _Chunk:
     """Some successive rules, the last one first."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[IgnoreRule, ...]
 
-    def match(self, path: str, *, is_folder: bool) -> Rule | None:
+    def match(self, path: str, *, is_folder: bool) -> IgnoreRule | None:
         """Return the first of these rules that matches, or `None`."""
         CANCELLED.get().check()
         if (
@@ -247,7 +247,7 @@ class IgnoreStack:
         """Return a stack with the same settings and no rules; used at a root with `--no-ignore-parent`."""
         return replace(self, levels=((),) * len(KINDS))
 
-    def match(self, path: str, *, is_folder: bool) -> Rule | None:
+    def match(self, path: str, *, is_folder: bool) -> IgnoreRule | None:
         """Return the rule that decides about a path, or `None` if no rule matches."""
         for level in self.levels:
             for start, rules in level:
@@ -416,7 +416,7 @@ def read_rules(path: str, *, ignore_case: bool = False) -> Rules:
     return Rules(rules, path if any(left) else "") if rules or any(left) else _NO_RULES
 
 
-def _parse(content: bytes, path: str, left: list[bool], *, ignore_case: bool) -> Iterator[Rule]:
+def _parse(content: bytes, path: str, left: list[bool], *, ignore_case: bool) -> Iterator[IgnoreRule]:
     """Yield the rules of an ignore file; append True to `left` if rules are left out."""
     found = 0
     for number, line in enumerate(content.replace(b"\r\n", b"\n").split(b"\n"), 1):
@@ -431,7 +431,7 @@ def _parse(content: bytes, path: str, left: list[bool], *, ignore_case: bool) ->
             return
         text = text if number > 1 else text.lstrip("\ufeff")
         try:
-            rule = Rule.parse(text, ignore_case=ignore_case, file=path, number=number)
+            rule = IgnoreRule.parse(text, ignore_case=ignore_case, file=path, number=number)
         except ValueError as error:
             _LOGGER.debug("%s: line %d: %s; rg ignores this line", path, number, error)
         else:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from ripwrap._ignore.git import global_ignore_file
 from ripwrap._ignore.globs import byte_text, glob_pattern
-from ripwrap._ignore.rules import IGNORE_NAMES, KINDS, IgnoreStack, Rule, Rules, is_link, match_text, read_rules
+from ripwrap._ignore.rules import IGNORE_NAMES, KINDS, IgnoreRule, IgnoreStack, Rules, is_link, match_text, read_rules
 from ripwrap._text import plural, raw_bytes
 from ripwrap.errors import GlobError, Hint
 from ripwrap.options import EXCLUDED, Paths, StrPath
@@ -43,7 +43,7 @@ class Cause:
 
     kind: CauseKind
     hint: Hint | None = None
-    rule: Rule | None = None
+    rule: IgnoreRule | None = None
     detail: str = ""
 
 
@@ -233,7 +233,7 @@ class Selection:
     def _by_rules(self, folder: Folder, name: str, info: os.stat_result, *, is_folder: bool) -> Cause | None:
         text = match_text(self._relative(folder.join(name)))
 
-        def ignoring() -> Rule | None:
+        def ignoring() -> IgnoreRule | None:
             return self._ignoring(folder, name, text, is_folder=is_folder)
 
         return self._by_names(name, text, ignoring, lambda: is_hidden(name, info), is_folder=is_folder)
@@ -242,7 +242,7 @@ class Selection:
         self,
         name: str,
         text: str,
-        ignoring: Callable[[], Rule | None] | None,
+        ignoring: Callable[[], IgnoreRule | None] | None,
         hidden: Callable[[], bool],
         *,
         is_folder: bool,
@@ -280,7 +280,7 @@ class Selection:
             return Cause("link", Hint("follow", value=True))
         return None if stat.S_ISREG(info.st_mode) else Cause("special")
 
-    def _ignoring(self, folder: Folder, name: str, text: str, *, is_folder: bool) -> Rule | None:
+    def _ignoring(self, folder: Folder, name: str, text: str, *, is_folder: bool) -> IgnoreRule | None:
         """Return the rule that decides about an entry, out of all ignore files; `None` if no rule matches.
 
         Rules of git's global ignore file and of `ignore_file` are matched with `text`, the relative path.
@@ -507,7 +507,7 @@ def _size(value: int | str | None) -> int | None:
     return int(value.rstrip("KMG")) * _UNITS.get(value[-1], 1)
 
 
-def _by_glob(rule: Rule) -> Cause:
+def _by_glob(rule: IgnoreRule) -> Cause:
     """Return the cause for an entry that a glob excludes; the cause depends on the option that the glob comes from."""
     match rule.file:
         case "hidden":
@@ -518,8 +518,8 @@ def _by_glob(rule: Rule) -> Cause:
             return Cause("glob", Hint(option, kind="omit"), rule)
 
 
-def _glob_rules(options: Mapping[str, Any]) -> Iterator[Rule]:
-    """Yield the rules of globs in the order of rg's command line; `Rule.file` is the name of the option."""
+def _glob_rules(options: Mapping[str, Any]) -> Iterator[IgnoreRule]:
+    """Yield the rules of globs in the order of rg's command line; `IgnoreRule.file` is the name of the option."""
     if options.get("hidden") is False and options.get("type"):
         yield from _glob_rule("hidden", _HIDDEN_GLOB, ignore_case=False)
     for option in ("glob", "iglob"):
@@ -531,9 +531,9 @@ def _glob_rules(options: Mapping[str, Any]) -> Iterator[Rule]:
                 yield from _glob_rule("include_git", f"!{glob}", ignore_case=ignore_case)
 
 
-def _glob_rule(option: str, glob: str, *, ignore_case: bool) -> Iterator[Rule]:
+def _glob_rule(option: str, glob: str, *, ignore_case: bool) -> Iterator[IgnoreRule]:
     try:
-        rule = Rule.parse(glob, allow_unclosed=False, ignore_case=ignore_case, file=option)
+        rule = IgnoreRule.parse(glob, allow_unclosed=False, ignore_case=ignore_case, file=option)
     except ValueError as error:
         raise GlobError(f"error parsing glob '{glob}': {error}") from error
     if rule is not None:
@@ -548,5 +548,5 @@ def _type_rules(options: Mapping[str, Any], types: Mapping[str, Sequence[str]]) 
                 yield (
                     name,
                     option == "type_not",
-                    Rules(Rule(pattern=glob, glob="", only_folders=False) for glob in globs),
+                    Rules(IgnoreRule(pattern=glob, glob="", only_folders=False) for glob in globs),
                 )

@@ -220,7 +220,7 @@ def _expand(request: ExpandRequest) -> Expansion:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MatchSource:
     """All lines of a file, or only the lines near a match.
 
     Attributes:
@@ -234,15 +234,15 @@ class Source:
     complete: bool
 
 
-def _read_source(request: ExpandRequest) -> Source:
+def _read_source(request: ExpandRequest) -> MatchSource:
     """Read the whole file; if it is large, or `request.around` is set, read only the lines near the match."""
     place, near = request.place, request.around
     with _open_text(request.cwd, request.path) as (text, size):
         if near is None and size <= MAX_SOURCE_BYTES:
-            return Source([*_texts(text)], 1, complete=True)
+            return MatchSource([*_texts(text)], 1, complete=True)
         near = _NEAR_LINES if near is None else near
         first = max(place.first - near, 1)
-        return Source([*_texts(islice(text, first - 1, place.last + near))], first, complete=False)
+        return MatchSource([*_texts(islice(text, first - 1, place.last + near))], first, complete=False)
 
 
 def read_lines(folder: str, path: str, *, follow: bool, roots: Sequence[str]) -> list[str] | None:
@@ -288,7 +288,7 @@ def _split_lines(raw: bytes) -> list[bytes]:
     return [line.removesuffix(b"\r") for line in raw.removesuffix(b"\n").split(b"\n")]
 
 
-def _changed_error(request: ExpandRequest, source: Source, now: Sequence[str]) -> RipwrapError:
+def _changed_error(request: ExpandRequest, source: MatchSource, now: Sequence[str]) -> RipwrapError:
     name, place = shown(request.path), request.place
     if len(now) < len(request.texts):
         known = source.lines or source.start == 1

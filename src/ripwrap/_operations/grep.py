@@ -112,7 +112,7 @@ async def grep(
             the answer.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
-    cannot be combined, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
+    exclude each other, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
     `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
     condition = near_condition(near, within, options)
@@ -207,7 +207,7 @@ def grep_request(
     suggest one of these names.
 
     Raises what `search_query()`, `make_page_request()` and `check_timeout()` raise, and `ValueError` if
-    `coverage` cannot be combined with the place.
+    the place has no coverage.
     """
     if coverage:
         refuse_places("coverage", options)

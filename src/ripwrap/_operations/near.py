@@ -17,7 +17,7 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, combination_error
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, check_limit
 
@@ -31,7 +31,7 @@ _REFUSED = {
     "no_line_number": "the distance is a difference of line numbers",
     "stop_on_nonmatch": "the search of a file would end at a different line for each pattern",
 }
-"""Options that cannot be combined with `near`, with the reasons."""
+"""Options that have no meaning with `near`, with the reasons."""
 
 _OF_OUTPUT = ("max_count", "context", "before_context", "after_context", "replace")
 """Options that the searches for the other patterns leave out. With `max_count`, lines would be missing when distances
@@ -57,7 +57,7 @@ def near_condition(near: str | Sequence[str], within: int, options: SearchOption
     """Return the condition for the arguments `near` and `within` of `grep()`; `None` if `near` has no pattern.
 
     Raises:
-        ValueError: `within` is negative, or an option cannot be combined with `near`.
+        ValueError: `within` is negative, or an option has no meaning with `near`.
         TypeError: `within` is not an int.
     """
     distance = check_limit(within, "within")
@@ -68,8 +68,7 @@ def near_condition(near: str | Sequence[str], within: int, options: SearchOption
         raise TypeError("within must be an int, got None")
     for name, reason in _REFUSED.items():
         if cast("dict[str, object]", options).get(name) not in (None, False):
-            parts = Hint(name, kind="omit"), " cannot be combined with ", Hint("near", kind="omit")
-            raise ValueError(HintedText(*parts, f": {reason}; leave one of them out"))
+            raise combination_error(name, Hint("near", kind="omit"), reason)
     return Near(patterns, distance)
 
 
@@ -100,13 +99,14 @@ async def run_near(
     """
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in _OF_OUTPUT})
     others = [
-        await run.collect(Step(make(pattern, plain), LineCollector, left(), metered=False)) for pattern in near.patterns
+        await run.collect(Step(make(pattern, plain), LineNumberCollector, left(), metered=False))
+        for pattern in near.patterns
     ]
     collector = partial(NearCollector, page, others, near.within)
     return await run.collect(Step(make(pattern, without_max_count(options)), collector, left()))
 
 
-class LineCollector(MatchCollector):
+class LineNumberCollector(MatchCollector):
     """Collector of the line numbers of all matches.
 
     Attributes:
@@ -139,7 +139,7 @@ class NearCollector(MatchCollector):
 
     _counts_together = False
 
-    def __init__(self, page: PageRequest, others: Sequence[LineCollector], within: int) -> None:
+    def __init__(self, page: PageRequest, others: Sequence[LineNumberCollector], within: int) -> None:
         super().__init__(page)
         self.far: int = 0
         self._others = others

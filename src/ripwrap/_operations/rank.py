@@ -163,7 +163,7 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
     hits, begun = await _count_terms(run, request)
     if not hits.files:
         return []
-    deadline = Deadline(request.timeout, begun)
+    deadline = RankingDeadline(request.timeout, begun)
     return await run.call(partial(_rank_files, request, hits, deadline))
 
 
@@ -193,7 +193,7 @@ async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, f
 
 
 @dataclass(frozen=True, slots=True)
-class Deadline:
+class RankingDeadline:
     """Time limit of a ranking, for the work after rg has ended.
 
     Attributes:
@@ -213,7 +213,7 @@ class Deadline:
             raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
 
 
-def _rank_files(request: RankRequest, hits: TermCounts, deadline: Deadline) -> list[RankedChunk]:
+def _rank_files(request: RankRequest, hits: TermCounts, deadline: RankingDeadline) -> list[RankedChunk]:
     """Return the best chunks of the files that have the words."""
     query, search, allowed = request.query, request.search, request.allowed
     files: Mapping[str, Mapping[str, int]] = hits.files
@@ -224,7 +224,7 @@ def _rank_files(request: RankRequest, hits: TermCounts, deadline: Deadline) -> l
 
 
 def rank_contents(
-    query: WordQuery, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: Deadline
+    query: WordQuery, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: RankingDeadline
 ) -> list[RankedChunk]:
     """Return the best chunks of `files`, which yields the path and the bytes of each file, the best file first."""
     sources = list(_decode(files))
@@ -237,7 +237,7 @@ def rank_contents(
     return results
 
 
-def _is_allowed(allowed: Callable[[str], bool], path: str, deadline: Deadline) -> bool:
+def _is_allowed(allowed: Callable[[str], bool], path: str, deadline: RankingDeadline) -> bool:
     deadline.check()
     return allowed(path)
 
@@ -251,7 +251,9 @@ def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
     return sizes
 
 
-def read_raw_files(search: Query, paths: Iterable[str], deadline: Deadline = Deadline()) -> Iterator[tuple[str, bytes]]:
+def read_raw_files(
+    search: Query, paths: Iterable[str], deadline: RankingDeadline = RankingDeadline()
+) -> Iterator[tuple[str, bytes]]:
     """Yield each path with the first million bytes of the file; files that cannot be read are logged as warnings."""
     for path in paths:
         deadline.check()
@@ -275,7 +277,7 @@ def _decode(files: Iterable[tuple[str, bytes]]) -> Iterator[SourceText]:
 
 
 def _pool(
-    query: WordQuery, sources: Sequence[SourceText], deadline: Deadline
+    query: WordQuery, sources: Sequence[SourceText], deadline: RankingDeadline
 ) -> tuple[list[ChunkCandidate], dict[str, float]]:
     """Return the chunks to rank, and the weight of each word."""
     pieces: list[tuple[SourceText, Chunk]] = []

@@ -81,7 +81,7 @@ def search(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `limit` is negative, there is no pattern, two arguments cannot be combined, or a pattern, path or
+        ValueError: `limit` is negative, there is no pattern, two arguments exclude each other, or a pattern, path or
             option has a NUL.
         TypeError: `limit` is not an int.
         RipwrapError: The package that `encoding="detect"` or a format in `inside` needs is not installed.
@@ -146,7 +146,7 @@ def captures_request(
     """Check the arguments, and return the request of `search()` with `captures`.
 
     Raises:
-        ValueError: There are several patterns, or an option cannot be combined with `captures`.
+        ValueError: There are several patterns, or an option has no meaning with `captures`.
     """
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     if len(patterns) > 1:

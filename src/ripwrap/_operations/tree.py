@@ -23,11 +23,11 @@ from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.places.where import PlacedFileOptions, placed_files
 from ripwrap.results import Tree
 
-Directory: TypeAlias = dict[str, "Directory | None"]
+TreeDirectory: TypeAlias = dict[str, "TreeDirectory | None"]
 """Entries of a directory by name; the value is another directory, or `None` for a file."""
 
-Children: TypeAlias = list[tuple[str, Directory | None]]
-Order: TypeAlias = Callable[[Directory], Children]
+Children: TypeAlias = list[tuple[str, TreeDirectory | None]]
+Order: TypeAlias = Callable[[TreeDirectory], Children]
 
 EXCLUDE = (".opencode",)
 TREE_LIMIT = 50
@@ -138,12 +138,12 @@ class FileTreeCollector(BaseListingCollector[str]):
     """Collector that arranges paths of files below their directories.
 
     Attributes:
-        root: Entries of the listed directory, by name, as in `Directory`.
+        root: Entries of the listed directory, by name, as in `TreeDirectory`.
     """
 
     def __init__(self, exclude: frozenset[str], timeout: float | None) -> None:
         super().__init__(PathDecoder())
-        self.root: Directory = {}
+        self.root: TreeDirectory = {}
         self._exclude = exclude
         self._timeout = timeout
 
@@ -182,19 +182,19 @@ def checked_names(exclude: Collection[str]) -> frozenset[str]:
     return frozenset(exclude)
 
 
-def insert_path(root: Directory, path: str, exclude: frozenset[str]) -> None:
+def insert_path(root: TreeDirectory, path: str, exclude: frozenset[str]) -> None:
     """Insert a file below `root`, unless a name in its path is excluded."""
     *parents, name = path.split(os.sep)
     if name not in exclude and exclude.isdisjoint(parents):
         insert_parts(root, parents, name)
 
 
-def insert_parts(root: Directory, parents: Iterable[str], name: str) -> None:
+def insert_parts(root: TreeDirectory, parents: Iterable[str], name: str) -> None:
     """Insert a file below `root`, into the directory with the path `parents`."""
     directory_at(root, parents).setdefault(name, None)
 
 
-def directory_at(root: Directory, names: Iterable[str]) -> Directory:
+def directory_at(root: TreeDirectory, names: Iterable[str]) -> TreeDirectory:
     """Return the directory with the path `names` below `root`; make it if it is missing."""
     directory = root
     for name in names:
@@ -205,7 +205,7 @@ def directory_at(root: Directory, names: Iterable[str]) -> Directory:
     return directory
 
 
-def arrange(root: Directory, limit: int | None, order: Order | None = None) -> Iterator[TreeEntry]:
+def arrange(root: TreeDirectory, limit: int | None, order: Order | None = None) -> Iterator[TreeEntry]:
     """Yield the entries of a tree as they are printed. Where `limit` leaves entries out, `[N truncated]` is yielded.
 
     Args:
@@ -229,8 +229,8 @@ def arrange(root: Directory, limit: int | None, order: Order | None = None) -> I
 
 
 def _entries(
-    directory: Directory, path: str, depth: int, visible: dict[int, int] | None, order: Order
-) -> Iterator[tuple[TreeEntry, Directory | None]]:
+    directory: TreeDirectory, path: str, depth: int, visible: dict[int, int] | None, order: Order
+) -> Iterator[tuple[TreeEntry, TreeDirectory | None]]:
     shown = len(directory) if visible is None else visible.get(id(directory), 0)
     for name, child in order(directory)[:shown]:
         is_dir = child is not None
@@ -239,7 +239,7 @@ def _entries(
         yield TreeEntry(path=path, name=f"[{missing} truncated]", depth=depth, truncated=missing), None
 
 
-def _visible_counts(root: Directory, limit: int, order: Order) -> dict[int, int]:
+def _visible_counts(root: TreeDirectory, limit: int, order: Order) -> dict[int, int]:
     """Return the number of children to show for each directory, by the `id()` of the directory.
 
     The first children are shown. Directories without shown children are left out of the result.
@@ -247,20 +247,20 @@ def _visible_counts(root: Directory, limit: int, order: Order) -> dict[int, int]
     visible: dict[int, int] = {}
     level = [root]
     while level and limit:
-        taken: list[Directory] = []
+        taken: list[TreeDirectory] = []
         for row in zip_longest(*map(order, level)):
             for directory, child in zip(level, row, strict=True):
                 if child is None or not limit:
                     continue
                 limit -= 1
                 visible[id(directory)] = visible.get(id(directory), 0) + 1
-                below: Directory | None = child[1]
+                below: TreeDirectory | None = child[1]
                 if below is not None:
                     taken.append(below)
         level = taken
     return visible
 
 
-def in_order(directory: Directory) -> Children:
+def in_order(directory: TreeDirectory) -> Children:
     """Return the children of a directory: directories before files, both sorted by name, ignoring case."""
     return sorted(directory.items(), key=lambda item: (item[1] is None, item[0].casefold(), item[0]))

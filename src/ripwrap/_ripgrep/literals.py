@@ -153,7 +153,7 @@ def _of_pattern(pattern: str, flags: _Flags, *, fixed: bool) -> Required | None:
             branch.add(_single(flags.literal(character)))
         return branch.required()
     try:
-        return _Parser(pattern).parse(replace(flags))
+        return _LiteralParser(pattern).parse(replace(flags))
     except _UncertainError:
         return None
 
@@ -204,7 +204,7 @@ class _Branch:
         if texts is not None and minimum:
             self.runs = texts  # the last repetition
 
-    def add_group(self, group: "_Group", minimum: int | None, *, optional: bool = False) -> None:
+    def add_group(self, group: "_LiteralGroup", minimum: int | None, *, optional: bool = False) -> None:
         """Add a group as the next part of the pattern; `minimum` and `optional` are described at `add()`."""
         if group.texts is not None and (minimum is None or optional):
             self.add(group.texts, minimum, optional=optional)
@@ -236,7 +236,7 @@ def _alternatives(texts: Sequence[bytes]) -> Required | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _LiteralGroup:
     """Result of parsing a group.
 
     Attributes:
@@ -248,7 +248,7 @@ class _Group:
     texts: tuple[bytes, ...] | None = None
 
 
-class _Parser:
+class _LiteralParser:
     """Recursive descent parser of patterns."""
 
     def __init__(self, pattern: str) -> None:
@@ -266,7 +266,7 @@ class _Parser:
             raise _UncertainError
         return found.required
 
-    def _alternation(self, flags: _Flags, depth: int) -> _Group:
+    def _alternation(self, flags: _Flags, depth: int) -> _LiteralGroup:
         """Parse the rest of a group or of the pattern, and return the result. Syntax such as `(?i)` changes `flags`."""
         branches = [_Branch()]
         while (character := self._peek(flags)) not in ("", ")"):
@@ -276,13 +276,13 @@ class _Parser:
                 continue
             atom = self._atom(character, flags, depth)
             minimum, optional = self._repetition(flags)
-            if isinstance(atom, _Group):
+            if isinstance(atom, _LiteralGroup):
                 branches[-1].add_group(atom, minimum, optional=optional)
             else:
                 branches[-1].add(atom, minimum, optional=optional)
         texts = tuple(dict.fromkeys(text for branch in branches for text in branch.runs))
         few = len(texts) <= _MAX_RUNS and all(branch.whole for branch in branches)
-        return _Group(_any_of([branch.required() for branch in branches]), texts if few else None)
+        return _LiteralGroup(_any_of([branch.required() for branch in branches]), texts if few else None)
 
     def _peek(self, flags: _Flags) -> str:
         """Skip white space and comments if `verbose`, and return the next character; `""` at the end."""
@@ -299,7 +299,7 @@ class _Parser:
         self._at = found.end()
         return found
 
-    def _atom(self, character: str, flags: _Flags, depth: int) -> tuple[bytes, ...] | _Group | None:
+    def _atom(self, character: str, flags: _Flags, depth: int) -> tuple[bytes, ...] | _LiteralGroup | None:
         if character in "*+?{":
             raise _UncertainError  # no part before the repetition operator
         if character == "(":
@@ -313,7 +313,7 @@ class _Parser:
             return _NOTHING
         return None if character == "." else _single(flags.literal(character))
 
-    def _group(self, flags: _Flags, depth: int) -> tuple[bytes, ...] | _Group:
+    def _group(self, flags: _Flags, depth: int) -> tuple[bytes, ...] | _LiteralGroup:
         if depth == _MAX_DEPTH:
             raise _UncertainError
         changes, end = self._take(_GROUP).groups()

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from ripwrap._concurrency import countdown
 from ripwrap._ignore.selection import Selection
-from ripwrap._overlay import Overlay
+from ripwrap._overlay import OverlayTexts
 from ripwrap._ripgrep.change import COUNT, PATH, Change, plain_bytes
 from ripwrap._ripgrep.decoder import PathDecoder, decode_types
 from ripwrap._ripgrep.exit_status import Exit
@@ -101,7 +101,7 @@ class _Listing(WholeOutput):
 class _Paths:
     """Converter of the paths that rg prints to real paths; it caches the real paths of directories."""
 
-    def __init__(self, query: Query, overlay: Overlay) -> None:
+    def __init__(self, query: Query, overlay: OverlayTexts) -> None:
         self.overlay = overlay
         self._cwd = query.cwd
         self._folders: dict[str, str] = {}
@@ -319,12 +319,12 @@ def _plain(path: str) -> str:
     return path.removeprefix(os.path.join(os.curdir, ""))
 
 
-def _is_file(full: str, overlay: Overlay) -> bool:
+def _is_file(full: str, overlay: OverlayTexts) -> bool:
     exists = overlay.exists(full)
     return overlay.is_file(full) if exists is not None else os.path.isfile(full)
 
 
-def _on_disk(query: Query, overlay: Overlay) -> Query:
+def _on_disk(query: Query, overlay: OverlayTexts) -> Query:
     """Return the query without the paths that exist only in the overlay, or that the overlay deletes."""
     kept: list[str] = []
     for path in query.paths:
@@ -340,7 +340,7 @@ def _on_disk(query: Query, overlay: Overlay) -> Query:
 
 def _new_files(
     query: Query,
-    overlay: Overlay,
+    overlay: OverlayTexts,
     types: Mapping[str, Sequence[str]],
     folders: Mapping[str, str],
 ) -> Iterator[tuple[str, bytes]]:

@@ -98,7 +98,7 @@ SPARE_COMMAND = 1024 if os.name == "nt" else 16 * 1024
 
 
 @dataclass(slots=True)
-class Settings:
+class ProcessSettings:
     """Settings of all rg processes; tests change them.
 
     Attributes:
@@ -113,7 +113,7 @@ class Settings:
     reap_seconds: float = 1.0
 
 
-SETTINGS = Settings()
+SETTINGS = ProcessSettings()
 
 _CWD = Hint("cwd", kind="correct")
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, Unpack, cast
 
-from ripwrap._overlay import Overlay
+from ripwrap._overlay import OverlayTexts
 from ripwrap._ripgrep.host import RgHost
 from ripwrap.options import FileOptions, SearchOptions, SortKey
 
@@ -68,7 +68,7 @@ class Query:
     pattern_file: str | None = None
     features: tuple[tuple[str, tuple[int, ...]], ...] = ()
     on: RgHost | None = None
-    overlay: Overlay | None = None
+    overlay: OverlayTexts | None = None
     place: SomePlace | None = None
 
     @property

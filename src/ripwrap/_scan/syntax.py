@@ -86,7 +86,7 @@ def parse_go(pattern: str) -> Parsed:
     Raises:
         SyntaxNotSupportedError: The pattern is invalid, or has a part that cannot be translated for rg.
     """
-    return _Parser(pattern, go=True).parse(_Modes(unicode=False))
+    return _GoParser(pattern, go=True).parse(_Modes(unicode=False))
 
 
 @lru_cache(1_024)
@@ -96,7 +96,7 @@ def parse_rust(pattern: str) -> Parsed:
     Raises:
         SyntaxNotSupportedError: The pattern is invalid, or has a part that cannot be translated for Python.
     """
-    return _Parser(pattern, go=False).parse(_Modes(unicode=True, lines=True))
+    return _GoParser(pattern, go=False).parse(_Modes(unicode=True, lines=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class _Modes:
 _LETTERS = {"i": "ignore_case", "m": "lines", "s": "dot_all", "U": "lazy"}
 
 
-class _Parser:
+class _GoParser:
     """Recursive descent parser."""
 
     def __init__(self, pattern: str, *, go: bool) -> None:

@@ -74,7 +74,7 @@ HOLES: Mapping[str, Mapping[str, str]] = {
         "inside": "an async iterable of items is read in the event loop; pass an iterable",
     },
 }
-"""For each operation, or kind of place, the kinds of places with which it cannot be combined, with the reasons."""
+"""For each operation, or kind of place, the kinds of places that do not go with it, with the reasons."""
 
 _WORDS = {
     "items": "`Items`",
@@ -89,7 +89,7 @@ _WORDS = {
 
 
 def refuse(what: str, kinds: Iterable[str]) -> None:
-    """Raise `ValueError` if an operation, or a kind of place, cannot be combined with one of the kinds of places."""
+    """Raise `ValueError` if an operation, or a kind of place, does not go with one of the kinds of places."""
     known = HOLES.get(what, {})
     for kind in kinds:
         if kind in known:
@@ -98,7 +98,7 @@ def refuse(what: str, kinds: Iterable[str]) -> None:
 
 
 def refuse_pairs(kinds: Iterable[str]) -> None:
-    """Raise `ValueError` if two of the kinds of places cannot be combined."""
+    """Raise `ValueError` if two of the kinds of places do not go together."""
     for one, other in combinations(kinds, 2):
         refuse(one, (other,))
         refuse(other, (one,))
@@ -119,7 +119,7 @@ def refuse_places(operation: str, options: Mapping[str, Any] | None = None) -> N
 
 
 def table() -> str:
-    """Return the table of the documentation: operations and places that cannot be combined, with the reasons."""
+    """Return the table of the documentation: operations and places that do not go together, with the reasons."""
     rows = ["| what | with | why not |", "|---|---|---|"]
     for what, kinds in HOLES.items():
         for reason in dict.fromkeys(kinds.values()):

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from typing_extensions import TypedDict
 
-from ripwrap._overlay import Overlay as Texts
+from ripwrap._overlay import OverlayTexts as Texts
 from ripwrap._overlay import merge_texts
 from ripwrap._ripgrep.command import ARGUMENTS, check_overlay, files_query, plain_options, search_query
 from ripwrap._ripgrep.host import RgHost
@@ -267,7 +267,7 @@ def placed_search(
 
     Raises:
         RipwrapError: A package is not installed that the place needs.
-        ValueError: An option, or the operation, cannot be combined with the place.
+        ValueError: An option, or the operation, does not go with the place.
 
     Raises what `search_query()` raises, too.
     """
@@ -321,7 +321,7 @@ def _settle(layers: Layers, query: Query) -> Query:
     """Return the query that searches a place.
 
     Raises:
-        ValueError: Two parts of the place, or an option and the place, cannot be combined.
+        ValueError: Two parts of the place, or an option and the place, do not go together.
     """
     base, kinds = layers.base, layers.kinds()
     refuse_pairs((*kinds, "overlay") if query.overlay is not None else kinds)

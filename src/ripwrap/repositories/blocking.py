@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
-from ripwrap._operations.rank import RANK_LIMIT, Deadline, rank_contents
+from ripwrap._operations.rank import RANK_LIMIT, RankingDeadline, rank_contents
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.repositories.base import BaseRepositories, IndexSettings, PageQuestion, Question
@@ -223,7 +223,7 @@ class Repositories(BaseRepositories):
                     path, raw = file.item
                     contents[root.name, path] = raw
         read = question.in_order(chosen, contents)
-        ranking = partial(rank_contents, question.query, read, question.limit, Deadline())
+        ranking = partial(rank_contents, question.query, read, question.limit, RankingDeadline())
         runner = BlockingRunner(None)
         chunks = run_blocking(runner.call(ranking))
         return RepositoriesRanking(

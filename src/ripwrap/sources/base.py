@@ -12,13 +12,15 @@ Item: TypeAlias = tuple[str, bytes | str]
 A `Source` of ripwrap may yield a large content as a file that is open for reading bytes, until the next item is read.
 """
 
-Items: TypeAlias = Iterable[Item]
-AnyItems: TypeAlias = Items | AsyncIterable[Item]
+ItemIterable: TypeAlias = Iterable[Item]
+AnyItems: TypeAlias = ItemIterable | AsyncIterable[Item]
 
 SEPARATOR = "!/"
 """Separator between the path of an archive or document and the name of its member or part: `a.zip!/dir/b.py`."""
 
-Inside: TypeAlias = Literal["zip", "tar", "gz", "bz2", "xz", "zst", "ipynb", "ipynb-outputs", "pdf", "docx", "xlsx"]
+InsideFormat: TypeAlias = Literal[
+    "zip", "tar", "gz", "bz2", "xz", "zst", "ipynb", "ipynb-outputs", "pdf", "docx", "xlsx"
+]
 """Built-in formats of archives, compressed files, notebooks and documents."""
 
 Adapter: TypeAlias = Callable[[bytes], Iterable[tuple[Location, str | Exception]]]

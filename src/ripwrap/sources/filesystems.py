@@ -44,7 +44,7 @@ _POLL_SECONDS = 0.1
 _KINDS: tuple[tuple[type[OSError], PathErrorKind], ...] = ((FileNotFoundError, "missing"), (PermissionError, "denied"))
 
 
-class _LeftOutError(Exception):
+class _ObjectLeftOutError(Exception):
     """Error for an object that is not searched; the message says why."""
 
 
@@ -297,7 +297,7 @@ class FileSystemSource(Source):
             if self.deadline is not None and now >= self.deadline:
                 raise _SearchTimeoutError("the time limit was reached before all objects were fetched; allow more time")
             if self._stall is not None and now - task.progressed >= self._stall:
-                raise _LeftOutError(
+                raise _ObjectLeftOutError(
                     f"the server sent no byte for {self._stall:g} seconds; search again, or pass a larger stall_seconds"
                 )
         return task.result()
@@ -314,7 +314,7 @@ class FileSystemSource(Source):
         reserved = found.size or 0 if self._max_bytes is not None else 0
         if found.size is not None and found.size > MAX_OBJECT_BYTES:
             self._give_back(reserved)
-            raise _LeftOutError(f"not searched: larger than {plural(MAX_OBJECT_BYTES, 'byte')}")
+            raise _ObjectLeftOutError(f"not searched: larger than {plural(MAX_OBJECT_BYTES, 'byte')}")
         try:
             with found.filesystem.open(found.path, "rb") as file:
                 while self._may_fetch(found, task):
@@ -336,7 +336,7 @@ class FileSystemSource(Source):
                         self._unsearched += len(chunk)
                     task.progress(len(chunk))
                     if task.done_bytes > MAX_OBJECT_BYTES:
-                        raise _LeftOutError(f"not searched: larger than {plural(MAX_OBJECT_BYTES, 'byte')}")
+                        raise _ObjectLeftOutError(f"not searched: larger than {plural(MAX_OBJECT_BYTES, 'byte')}")
         finally:
             self._give_back(reserved)
         return content.getvalue()

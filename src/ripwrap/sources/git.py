@@ -20,7 +20,7 @@ from ripwrap.models import Commit, PathError, PathErrorKind
 from ripwrap.options import Directories, SearchOptions, StrPath
 from ripwrap.sources.base import Item, NamedItem, NamedSource, Source
 from ripwrap.sources.dates import date_error, read_date
-from ripwrap.sources.git_process import MAX_RECORD_BYTES, Git, Output, read_object
+from ripwrap.sources.git_process import MAX_RECORD_BYTES, Git, GitOutput, read_object
 from ripwrap.sources.lifetimes import REGULAR, Diffs, Lifetimes
 from ripwrap.sources.repository import real_directories
 
@@ -228,7 +228,7 @@ class _GitSource(Source):
         return self._max_filesize is None or size <= self._max_filesize
 
     def _objects(
-        self, option: str, oids: Sequence[str], take: Callable[[Output, int], T]
+        self, option: str, oids: Sequence[str], take: Callable[[GitOutput, int], T]
     ) -> Iterator[T | Exception | None]:
         """Yield what `take` returns for each object; `None` if it is missing, an error if git cannot read it.
 

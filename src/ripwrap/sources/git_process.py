@@ -139,8 +139,8 @@ class Git:
         self._variables = prepare(repository, finder, folder, self._parse_settings)
         self.check()
 
-    def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "Output":
-        """Start a command of git in the repository, and return an `Output`, from which its output can be read.
+    def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "GitOutput":
+        """Start a command of git in the repository, and return an `GitOutput`, from which its output can be read.
 
         Raises:
             SearchError: git cannot be started.
@@ -183,7 +183,7 @@ class Git:
 
     def _start(
         self, cwd: str, variables: Mapping[str, str], arguments: tuple[str, ...], stdin: IO[bytes] | int
-    ) -> "Output":
+    ) -> "GitOutput":
         program = find_program("git")
         argv = (program or "git", *_GLOBAL_OPTIONS, *arguments)
         env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -208,7 +208,7 @@ class Git:
                 said = f"could not start git: {error.strerror}; install git, or put it into PATH"
                 raise SearchError(said, argv=argv) from error
             self._running = popen
-        return Output(self, popen, argv, stderr)
+        return GitOutput(self, popen, argv, stderr)
 
     def _check_version(self) -> None:
         program = find_program("git")
@@ -233,7 +233,7 @@ class Git:
                 return output.stdout.read()
 
 
-class Output:
+class GitOutput:
     """Output of git. Leaving the context manager ends git, and raises an error if git failed.
 
     Attributes:
@@ -249,7 +249,7 @@ class Output:
             _Pipe(git, cast("IO[bytes]", popen.stdout)), _BUFFER_BYTES
         )
 
-    def __enter__(self) -> "Output":
+    def __enter__(self) -> "GitOutput":
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -310,7 +310,7 @@ class _Pipe(io.RawIOBase):
         self._pipe.close()
 
 
-def read_object(output: Output, size: int) -> bytes | IO[bytes]:
+def read_object(output: GitOutput, size: int) -> bytes | IO[bytes]:
     """Read the content of an object from git's output; return a large content as an open file.
 
     Raises:

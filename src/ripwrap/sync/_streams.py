@@ -10,12 +10,12 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions
 from ripwrap.results import GrepResult
-from ripwrap.sources.base import Items
+from ripwrap.sources.base import ItemIterable
 
 
 def search_in(
     pattern: str | Sequence[str],
-    items: Items,
+    items: ItemIterable,
     *,
     limit: int | None = None,
     rg: Rg = None,
@@ -77,7 +77,7 @@ def search_in(
 
 def grep_in(
     pattern: str | Sequence[str],
-    items: Items,
+    items: ItemIterable,
     *,
     limit: int | None = GREP_LIMIT,
     max_files: int | None = None,

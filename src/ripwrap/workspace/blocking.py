@@ -22,7 +22,7 @@ from ripwrap.workspace.read_file import READ_FILE, ReadFileOptions, ReadFileResu
 from ripwrap.workspace.replace_content_tool import REPLACE_CONTENT, ReplaceContentOptions, ReplaceContentResult
 from ripwrap.workspace.resolve import RESOLVE, ResolveResult
 from ripwrap.workspace.results import FileInfo, ToolResult
-from ripwrap.workspace.scope import Progress
+from ripwrap.workspace.scope import ReportProgress
 
 
 class GrepContentMethods(ToolMethods, offers=(GREP_CONTENT,)):
@@ -523,7 +523,7 @@ class Workspace(
             return self.error_text(error)
 
     def call_result(
-        self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
+        self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: ReportProgress | None = None
     ) -> ToolResult:
         """Call a tool as `call()` does, and return its answer as a Pydantic model.
 

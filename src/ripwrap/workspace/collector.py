@@ -4,13 +4,13 @@ import os
 
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest
 from ripwrap._ripgrep.round_robin import RoundRobinCollector
-from ripwrap.workspace.scope import PathFilter, Progress
+from ripwrap.workspace.scope import PathFilter, ReportProgress
 
 
 class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
     """Collector that takes the first match of every file, then the second, and so on, and reports progress."""
 
-    def __init__(self, page_request: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
+    def __init__(self, page_request: PageRequest, allowed: PathFilter | None, progress: ReportProgress | None) -> None:
         super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
         self._progress = progress
 

@@ -30,7 +30,7 @@ from ripwrap.workspace.read_file import ReadFileMethods
 from ripwrap.workspace.replace_content_tool import ReplaceContentMethods
 from ripwrap.workspace.resolve import ResolveMethods
 from ripwrap.workspace.results import ToolResult
-from ripwrap.workspace.scope import Progress
+from ripwrap.workspace.scope import ReportProgress
 from ripwrap.workspace.tool import AnyTool, tool_names, tools_of
 
 Tool: TypeAlias = Callable[..., Awaitable[str]]
@@ -108,7 +108,7 @@ class Workspace(
             return self.error_text(error)
 
     async def call_result(
-        self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
+        self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: ReportProgress | None = None
     ) -> ToolResult:
         """Call a tool as `call()` does, and return its answer as a Pydantic model.
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ripwrap._windows import IS_WINDOWS
 
 if TYPE_CHECKING:
-    from ripwrap._ignore.rules import Rule
+    from ripwrap._ignore.rules import IgnoreRule
 
 
 SECRET_FILES: tuple[str, ...] = (
@@ -62,7 +62,7 @@ class _Glob:
 
     given: str
     spellings: tuple[str, ...]
-    rules: "tuple[Rule, ...]"
+    rules: "tuple[IgnoreRule, ...]"
 
 
 class DenyRules:
@@ -205,11 +205,11 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
     return _Glob(given, spellings, tuple(_rule(one, given) for one in (*spellings, *folded)))
 
 
-def _rule(glob: str, given: str) -> "Rule":
-    from ripwrap._ignore.rules import Rule  # late: it imports pathspec
+def _rule(glob: str, given: str) -> "IgnoreRule":
+    from ripwrap._ignore.rules import IgnoreRule  # late: it imports pathspec
 
     try:
-        rule = Rule.parse(
+        rule = IgnoreRule.parse(
             f"!{glob}", allow_unclosed=False, ignore_case=True
         )  # with `!`, because a leading `#` would begin a comment
     except ValueError as error:
@@ -219,7 +219,7 @@ def _rule(glob: str, given: str) -> "Rule":
     return rule
 
 
-def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
+def _name_filter(rules: "Iterable[IgnoreRule]") -> Callable[[str], bool]:
     """Return a fast function that takes the last part of a path and returns False if no rule can match the path.
 
     A listing may have many thousands of paths, of which the rules match only a few.

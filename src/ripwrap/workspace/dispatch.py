@@ -21,7 +21,7 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError
 from ripwrap.options import ShowDenied, StrPath
 from ripwrap.workspace.arguments import parameter_descriptions, parse_arguments, spell_as_argument
 from ripwrap.workspace.results import ToolResult
-from ripwrap.workspace.scope import Progress, Settings
+from ripwrap.workspace.scope import ReportProgress, Settings
 from ripwrap.workspace.tool import AnyTool, ToolCall, ToolSpec, find_tool, tool_names
 
 if TYPE_CHECKING:
@@ -228,7 +228,9 @@ class ToolDispatcher:
             self.required_indexes(name)
         return find_tool(name, [self._tools[one] for one in self.names])
 
-    async def run(self, tool: ToolSpec[Any, R], given: Mapping[str, Any] | str, progress: Progress | None = None) -> R:
+    async def run(
+        self, tool: ToolSpec[Any, R], given: Mapping[str, Any] | str, progress: ReportProgress | None = None
+    ) -> R:
         """Check the arguments of a tool, and run it; all steps of the call together end in its time limit.
 
         Raises:

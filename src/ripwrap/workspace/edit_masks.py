@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
-from ripwrap._edits.planning import Change
+from ripwrap._edits.planning import FileChange
 from ripwrap.models import Span
 from ripwrap.workspace.redact import MAX_SCANNED_BYTES, KeyLines, Redaction, key_lines
 
@@ -28,7 +28,7 @@ class EditMasks:
     check: Callable[[], object] | None = None
     _keys: dict[str, tuple[KeyLines, KeyLines]] = field(default_factory=dict[str, tuple[KeyLines, KeyLines]])
 
-    def why_refused(self, path: str, text: bytes, changes: Sequence[Change]) -> str:
+    def why_refused(self, path: str, text: bytes, changes: Sequence[FileChange]) -> str:
         """Return the reason why a file must be left out, or an empty text; `planning.Screen`.
 
         The text has whole lines only in the edited blocks of the file. Other lines are the same before and after, so
@@ -88,7 +88,7 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
 
 
-def _applied(text: bytes, start: int, end: int, changes: Sequence[Change]) -> bytes:
+def _applied(text: bytes, start: int, end: int, changes: Sequence[FileChange]) -> bytes:
     """Return a part of a text with its changes."""
     pieces: list[bytes] = []
     for change in changes:
@@ -97,13 +97,13 @@ def _applied(text: bytes, start: int, end: int, changes: Sequence[Change]) -> by
     return b"".join((*pieces, text[start:end]))
 
 
-def _blocks(text: bytes, changes: Sequence[Change]) -> Iterator[tuple[int, int, list[Change]]]:
+def _blocks(text: bytes, changes: Sequence[FileChange]) -> Iterator[tuple[int, int, list[FileChange]]]:
     """Yield blocks of whole lines that are edited: their start, their end, and their changes.
 
     The lines of a block are whole lines in the new text, too: if an edit joins two lines, both are in the block.
     """
     start = end = 0
-    inside: list[Change] = []
+    inside: list[FileChange] = []
     for change in changes:
         if not inside or (change.start >= end and text.endswith(b"\n", 0, end)):
             if inside:
@@ -123,7 +123,7 @@ def _line_end(text: bytes, start: int) -> int:
     return text.find(b"\n", start) + 1 or len(text)
 
 
-def _keeps_masks(old: Sequence[Span], new: Sequence[Span], start: int, changes: Sequence[Change]) -> bool:
+def _keeps_masks(old: Sequence[Span], new: Sequence[Span], start: int, changes: Sequence[FileChange]) -> bool:
     """Return True if no change touches a mask of the old lines, and the new lines have the same text masked.
 
     A change beside a mask touches it, too: it could make a secret so long that a tool that cuts long lines does not

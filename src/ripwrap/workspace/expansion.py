@@ -11,7 +11,7 @@ from ripwrap.results import FileMatches, RankedChunk
 from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.grep_content_tool import ContentMatch
 from ripwrap.workspace.redact import Redactor, redact_name
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Settings
 from ripwrap.workspace.shown_lines import snippet
 
@@ -58,7 +58,9 @@ class SourceFile:
         return section.model_copy(update={"text": text, "name": name})
 
 
-def read_source_file(settings: Settings, location: Location, path: str, redactor: Redactor | None) -> SourceFile | None:
+def read_source_file(
+    settings: Settings, location: RootLocation, path: str, redactor: Redactor | None
+) -> SourceFile | None:
     """Return the lines and definitions of a file; `None` if the file is too large, cannot be read or may not be shown.
 
     Args:

@@ -22,10 +22,10 @@ from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.find_files_tool import EntryType, FindFilesArguments, FindFilesResult
 from ripwrap.workspace.notes import denied_note, listed, scope_notes
 from ripwrap.workspace.results import ListingEngine, shown_start
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import (
     NO_LIMIT,
-    Progress,
+    ReportProgress,
     Scope,
     denied_glob_notes,
     entry_globs,
@@ -124,7 +124,7 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
 
 
 async def _find(
-    run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
+    run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: ReportProgress | None = None
 ) -> _FoundPaths:
     """Return the paths that the glob matches (all, or only the first `most`), and the number of all matching paths."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
@@ -146,7 +146,7 @@ def _find_denied(scope: Scope, arguments: FindFilesArguments) -> tuple[list[str]
     return [path for path in denied if path.endswith(os.sep) in kinds and matches(path)], late
 
 
-def _is_file(location: Location) -> bool:
+def _is_file(location: RootLocation) -> bool:
     return os.path.isfile(os.path.join(location.cwd, location.paths[0]))
 
 
@@ -164,7 +164,7 @@ def _wider(scope: Scope, names: Iterable[str], seconds: float) -> Scope:
 
 
 async def _find_files(
-    run: Runner, scope: Scope, pattern: str, most: int, progress: Progress | None = None
+    run: Runner, scope: Scope, pattern: str, most: int, progress: ReportProgress | None = None
 ) -> _FoundPaths:
     """With rg, list the files that the glob `pattern` matches; return the first `most` of them in path order."""
     files = file_filter(scope.location, pattern)
@@ -207,7 +207,7 @@ def _path_order(path: str) -> bytes:
     return path_order(os.fsencode(path))
 
 
-def _shown_entry(location: Location, path: str) -> str:
+def _shown_entry(location: RootLocation, path: str) -> str:
     return f"{location.shown(path.rstrip(os.sep))}/" if path.endswith(os.sep) else location.shown(path)
 
 
@@ -261,7 +261,7 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
     return found.paths[0].rstrip(os.sep) if found.paths else None
 
 
-def _top_directory(location: Location, name: str) -> str | None:
+def _top_directory(location: RootLocation, name: str) -> str | None:
     """Return the path of the directory `name` directly in the searched directory; `None` if it does not exist."""
     if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # the path may lead out of the roots
         return None

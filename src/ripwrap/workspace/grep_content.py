@@ -43,7 +43,7 @@ from ripwrap.workspace.scope import (
     NO_LIMIT,
     FileFilter,
     PathFilter,
-    Progress,
+    ReportProgress,
     Scope,
     Settings,
     denied_glob_notes,
@@ -108,7 +108,7 @@ class ContentCall:
     files: FileFilter
     allowed: PathFilter | None
     incomplete: bool
-    progress: Progress | None
+    progress: ReportProgress | None
     pcre2: bool = False
     candidates: Candidates | None = None
     items: "ItemSearch | None" = None

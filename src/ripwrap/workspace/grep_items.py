@@ -9,22 +9,25 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import BinaryIO, cast
 
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.query import Mode, Query
 from ripwrap._text import as_utf8
+from ripwrap.errors import Hint, combination_error
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions
 from ripwrap.places.inside import ArchiveLimits, in_files
 from ripwrap.places.items import ItemPlace, in_items
+from ripwrap.places.layered import layered
 from ripwrap.sources.archives import check_inside
 from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
 from ripwrap.sources.git import RevisionSource, check_revision
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.grep_content_tool import GrepContentArguments
 from ripwrap.workspace.redact import UNKNOWN_KEYS, KeyLines, KeyScanner, Redactor, key_lines
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings
 
 
@@ -35,14 +38,12 @@ def check_arguments(arguments: GrepContentArguments) -> None:
         ValueError: Two arguments cannot be combined, or a format or the revision is invalid.
     """
     what = "rev" if arguments.rev else "inside"
-    if arguments.rev and arguments.inside:
-        raise ValueError("inside cannot be combined with rev; leave one of them out")
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
     for name in (name for name, is_given in given.items() if is_given):
-        raise ValueError(f"{name} cannot be combined with {what}; leave one of them out")
+        raise combination_error(name, Hint(what, kind="omit"))
     if arguments.rev:
         check_revision(arguments.rev)
-    else:
+    if arguments.inside:
         check_inside(comma_separated(arguments.inside))
 
 
@@ -111,7 +112,8 @@ class ItemSearch:
             plain = cast("SearchOptions", {name: one for name, one in options.items() if name != "ignore_file"})
             call = search_query(pattern, location.cwd, (), plain, mode)
             roots = self._revision(location).roots
-            opens: Callable[[], Source] = lambda: self._noting(self._revision(location))  # noqa: E731
+            revision, formats = partial(self._revision, location), comma_separated(self.arguments.inside)
+            opens: Callable[[], Source] = lambda: self._noting(layered(revision, {}, tuple(formats)))  # noqa: E731
             return in_items(call, ItemPlace(opens, roots, self.allows))
         denied = () if self.scope.denied is None else self.scope.denied.iglobs()
         limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)
@@ -151,7 +153,7 @@ class ItemSearch:
     def _noting(self, source: Source) -> Source:
         return _NotesKeys(source, self.keys) if self.settings.redact else source
 
-    def _revision(self, location: Location) -> RevisionSource:
+    def _revision(self, location: RootLocation) -> RevisionSource:
         if location.several:
             raise ValueError(
                 "with rev, only one root can be searched; set path to the root whose git repository has this revision"
@@ -209,7 +211,7 @@ def _plain(member: str) -> str:
     return os.sep.join(part for part in parts if part not in ("", os.curdir, os.pardir))
 
 
-def name_in_answer(location: Location, name: str) -> str:
+def name_in_answer(location: RootLocation, name: str) -> str:
     """Return the name with which answers show a file or item."""
     file, separator, member = name.partition(SEPARATOR)
     return location.shown(file) + as_utf8(f"{separator}{member}")

@@ -40,7 +40,7 @@ from ripwrap.workspace.index_results import (
     RootStatus,
 )
 from ripwrap.workspace.redact import Redaction
-from ripwrap.workspace.scope import Progress, Scope, Settings, scope_of_root
+from ripwrap.workspace.scope import ReportProgress, Scope, Settings, scope_of_root
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -259,7 +259,7 @@ class Indexes:
     def _all(self) -> list[tuple[str, _RootIndex]]:
         return [(root, self._of(root)) for root in self._settings.sandbox.roots]
 
-    async def index_codebase(self, run: Runner, progress: Progress | None = None) -> IndexCodebaseResult:
+    async def index_codebase(self, run: Runner, progress: ReportProgress | None = None) -> IndexCodebaseResult:
         """Make or refresh the index of each root."""
         roots: list[IndexedRoot] = []
         before = 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
-from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrange, in_order
+from ripwrap._operations.tree import EXCLUDE, Children, Order, TreeDirectory, arrange, in_order
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.protocols import Step
 from ripwrap._text import as_utf8, nothing_found, plural, shown
@@ -19,7 +19,7 @@ from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.listing_tools import Layout, ListEntry, ListResult, LsArguments, TreeArguments
 from ripwrap.workspace.notes import denied_note, scope_notes
 from ripwrap.workspace.results import ListingEngine
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings, exclude_options, open_scope
 from ripwrap.workspace.tool import ToolCall
 from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, add_folders, find_denied, walk_tree
@@ -109,7 +109,7 @@ def _tree_result(
     most = min(max(limit, floor), settings.max_chars // MIN_ENTRY_CHARS)
     ordered: dict[int, Children] = {}
 
-    def order(directory: Directory) -> Children:
+    def order(directory: TreeDirectory) -> Children:
         return ordered.get(id(directory)) or ordered.setdefault(id(directory), in_order(directory))
 
     def result(arranged: Iterable[TreeEntry]) -> ListResult:
@@ -140,7 +140,7 @@ def _tree_result(
     return shortened(lambda count: result(_first_level(tree.root, count, order)), min(floor, most), settings.max_chars)
 
 
-def _roots_note(settings: Settings, location: Location) -> Iterator[str]:
+def _roots_note(settings: Settings, location: RootLocation) -> Iterator[str]:
     """Yield a note that names the roots, if the listing does not say which directory `.` is."""
     roots = settings.sandbox.roots
     if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
@@ -159,14 +159,14 @@ def _is_current(folder: str) -> bool:
         return False  # the current directory has been deleted
 
 
-def _first_level(root: Directory, count: int, order: Order) -> Iterator[TreeEntry]:
+def _first_level(root: TreeDirectory, count: int, order: Order) -> Iterator[TreeEntry]:
     """Yield first-level directories, without their content; at the end, an entry counts the entries left out."""
     yield from (entry for entry in arrange(root, count, order) if entry.is_dir and not entry.depth)
     if left := len(root) - count:
         yield TreeEntry(path="", name=f"[{left} truncated]", depth=0, truncated=left)
 
 
-def _entry(location: Location, tree: TreeCollector, entry: TreeEntry) -> ListEntry:
+def _entry(location: RootLocation, tree: TreeCollector, entry: TreeEntry) -> ListEntry:
     start = "" if location.several else os.path.dirname(location.paths[0]) if tree.is_file else location.paths[0]
     return ListEntry(
         path=location.shown(os.path.normpath(os.path.join(start, entry.path))),
@@ -202,7 +202,7 @@ def _message(
     return text[0].upper() + text[1:]
 
 
-def _without_ignore_file(location: Location) -> frozenset[str]:
+def _without_ignore_file(location: RootLocation) -> frozenset[str]:
     """Return the searched paths that have no ignore file in them or in a directory above them, up to the root."""
     return frozenset(
         path

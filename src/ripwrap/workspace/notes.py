@@ -8,7 +8,7 @@ from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._text import in_seconds, plural, shown
 from ripwrap.models import PathError
 from ripwrap.workspace.results import ListingEngine
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
 MAX_ERROR_CHARS = 200
@@ -37,7 +37,7 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
     return said if end >= total else f"{said} offset={end} gives the next page; a narrower pattern or path finds less."
 
 
-def notes_of(errors: Iterable[PathError], ended_after: float | None, location: Location) -> Iterator[str]:
+def notes_of(errors: Iterable[PathError], ended_after: float | None, location: RootLocation) -> Iterator[str]:
     """Yield a note if the search was stopped at its time limit, and a note if paths could not be read.
 
     Args:

@@ -15,7 +15,7 @@ from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import Redaction, key_lines
 from ripwrap.workspace.results import FileInfo
-from ripwrap.workspace.sandbox import Location, Sandbox
+from ripwrap.workspace.sandbox import RootLocation, Sandbox
 from ripwrap.workspace.scope import Settings
 
 
@@ -80,7 +80,7 @@ def _masked(redact: Redaction, content: bytes, timeout: float | None) -> bytes:
     return mark + found.text.encode(encoding, errors) if found.masks else content
 
 
-def _file_info(location: Location) -> FileInfo:
+def _file_info(location: RootLocation) -> FileInfo:
     target = os.path.normpath(os.path.join(location.cwd, location.paths[0]))
     state = os.stat(location.cwd if location.several else target)
     return _info(location.name, as_utf8(os.path.basename(location.cwd if location.several else target)), state)

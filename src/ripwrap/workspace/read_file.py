@@ -25,7 +25,7 @@ from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines
 from ripwrap.workspace.results import ToolResult
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Settings
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.structured import first_entries
@@ -76,7 +76,7 @@ def _refuse_anchor(value: Any) -> Any:
 
 
 LineNumber: TypeAlias = Annotated[int, Field(ge=0, le=MAX_LINE_NUMBER), BeforeValidator(_refuse_anchor)]
-Ranges: TypeAlias = Annotated[str, BeforeValidator(_join_ranges)]
+LineRanges: TypeAlias = Annotated[str, BeforeValidator(_join_ranges)]
 
 
 class ReadFileOptions(TypedDict, total=False):
@@ -107,7 +107,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
     path: str
     start_line: LineNumber = 1
     end_line: LineNumber = 0
-    ranges: Ranges = ""
+    ranges: LineRanges = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -137,7 +137,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
             return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
         if self.start_line > 1 or self.end_line:
             raise ValueError(
-                "ranges cannot be combined with start_line or end_line; leave out ranges, or start_line and end_line"
+                "ranges and start_line or end_line exclude each other; leave out ranges, or start_line and end_line"
             )
         merged: list[LineRange] = []
         for one in sorted(map(_parse_range, self.ranges.split(","))):
@@ -263,7 +263,7 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
     return await run.call(partial(shortened, answer, len(found.lines), settings.max_chars))
 
 
-def _answer(location: Location, ranges: Sequence[LineRange], found: _LinesRead, count: int) -> ReadFileResult:
+def _answer(location: RootLocation, ranges: Sequence[LineRange], found: _LinesRead, count: int) -> ReadFileResult:
     """Return the answer with the first `count` of the lines that were read."""
     lines = found.lines[:count]
     last, total = lines[-1].number if lines else 0, found.total
@@ -315,7 +315,7 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
             start = at
 
 
-def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _LinesRead:
+def _read(settings: Settings, location: RootLocation, ranges: Sequence[LineRange]) -> _LinesRead:
     """Read lines of a file, in bounded memory for files and lines of any size."""
     deadline = Deadline(settings.timeout, "the first line to read was not reached")
     with open_text(settings, location, "read_file") as (text, encoding, redactor):
@@ -325,7 +325,7 @@ def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -
 
 @contextmanager
 def open_text(
-    settings: Settings, location: Location, tool: str
+    settings: Settings, location: RootLocation, tool: str
 ) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
     """Open a text file in the encoding that rg uses for it.
 

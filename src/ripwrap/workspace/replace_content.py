@@ -19,7 +19,7 @@ from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import MAX_SECRET_CHARS
 from ripwrap.workspace.replace_content_tool import ReplaceContentArguments, ReplaceContentResult
 from ripwrap.workspace.results import FileHits
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings, file_filter, open_scope, pattern_options, visible_paths
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall
@@ -100,7 +100,7 @@ async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments
     return await limited.call(partial(shortened, answer, len(lines), settings.max_chars))
 
 
-def _diff(settings: Settings, location: Location, plan: EditPlan, masks: EditMasks | None) -> list[str]:
+def _diff(settings: Settings, location: RootLocation, plan: EditPlan, masks: EditMasks | None) -> list[str]:
     """Return the first lines of the diff, as many as may fit into an answer, with secrets masked."""
     lines: list[str] = []
     room = settings.max_chars
@@ -113,7 +113,7 @@ def _diff(settings: Settings, location: Location, plan: EditPlan, masks: EditMas
     return lines
 
 
-def _file_diff(settings: Settings, location: Location, file: FileEdits, masks: EditMasks | None) -> Iterator[str]:
+def _file_diff(settings: Settings, location: RootLocation, file: FileEdits, masks: EditMasks | None) -> Iterator[str]:
     """Yield the lines of the diff of a file with secrets masked; only the beginning of a long line."""
     named = file.model_copy(update={"path": location.shown(file.path)})
     longest = settings.max_line + 1 + (MAX_SECRET_CHARS if masks else 0)

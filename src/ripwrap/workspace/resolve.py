@@ -12,7 +12,7 @@ from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.read_file import Deadline, open_text, skip_line
 from ripwrap.workspace.redact import MAX_SECRET_CHARS
 from ripwrap.workspace.results import ToolResult
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Settings
 from ripwrap.workspace.shown_lines import snippet
 from ripwrap.workspace.tool import ToolCall, ToolSpec
@@ -112,7 +112,7 @@ def _message(anchor: Anchor, found: _AnchorLines) -> str:
     )
 
 
-def _find(settings: Settings, location: Location, anchor: Anchor) -> _AnchorLines:
+def _find(settings: Settings, location: RootLocation, anchor: Anchor) -> _AnchorLines:
     """Return the line of an anchor if it is unchanged; otherwise the nearest lines with the hash of the anchor."""
     deadline = Deadline(settings.timeout, "the file was not read")
     lines: list[tuple[int, str]] = []

@@ -32,7 +32,7 @@ MAX_NAME_BYTES = 255
 
 
 @dataclass(frozen=True)  # without slots, because of the cached property
-class Location:
+class RootLocation:
     """File or directory that a tool searches, or several roots together.
 
     Attributes:
@@ -99,7 +99,7 @@ class Sandbox:
         self._folded_roots = [(root, tuple(map(_folded, PurePath(root).parts))) for root in self.roots]
         self._windows = windows
 
-    def locate(self, path: str) -> Location:
+    def locate(self, path: str) -> RootLocation:
         """Return the location of a path (absolute, relative to a root, or below `~`); `.` stands for all roots.
 
         Raises:
@@ -118,7 +118,7 @@ class Sandbox:
         several = len(self.roots) > 1
         if several and os.path.normpath(path) == os.curdir:
             common = self._common()
-            return Location(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
+            return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
         readings = self._readings(path)
         if glob := next(filter(None, map(self.denied_by, readings)), None):
             said = f'{shown(path)} is denied by "{glob}"; pass another path'
@@ -132,7 +132,7 @@ class Sandbox:
             )
         return self._existing(path, candidates)
 
-    def locate_file(self, path: str, instead: str) -> Location:
+    def locate_file(self, path: str, instead: str) -> RootLocation:
         """Return the location of a file; `instead` says in the error about a directory what to do.
 
         Raises:
@@ -169,7 +169,7 @@ class Sandbox:
         held = self._held(path)
         return None if held is None else self.deny.glob_of(held[1], folder=_may_be_folder(path))
 
-    def denied_paths(self, location: Location) -> DeniedPaths | None:
+    def denied_paths(self, location: RootLocation) -> DeniedPaths | None:
         """Return the `DeniedPaths` of a location, which can tell if a path is denied; `None` if `deny` has no globs."""
         if not self.deny:
             return None
@@ -183,7 +183,7 @@ class Sandbox:
             return [os.path.expanduser("~") + path[1:]]
         return readings
 
-    def _existing(self, path: str, candidates: Sequence[tuple[str, str]]) -> Location:
+    def _existing(self, path: str, candidates: Sequence[tuple[str, str]]) -> RootLocation:
         """Return the location of the first candidate that exists; raise the errors of `locate()`."""
         several = len(self.roots) > 1
         denied: PermissionError | None = None
@@ -200,7 +200,7 @@ class Sandbox:
                     continue
             if not os.path.isdir(target) and os.path.exists(target) and not os.path.isfile(target):
                 raise ValueError(f"{shown(path)} is neither a file nor a directory; pass another path")
-            return Location(root, (relative,), root if several else "")
+            return RootLocation(root, (relative,), root if several else "")
         if denied is not None:
             raise PermissionError(
                 f"{shown(path)} cannot be read: {denied.strerror}; change the permissions of the path or of the "

@@ -22,9 +22,9 @@ from ripwrap.workspace.deny import DeniedPaths, escaped
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redaction, Redactor
 from ripwrap.workspace.results import shown_start
-from ripwrap.workspace.sandbox import Location, Sandbox
+from ripwrap.workspace.sandbox import RootLocation, Sandbox
 
-Progress: TypeAlias = Callable[[int], None]
+ReportProgress: TypeAlias = Callable[[int], None]
 PathFilter: TypeAlias = Callable[[str], bool]
 
 NO_LIMIT = 2**62
@@ -59,7 +59,7 @@ class Settings:
     write: bool = False
     repositories: tuple[str, ...] = ()
 
-    def redactor(self, location: Location, path: str, check: Callable[[], object] | None = None) -> Redactor | None:
+    def redactor(self, location: RootLocation, path: str, check: Callable[[], object] | None = None) -> Redactor | None:
         """Read a file, and return the function that masks the secrets in its lines; `None` if secrets are shown.
 
         Args:
@@ -86,7 +86,7 @@ class Scope:
         denied: Denied paths of the location; `None` if the workspace has no globs in `deny`.
     """
 
-    location: Location
+    location: RootLocation
     options: FileOptions
     timeout: float | None
     notes: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ def _scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> tup
     return replace(scope, notes=(*scope.notes, *_cut_note(location, cut))), rules
 
 
-def _cut_note(location: Location, cut: Sequence[str]) -> Iterator[str]:
+def _cut_note(location: RootLocation, cut: Sequence[str]) -> Iterator[str]:
     """Yield a note if ignore files have more rules than are read; `cut` are their paths, relative to the root."""
     for path in cut[:1]:
         more = "" if len(cut) == 1 else f" and {plural(len(cut) - 1, 'more ignore file')}"
@@ -257,7 +257,7 @@ def half(timeout: float | None) -> float | None:
     return None if timeout is None else timeout / 2
 
 
-def file_filter(location: Location, file_pattern: str, file_type: str = "") -> FileFilter:
+def file_filter(location: RootLocation, file_pattern: str, file_type: str = "") -> FileFilter:
     """Return the filter for a file type and for one or more globs, separated by commas.
 
     A glob without a slash matches names at any depth. A glob with a slash starts from `location`. rg's `--glob` also
@@ -285,7 +285,7 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
     return FileFilter(_excluding(options, location, without), overrides=bool(only), names=tuple(names))
 
 
-def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
+def entry_globs(location: RootLocation, pattern: str) -> tuple[list[str], FileOptions]:
     """Split a pattern at its commas. Return the globs without `!`, and options of rg that apply the globs with `!`.
 
     The globs are relative to the directory that rg runs in. A glob without a slash matches names at any depth, and a
@@ -312,18 +312,18 @@ def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
             return
 
 
-def exclude_options(location: Location, globs: Sequence[str]) -> FileOptions:
+def exclude_options(location: RootLocation, globs: Sequence[str]) -> FileOptions:
     """Return the options that exclude the paths that globs match. Globs with a slash start from `location`."""
     return _excluding({}, location, [_plain(f"!{one.removeprefix('!')}") for one in _slashed(globs, location)])
 
 
-def _excluding(options: FileOptions, location: Location, without: list[str]) -> FileOptions:
+def _excluding(options: FileOptions, location: RootLocation, without: list[str]) -> FileOptions:
     globs = [f"!{anchored}" for glob in without for anchored in _anchored(glob[1:], location)]
     options["glob"] = [*options.get("glob", ()), *globs]
     return options if options["glob"] else cast("FileOptions", {k: v for k, v in options.items() if k != "glob"})
 
 
-def _anchored(glob: str, location: Location) -> list[str]:
+def _anchored(glob: str, location: RootLocation) -> list[str]:
     """Convert a glob that starts from the location to globs that start from the directory that rg runs in."""
     cwd = location.cwd.replace(location.sep, "/").rstrip("/") + "/"
     same = str if location.sep == "/" else str.lower
@@ -337,7 +337,7 @@ def _anchored(glob: str, location: Location) -> list[str]:
     return [f"/{start}{glob.lstrip('/')}" for start in starts]
 
 
-def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
+def _slashed(globs: Sequence[str], location: RootLocation) -> Sequence[str]:
     """On Windows, replace backslashes in globs by slashes.
 
     A backslash before a bracket, comma or `!` is an escape, and stays.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap.workspace.arguments import ToolArguments, snake_case
 from ripwrap.workspace.results import ToolResult
-from ripwrap.workspace.scope import Progress, Settings
+from ripwrap.workspace.scope import ReportProgress, Settings
 
 if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import Indexes
@@ -43,7 +43,7 @@ class ToolCall:
     settings: Settings
     indexes: "Callable[[], Indexes | None]"
     required_indexes: "Callable[[], Indexes]"
-    progress: Progress | None = None
+    progress: ReportProgress | None = None
 
 
 @dataclass(frozen=True, slots=True)

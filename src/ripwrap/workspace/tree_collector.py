@@ -4,11 +4,11 @@ import fnmatch
 import os
 from collections.abc import Callable, Collection, Sequence
 
-from ripwrap._operations.tree import Directory, directory_at, insert_parts
+from ripwrap._operations.tree import TreeDirectory, directory_at, insert_parts
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import BaseListingCollector
 from ripwrap.options import FileOptions
-from ripwrap.workspace.scope import Progress, Scope
+from ripwrap.workspace.scope import ReportProgress, Scope
 
 COMMON_DIRECTORIES = frozenset(
     {
@@ -46,7 +46,7 @@ class TreeCollector(BaseListingCollector[str]):
         scope: Scope,
         max_depth: int,
         exclude: Sequence[str],
-        progress: Progress | None,
+        progress: ReportProgress | None,
         *,
         common: Collection[str] = (),
     ) -> None:
@@ -60,7 +60,7 @@ class TreeCollector(BaseListingCollector[str]):
             common: Searched paths in which the rules for `COMMON_DIRECTORIES` and `COMMON_FILES` apply.
         """
         super().__init__(PathDecoder())
-        self.root: Directory = {}
+        self.root: TreeDirectory = {}
         self.total: int = 0
         self.skipped: int = 0
         self.closed: set[str] = set()

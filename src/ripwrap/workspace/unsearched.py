@@ -12,7 +12,7 @@ from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.results import SkipKind, SkippedFiles
 from ripwrap.workspace.results import shown_start
-from ripwrap.workspace.sandbox import Location, Sandbox
+from ripwrap.workspace.sandbox import RootLocation, Sandbox
 from ripwrap.workspace.scope import Scope
 
 MAX_SECONDS = 1.0
@@ -64,7 +64,7 @@ async def unsearched_notes(
     return (*none, *(_sentence(sandbox, scope.location, group, verb) for group in groups))
 
 
-def _sentence(sandbox: Sandbox, location: Location, group: SkippedFiles, verb: str) -> str:
+def _sentence(sandbox: Sandbox, location: RootLocation, group: SkippedFiles, verb: str) -> str:
     paths = (one.path for one in group.examples if sandbox.denied_by(os.path.join(location.cwd, one.path)) is None)
     example = "".join(
         f"{', e.g.' if group.files > 1 else ':'} {shown_start(location.shown(os.path.normpath(path)))}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._ignore.rules import TOO_MANY_RULES, IgnoreStack, Rule, Rules, match_text
+from ripwrap._ignore.rules import TOO_MANY_RULES, IgnoreRule, IgnoreStack, Rules, match_text
 from ripwrap._ripgrep.stderr import path_error
 from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError
@@ -261,9 +261,11 @@ def _parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
     return Rules(rule for glob in globs if (rule := _parse_glob(glob, mark)))
 
 
-def _parse_glob(glob: str, mark: str) -> Rule | None:
+def _parse_glob(glob: str, mark: str) -> IgnoreRule | None:
     try:
-        return Rule.parse(f"!{glob}", allow_unclosed=False)  # `!` is added, because a leading `#` begins a comment
+        return IgnoreRule.parse(
+            f"!{glob}", allow_unclosed=False
+        )  # `!` is added, because a leading `#` begins a comment
     except ValueError as error:
         raise GlobError(f"error parsing glob '{mark}{glob}': {error}") from error
 
