@@ -98,14 +98,17 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
         ("import ripwrap.sync", {*HEAVY, "pydantic", "anyio", "ripwrap._operations", "ripwrap.index"}),
         (
             "from ripwrap.sync import search",
-            {*HEAVY, *BUILDS, "ripwrap._operations.grep", "ripwrap._ripgrep.groups", "ripwrap.sources"},
+            {
+                *(*HEAVY, *BUILDS, "ripwrap._operations.grep", "ripwrap._ripgrep.groups"),
+                *("ripwrap.sources.archives", "ripwrap.sources.git", "ripwrap.places.items"),
+            },
         ),
         ("from ripwrap.cli import run; run(['--help'])", {"pydantic", "anyio", "ripwrap.cli.search", "ripwrap.models"}),
         ("from ripwrap.cli import search", {"pydantic", "anyio", "rich", "ripwrap.models"}),
         (
-            "import ripwrap.workspace",
+            "import ripwrap.workspace",  # it makes the built-in rules, whose validators every workspace needs
             {
-                *(*BUILDS, "sqlite3", "httpx", "tarfile"),
+                *("sqlite3", "httpx", "tarfile"),
                 *("ripwrap._operations", "ripwrap._ranking", "ripwrap.places", "ripwrap.results"),
                 "ripwrap.workspace.grep_content",
             },

@@ -189,9 +189,7 @@ class TestOtherOperations:
         assert [message.type for message in few].count("match") == 3
         assert few[-1].type == "match"
 
-    @pytest.mark.parametrize(
-        "given", [{"explain": True}, {"coverage": True}, {"rev": "HEAD"}, {"inside": "rar"}, {"inside": [1]}], ids=str
-    )
+    @pytest.mark.parametrize("given", [{"coverage": True}, {"inside": "rar"}, {"inside": [1]}], ids=str)
     def test_arguments_that_do_not_go_together_are_errors(self, folder: Path, given: dict[str, Any]) -> None:
         with pytest.raises((ValueError, TypeError), match="inside"):
             sync.grep("x", cwd=folder, **{"inside": "zip", **given})

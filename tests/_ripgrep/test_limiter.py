@@ -261,13 +261,14 @@ async def test_cancelled_wait_for_a_slot_takes_no_slot() -> None:
         assert taken.count(False) == 10, "all that were not cancelled have had theirs"
 
 
-@pytest.mark.slow  # a timeout of three seconds
-def test_blocking_wait_for_a_slot_does_not_use_the_timeout(plant: Plant, stand_in: Callable[..., Path]) -> None:
+@pytest.mark.slow  # a call of four seconds
+def test_blocking_wait_for_a_slot_uses_the_timeout(plant: Plant, stand_in: Callable[..., Path]) -> None:
     limit_processes(1)
     folder = plant({"a": "needle\n"})
     slow = threading.Thread(target=sync.grep, args=["x"], kwargs={"cwd": folder, "rg": stand_in("slow(200)")})
     slow.start()
     anyio.run(until, lambda: limiter._SLOTS._running == 1)
-    result = sync.grep("needle", cwd=folder, timeout=3)  # the other call takes four seconds
+    result = sync.grep("needle", cwd=folder, timeout=0.5)
+    assert (result.total_matches, result.stop_reason) == (0, "timeout")
+    assert sync.grep("needle", cwd=folder, timeout=60).total_matches == 1
     slow.join()
-    assert (result.total_matches, result.stop_reason) == (1, "end")

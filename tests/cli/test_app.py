@@ -98,7 +98,7 @@ def test_search_prints_lines_near_others(plant: Plant) -> None:
     assert json.loads(line)["total_matches"] == 2
     for arguments, message in {
         ("--within", "2"): "--within needs --near; add --near",
-        ("--near", "x", "-c"): "--count and --near cannot be combined",
+        ("--near", "x", "-c"): "--count cannot be combined with --near",
         ("--near", "x", "-U"): "--multiline cannot be combined with --near: a match must be on one line",
     }.items():
         assert message in run("search", "retry", *arguments, cwd=folder, code=2).stderr.decode()

@@ -54,7 +54,7 @@ def test_help_of_search_has_each_option_in_its_group() -> None:
         "engine": "Engine options",
     }
     groups = dict(re.findall(r"^(\w[\w ]+):\n((?:  .*\n)+)", help_of("search"), re.MULTILINE))
-    ours = ["ripwrap options", "Options for git", "Options for many roots"]
+    ours = ["ripwrap options", "Options for places", "Options for many roots"]
     assert list(groups) == ["Arguments", *titles.values(), *ours, "Examples", "Exit codes"]
     for name, hint in HINTS.items():
         flag = flag_of(hint)

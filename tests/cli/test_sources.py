@@ -10,7 +10,7 @@ import pytest
 
 from _operations.test_inside import zipped
 from _operations.test_revisions import git
-from ripwrap.cli import sources
+from ripwrap.cli import places
 from support.cli import output, run
 
 
@@ -33,7 +33,7 @@ def test_dash_searches_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_standard_input_that_is_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sources, "MAX_STDIN_BYTES", 7)
+    monkeypatch.setattr(places, "MAX_STDIN_BYTES", 7)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\n")))
     assert output("search", "needle", "-", cwd=tmp_path) == "<stdin>:1:needle\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\n\n")))
@@ -63,9 +63,10 @@ def test_history_names_the_commit_of_each_match(repository: Path) -> None:
     [
         (["--rev", "nope"], "--rev is not a revision of the repository"),
         (["--rev=-x"], "--rev must be a revision of git"),
-        (["--rev", "HEAD", "-c"], "--count and --rev cannot be combined"),
-        (["--history", "--coverage"], "--coverage and --history cannot be combined"),
-        (["-", "a.py"], "standard input (-) cannot be combined with other paths"),
+        (["--history", "--coverage"], "--coverage cannot be combined with --history"),
+        (["--rev", "HEAD", "--coverage"], "coverage cannot be combined with --rev: it reads files from the disk"),
+        (["-", "a.py"], "standard input (-) cannot be combined with PATHS"),
+        (["-", "--rev", "HEAD"], "standard input (-) cannot be combined with --rev"),
         (["--since", "2024-01-01"], "--since needs --history"),
         (["--rev", "HEAD", "--sort=path"], "--sort does not apply to items"),
     ],
@@ -106,11 +107,46 @@ class TestInside:
         ("arguments", "text"),
         [
             (["--inside=rar"], "--inside must be 'zip'"),
-            (["--inside=zip", "-c"], "--count and --inside cannot be combined"),
-            (["--inside=zip", "--rev=HEAD"], "--inside and --rev cannot be combined"),
-            (["--inside=zip", "--on=ssh:box"], "--on and --inside cannot be combined"),
-            (["--inside=zip", "-"], "--inside and - cannot be combined"),
+            (
+                ["--inside=zip", "--on=ssh:box"],
+                "--on cannot be combined with --inside: archives and documents are read",
+            ),
+            (["--inside=zip", "--rev=HEAD"], "--rev needs a git repository"),
         ],
     )
     def test_flags_that_do_not_go_together_are_errors(self, folder: Path, arguments: list[str], text: str) -> None:
         assert text in run("search", "needle", *arguments, cwd=folder, code=2).stderr.decode()
+
+
+def test_each_mode_and_command_reads_a_revision_and_archives(repository: Path) -> None:
+    """Issue 38, 16: `-c` and `-l` refused `--inside`."""
+    (repository / "f.zip").write_bytes(zipped({"x.py": b"needle\nneedle\n"}))
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "third")
+    (repository / "f.zip").unlink()
+    (repository / "g.zip").write_bytes(zipped({"y.py": b"needle\n"}))
+    for flags, rev, inside in (
+        ("search needle", "b.txt:1:needle\n", "b.txt:1:needle\ng.zip!/y.py:1:needle\n"),
+        ("search needle -c", "b.txt:1\n", "b.txt:1\ng.zip!/y.py:1\n"),
+        ("search needle --count-matches", "b.txt:1\n", "b.txt:1\ng.zip!/y.py:1\n"),
+        ("search needle -l", "b.txt\n", "b.txt\ng.zip!/y.py\n"),
+        ("search needle --files-without-match --type py", "a.py\n", "a.py\n"),
+        ("search needle --near needle", "b.txt:1:needle\n", "b.txt:1:needle\ng.zip!/y.py:1:needle\n"),
+        ("files", "a.py\nb.txt\nf.zip\n", "a.py\nb.txt\ng.zip\ng.zip!/y.py\n"),
+    ):
+        for place, expected in (("--rev=HEAD", rev), ("--inside=zip", inside)):
+            found = output(*flags.split(), place, cwd=repository)
+            assert sorted(found.splitlines()) == sorted(expected.splitlines()), (flags, place)
+    both = output("search", "needle", "-c", "--rev=HEAD", "--inside=zip", cwd=repository)
+    assert sorted(both.splitlines()) == ["b.txt:1", "f.zip!/x.py:2"]
+    assert "f.zip" in output("tree", "--rev=HEAD", cwd=repository)
+
+
+def test_standard_input_is_read_in_each_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for flags, expected in (
+        ("-c", "<stdin>:2\n"),
+        ("-l", "<stdin>\n"),
+        ("--inside=zip", "<stdin>:1:needle\n<stdin>:2:needle\n"),
+    ):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"needle\nneedle\n")))
+        assert output("search", "needle", "-", flags, cwd=tmp_path) == expected

@@ -277,7 +277,7 @@ def test_start_of_a_journal_is_repeated_after_a_cancellation(root: Path, journal
 FORK = """
 import os, sys
 from pathlib import Path
-from ripwrap.index.inotify import Journal
+from ripwrap.index.inotify import InotifyJournal as Journal
 
 root = Path(sys.argv[1])
 journal = Journal(root, None)
@@ -302,7 +302,7 @@ def test_forked_child_has_its_own_journal(root: Path) -> None:
 LIMIT = """
 import resource, sys
 from pathlib import Path
-from ripwrap.index.inotify import Journal
+from ripwrap.index.inotify import InotifyJournal as Journal
 
 journal = Journal(Path(sys.argv[1]), None)
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

@@ -111,7 +111,7 @@ class Found:
         path: Path of the file, absolute or relative to the searched directory.
         changes: Changes, in any order.
         decoded: True if offsets count bytes of the text that rg has decoded, False if they count bytes of the file.
-        lines: Lines with the changes, in order; only needed if rg transcodes the file to UTF-8.
+        lines: Lines with the changes, in order, if rg transcodes the file to UTF-8; empty if rg has not read the file.
     """
 
     path: str
@@ -268,7 +268,9 @@ def _plan_file(one: Found, raw: bytes, reading: _Reading, *, context: int, scree
     mark, own = (b"", "") if reading.raw or not one.decoded else _mark_of(raw)
     codec = "" if reading.raw or not one.decoded else own or reading.codec
     body = raw[len(mark) :]
-    if codec:
+    if codec and not one.lines:
+        text, found = _read_whole(body, codec, changes)
+    elif codec:
         text, found = _read_as_rg(one.lines, body, codec, reading.terminator, changes)
     else:
         text, found = body, [(change, change.start, change.end) for change in changes]
@@ -305,6 +307,19 @@ def _first_broken(text: bytes, changes: Sequence[FileChange]) -> int | None:
     )
     first = next(broken, None)
     return first if first is not None and is_utf8(text) else None
+
+
+def _read_whole(
+    body: bytes, codec: str, changes: Sequence[FileChange]
+) -> tuple[bytes, list[tuple[FileChange, int, int]]]:
+    """Return the text of a file in UTF-8, and each change with its offsets in `body`; rg has not read the file.
+
+    Raises:
+        UnicodeDecodeError: The file has bytes that are not valid.
+    """
+    text = decode(body, codec).encode()
+    offsets = _Offsets(text, body, 0, codec)
+    return text, [(change, offsets.of(change.start), offsets.of(change.end)) for change in changes]
 
 
 def _read_as_rg(

@@ -18,7 +18,7 @@ from ripwrap._code.structure.client import CodeWorkers, StructureMatches, Unsear
 from ripwrap._code.structure.languages import Language, find_language
 from ripwrap._edits.planning import MAX_BYTES, EditSize, FileChange, Found, plan_files
 from ripwrap._edits.replace import ReplacePlan
-from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
+from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query, several_paths
 from ripwrap._ripgrep.decoder import PathDecoder, listing_decoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
@@ -249,7 +249,7 @@ def code_request(
     if not seconds:
         raise ValueError(f"file_timeout must be a positive number of seconds, got {file_timeout}")
     check_installed()
-    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+    several = several_paths(paths)
     added = options.get("type_add", ())
     globs = (f"{_TYPE}:*.{extension}" for extension in language.extensions)
     arguments = (*ARGUMENTS, "lang", "file_timeout", "max_bytes", "fix")

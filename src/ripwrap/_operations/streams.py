@@ -6,14 +6,14 @@ from functools import partial
 from typing import TypeVar, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, grep_request, run_grep
-from ripwrap._operations.search import MatchAnswer, MessageAnswer
+from ripwrap._operations.search import MatchAnswer
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import check_items
 from ripwrap.binary.resolver import Rg
-from ripwrap.models import Match, Message
+from ripwrap.models import Match
 from ripwrap.options import SearchOptions, check_limit
 from ripwrap.places.items import ARGUMENTS, NOWHERE, ItemPlace, in_items
 from ripwrap.results import GrepResult
@@ -146,13 +146,6 @@ def search_in_request(
 ) -> StreamRequest[Match]:
     """Check the arguments, and return the request of `search_in()`."""
     return StreamRequest(_command(pattern, items, options), partial(MatchAnswer, check_limit(limit)))
-
-
-def messages_in_request(
-    pattern: str | Sequence[str], items: AnyItems, limit: int | None, options: SearchOptions
-) -> StreamRequest[Message]:
-    """Check the arguments, and return the request of a search of items that yields all messages of rg."""
-    return StreamRequest(_command(pattern, items, options), partial(MessageAnswer, check_limit(limit)))
 
 
 def grep_in_request(

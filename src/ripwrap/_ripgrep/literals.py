@@ -50,6 +50,18 @@ _VERBOSE_SPACE = re.compile(r"(?:[ \t\n\v\f\r]|#[^\n]*)*")
 _NOTHING = (b"",)
 _MINIMUM = {"*": 0, "?": 0, "+": 1}
 
+_FREQUENT = frozenset(
+    {"access", "auth", "class", "code", "data", "error", "file", "func", "http", "https", "import", "info", "line"}
+    | {"list", "message", "name", "none", "null", "path", "return", "secret", "self", "string", "test", "text", "time"}
+    | {"title", "token", "true", "type", "user", "value"}
+)
+"""Words that are frequent in source code. If the literal of a rule is such a word, rg searches for the rule's pattern
+instead."""
+
+_MIN_LETTERS = 4
+
+_LETTERS = re.compile(rb"[a-z]+")
+
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
@@ -441,3 +453,24 @@ def _change(flags: _Flags, changes: str) -> None:
             flags.verbose = on
         elif letter not in "msUR":
             raise _UncertainError
+
+
+def rarest(required: Required) -> list[bytes]:
+    """Return literals such that each match contains at least one of them.
+
+    Where the pattern requires several parts, use only the literals of the part that is probably the rarest.
+    """
+    if isinstance(required, bytes):
+        return [required]
+    parts = [rarest(part) for part in required.parts]
+    if isinstance(required, AllOf):
+        return max(parts, key=lambda part: (not any(map(is_frequent, part)), min(map(len, part))))
+    return [word for part in parts for word in part]
+
+
+def is_frequent(literal: bytes) -> bool:
+    """Return True if a literal may be frequent: a short word, or a frequent word with at most one other character."""
+    words = _LETTERS.findall(literal)
+    if words == [literal]:
+        return len(literal) < _MIN_LETTERS or literal.decode() in _FREQUENT
+    return len(words) == 1 and len(literal) == len(words[0]) + 1 and words[0].decode() in _FREQUENT

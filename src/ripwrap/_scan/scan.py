@@ -6,6 +6,7 @@ from contextlib import aclosing, closing
 from typing import Any, Unpack, cast
 
 from ripwrap._operations.streaming import run_stream, run_stream_blocking
+from ripwrap._ripgrep.command import several_paths
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
 from ripwrap._ripgrep.spool import Spool
 from ripwrap._scan.rules import Rule, check_rules
@@ -120,7 +121,7 @@ def scan_request(
     for name, reason in REFUSED.items():
         if cast("Mapping[str, Any]", options).get(name) not in (None, False):
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to a scan: {reason}"))
-    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+    several = several_paths(paths)
     query = placed_search("scan()", [rule.pattern for rule in known], cwd, several, options)
     folder = cwd if query.on is not None else os.path.abspath(cwd)
     return ScanRequest(known, folder, several, overlaps, check_limit(limit), options, on_host=query.on is not None)

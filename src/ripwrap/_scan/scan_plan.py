@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ripwrap._operations.search import read_groups
 from ripwrap._ripgrep.groups import Groups
-from ripwrap._ripgrep.literals import AllOf, Required, has_literals, required_literals
+from ripwrap._ripgrep.literals import Required, has_literals, is_frequent, rarest, required_literals
 from ripwrap._ripgrep.query import NEEDS_SCAN, Query
 from ripwrap._scan.rules import Rule
 from ripwrap.options import SearchOptions, StrPath
@@ -22,17 +22,8 @@ from ripwrap.options import SearchOptions, StrPath
 FEW_RULES = 16
 """Number of rules up to which rg searches for all patterns in one run. Measured: each pattern makes the run slower."""
 
-_FREQUENT = frozenset(
-    {"access", "auth", "class", "code", "data", "error", "file", "func", "http", "https", "import", "info", "line"}
-    | {"list", "message", "name", "none", "null", "path", "return", "secret", "self", "string", "test", "text", "time"}
-    | {"title", "token", "true", "type", "user", "value"}
-)
-"""Words that are frequent in source code. If the literal of a rule is such a word, rg searches for the rule's pattern
-instead."""
 
-_MIN_LETTERS = 4
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
-_LETTERS = re.compile(rb"[a-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +89,7 @@ class CompiledRule:
         The tuple is empty if no literal is known, or if one of the literals may be frequent.
         """
         words = () if self.literals is None else rarest(self.literals)
-        return () if any(map(_frequent, words)) else tuple(word.decode() for word in words)
+        return () if any(map(is_frequent, words)) else tuple(word.decode() for word in words)
 
     def may_match(self, folded: bytes) -> bool:
         """Return False if the rule cannot match in a text that `fold()` returned, because the text lacks literals."""
@@ -174,27 +165,6 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 def for_scan(query: Query) -> Query:
     """Return the query with another error for an old rg: the error names `scan()`, and not the option `captures`."""
     return replace(query, features=(NEEDS_SCAN,))
-
-
-def rarest(required: Required) -> list[bytes]:
-    """Return literals such that each match contains at least one of them.
-
-    Where the pattern requires several parts, use only the literals of the part that is probably the rarest.
-    """
-    if isinstance(required, bytes):
-        return [required]
-    parts = [rarest(part) for part in required.parts]
-    if isinstance(required, AllOf):
-        return max(parts, key=lambda part: (not any(map(_frequent, part)), min(map(len, part))))
-    return [word for part in parts for word in part]
-
-
-def _frequent(literal: bytes) -> bool:
-    """Return True if a literal may be frequent: a short word, or a frequent word with at most one other character."""
-    words = _LETTERS.findall(literal)
-    if words == [literal]:
-        return len(literal) < _MIN_LETTERS or literal.decode() in _FREQUENT
-    return len(words) == 1 and len(literal) == len(words[0]) + 1 and words[0].decode() in _FREQUENT
 
 
 def _escaped(found: "re.Match[str]") -> str:

@@ -10,8 +10,9 @@ from cyclopts import App, Parameter
 from ripwrap import sync
 from ripwrap._text import shown
 from ripwrap.cli.errors import FOUND
-from ripwrap.cli.flags import GROUPS, HERE, Json, Limit, OnHost, RgPath, RunOptions, flags, parse_host
+from ripwrap.cli.flags import GROUPS, HERE, Json, Limit, RgPath, RunOptions, flags
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
+from ripwrap.cli.places import FILES, PlaceFlags
 from ripwrap.options import FileOptions
 
 Exclude = Annotated[
@@ -37,7 +38,7 @@ files: App = App(
 def run_files(
     *paths: str,
     limit: Limit = None,
-    on: OnHost = None,
+    place: PlaceFlags = FILES,
     run: RunOptions = HERE,
     **options: Unpack[FileOptions],
 ) -> int:
@@ -50,14 +51,19 @@ def run_files(
     """
     from ripwrap.cli.output import path_printer, print_results  # late: it imports Pydantic
 
-    listing = partial(sync.files, paths=paths, limit=limit, on=parse_host(on), **options)
+    listing = partial(sync.files, paths=paths, limit=limit, **place.options(), **options)
     return print_results(listing, path_printer("never"), run)
 
 
 tree: App = App(
     name="tree",
     usage="ripwrap tree [OPTIONS] [PATH]",
-    help_epilogue=epilogue("ripwrap tree", "ripwrap tree src --limit 200 --max-depth 3"),
+    help_epilogue=epilogue(
+        "ripwrap tree",
+        "ripwrap tree src --limit 200 --max-depth 3",
+        "ripwrap tree --rev v1.2",
+        "ripwrap tree --inside zip",
+    ),
 )
 
 
@@ -69,6 +75,7 @@ def run_tree(
     *,
     limit: Limit = 50,
     exclude: Exclude = (".opencode",),
+    place: PlaceFlags = FILES,
     run: RunOptions = HERE,
     **options: Unpack[FileOptions],
 ) -> int:
@@ -82,9 +89,9 @@ def run_tree(
     from ripwrap.cli.output import print_entry, print_results  # late: it imports Pydantic
 
     root = os.path.join(run.cwd, path) if path else run.cwd
-    if path and not os.path.isdir(root):
+    if path and place.on is None and not os.path.isdir(root):
         raise ValueError(f"PATH must be a directory, got {shown(path)}")
-    entries = partial(sync.tree, limit=limit, exclude=exclude, **options)
+    entries = partial(sync.tree, limit=limit, exclude=exclude, **place.options(), **options)
     return print_results(entries, print_entry, replace(run, cwd=root))
 
 

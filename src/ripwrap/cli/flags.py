@@ -62,18 +62,6 @@ When = Literal["auto", "always", "never"]
 Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
 Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Run as if ripwrap was started in DIR")]
 RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg to run, a path or a name in $PATH")]
-OnHost = Annotated[
-    str | None,
-    Parameter(
-        name="--on",
-        group=RIPWRAP,
-        metavar="HOST",
-        help="Host: ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR]",
-    ),
-]
-Inside = Annotated[
-    str, Parameter(group=RIPWRAP, metavar="FORMATS", help="Search inside of files: zip,tar,gz,ipynb,pdf,docx,xlsx,…")
-]
 EmbedderName = Annotated[
     str | None, Parameter(metavar="NAME", help="Embedding model, e.g. `wordllama` [default: none]")
 ]
@@ -108,7 +96,13 @@ _COMMANDS = {
 }
 """Command that error messages name in place of a function of the library."""
 
-_ARGUMENTS = {"path": "FILE", "paths": "PATHS", "roots": "--root DIR"}
+_ARGUMENTS = {
+    "path": "FILE",
+    "paths": "PATHS",
+    "roots": "--root DIR",
+    "repositories": "--repository",
+    "where": "standard input (-)",
+}
 """Text that error messages have in place of an argument of the library that has no flag of the same name.
 
 The text names a positional argument or another flag.

@@ -7,10 +7,10 @@ from ripwrap._operations.near import NEAR_LINES
 from ripwrap.cli.errors import FAILED, complain
 from ripwrap.cli.flags import When
 from ripwrap.cli.lines import warn_of_binary
-from ripwrap.cli.output import match_printer, print_all, print_json
+from ripwrap.cli.output import match_printer, print_all, print_coverage, print_json
 from ripwrap.cli.search_options import NearOptions, TerminalSearch
 from ripwrap.models import Begin, Context, Match
-from ripwrap.options import SearchOptions
+from ripwrap.places.where import PlacedSearchOptions
 from ripwrap.results import GrepResult
 
 
@@ -42,15 +42,17 @@ def print_grep(
             yield Begin.model_validate({"path": file.path})
             yield from file.lines()
             warn_of_binary(file.path, file.binary_offset)
+        if result.coverage is not None:
+            print_coverage(result.coverage, as_json=False)
 
     code = print_all(results(), print_json if as_json else match_printer(color, max_columns))
     return FAILED if failed else code
 
 
-def search_near(search: TerminalSearch, where: NearOptions) -> int:
+def search_near(search: TerminalSearch, where: NearOptions, *, coverage: bool) -> int:
     """Print the matches that are near a match of each pattern of `--near`, and return the exit code."""
     run = search.run
-    options: SearchOptions = {"context": 0, **search.options}
+    options: PlacedSearchOptions = {"context": 0, **search.options}
 
     def ask() -> GrepResult:
         return sync.grep(
@@ -61,8 +63,8 @@ def search_near(search: TerminalSearch, where: NearOptions) -> int:
             paths=search.paths,
             limit=search.limit,
             timeout=None,
+            coverage=coverage,
             rg=run.rg,
-            on=search.host,
             **options,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ripwrap import sync
 from ripwrap._ripgrep.command import normalise_path
@@ -18,6 +18,9 @@ from ripwrap.cli.search_options import ManyRoots, TerminalSearch
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Begin, FileCount
 from ripwrap.repositories import Root, RootCount, RootError, RootMatch
+
+if TYPE_CHECKING:
+    from ripwrap.options import SearchOptions
 
 _CONNECT_SECONDS = 10
 
@@ -45,8 +48,9 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
         show = print_json if search.run.json else _printer(roots.roots, here, search.color, search.max_columns)
         bar = stack.enter_context(RootsBar())
         found: Generator[RootMatch | RootCount | RootError]
+        options = cast("SearchOptions", search.options)
         if count:
-            found = roots.count(search.pattern, order="root", on_progress=bar, **search.options)
+            found = roots.count(search.pattern, order="root", on_progress=bar, **options)
         else:
             found = roots.search(
                 search.pattern,
@@ -54,7 +58,7 @@ def search_repositories(search: TerminalSearch, many: ManyRoots, *, count: bool)
                 limit=search.limit,
                 order="root",
                 on_progress=bar,
-                **search.options,
+                **options,
             )
         stack.callback(found.close)
         failed = False

@@ -1,8 +1,8 @@
 """Command `ripwrap search`: search files for a regular expression."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from cyclopts import App
 
@@ -13,23 +13,21 @@ from ripwrap.cli.flags import (
     CountLines,
     CountMatches,
     CoverageFlag,
-    Inside,
     Limit,
     LineNumber,
     ListFiles,
     ListOthers,
     MaxColumns,
-    OnHost,
     RunOptions,
     flags,
-    parse_host,
 )
 from ripwrap.cli.help import epilogue
-from ripwrap.cli.search_options import NO_GIT, NO_NEAR, NO_ROOTS, GitOptions, ManyRoots, NearOptions, TerminalSearch
+from ripwrap.cli.places import FILES, NO_HISTORY, HistoryFlags, PlaceFlags, history_options, refuse_together
+from ripwrap.cli.search_options import NO_NEAR, NO_ROOTS, ManyRoots, NearOptions, TerminalSearch
 from ripwrap.options import SearchOptions
 
 if TYPE_CHECKING:
-    from ripwrap.cli.output import Operation
+    from ripwrap.places.where import PlacedSearchOptions
 
 search: App = App(
     name="search",
@@ -65,11 +63,10 @@ def run_search(
     max_columns: MaxColumns = 0,
     limit: Limit = None,
     coverage: CoverageFlag = False,
-    inside: Inside = "",
-    on: OnHost = None,
-    where: NearOptions = NO_NEAR,
+    near: NearOptions = NO_NEAR,
+    place: PlaceFlags = FILES,
+    history: HistoryFlags = NO_HISTORY,
     many: ManyRoots = NO_ROOTS,
-    git: GitOptions = NO_GIT,
     run: RunOptions = HERE,
     **options: Unpack[SearchOptions],
 ) -> int:
@@ -82,63 +79,61 @@ def run_search(
     paths
         Files and directories [default: all]; - is standard input
     """
-    if coverage and on is not None:
-        raise ValueError(
-            "--coverage reads files of this machine, and cannot be combined with --on; leave one of them out"
-        )
-    host = parse_host(on)
     if line_number:
         options["no_line_number"] = False
     modes = {
-        "--files-with-matches": files_with_matches,
-        "--files-without-match": files_without_match,
-        "--count": count,
-        "--count-matches": count_matches,
-        "--coverage": coverage,
-        "--on": on is not None,
-        "--repositories": many is not NO_ROOTS,
-        "--inside": bool(inside),
-        "--near": bool(where.near),
+        "files_with_matches": files_with_matches,
+        "files_without_match": files_without_match,
+        "count": count,
+        "count_matches": count_matches,
     }
-    given = [flag for flag, is_given in modes.items() if is_given]
-    asked = TerminalSearch(pattern, paths, run, color, max_columns, limit, host, options)
-    # The other ways to search are imported when they are used, so that `--help` imports no models.
-    if git.check(paths, given):
-        from ripwrap.cli.sources import search_source
-
-        return search_source(asked, git)
-    if where.check([flag for flag in given if flag not in ("--on", "--near")]):
-        from ripwrap.cli.grep import search_near
-
-        return search_near(asked, where)
-    _check_inside(given)
-    other = files_with_matches or files_without_match or count_matches
-    if many.check(paths, other_mode=other or coverage or on is not None):
+    given = {**modes, "coverage": coverage, "near": near.near, "history": history.history}
+    asked = partial(TerminalSearch, pattern, run=run, color=color, max_columns=max_columns, limit=limit)
+    placed = cast("PlacedSearchOptions", options)
+    # The ways to search are imported when they are used, so that `--help` imports no models.
+    if many.asked():
         from ripwrap.cli.many import search_repositories
 
-        return search_repositories(asked, many, count=count)
+        if paths or place != FILES or any({**given, "count": False}.values()):
+            raise ValueError(
+                "--repositories takes no PATH, no place such as --on, and no --coverage, --near, --history, "
+                "--files-with-matches, --files-without-match or --count-matches; leave them out"
+            )
+        return search_repositories(asked(paths=(), options=placed), many, count=count)
+    if history.asked():
+        from ripwrap.cli.history import search_history
 
+        refuse_together("history", {**given, "history": False})
+        return search_history(asked(paths=paths, options=placed), history_options(place, history, paths))
+    several, where = place.of(paths)
+    search = asked(paths=several, options={**placed, **where})
+    if coverage:
+        from ripwrap.places.holes import refuse_places
+
+        refuse_places("coverage", search.options)
+    if near.asked():
+        from ripwrap.cli.grep import search_near
+
+        refuse_together("near", modes)
+        return search_near(search, near, coverage=coverage)
+    return _print_found(search, next((name for name, is_given in modes.items() if is_given), ""), coverage=coverage)
+
+
+def _print_found(search: TerminalSearch, mode: str, *, coverage: bool) -> int:
+    """Print the results of the library's function for a mode, which is a flag such as `count`, or empty."""
     from ripwrap.cli import output  # late, too
 
-    def ask(operation: "Operation", show: Callable[[Any], None]) -> int:
-        code = output.print_results(
-            partial(operation, pattern, paths=paths, limit=limit, on=host, **options), show, run
+    color, run = search.color, search.run
+    if mode.startswith("files"):
+        show: Callable[[Any], None] = output.path_printer(color)
+    else:
+        show = output.count_printer(color) if mode else output.match_printer(color, search.max_columns)
+    operation: output.Operation = getattr(sync, mode or "search_messages")
+    found = partial(operation, search.pattern, paths=search.paths, limit=search.limit, **search.options)
+    code = output.print_results(found, show, run)
+    if coverage:
+        files = sync.coverage(
+            cwd=run.cwd, paths=search.paths, timeout=None, rg=run.rg, **cast("SearchOptions", search.options)
         )
-        if coverage:
-            files = sync.coverage(cwd=run.cwd, paths=paths, timeout=None, rg=run.rg, **options)
-            output.print_coverage(files, as_json=run.json)
-        return code
-
-    if files_with_matches or files_without_match:
-        listing = sync.files_with_matches if files_with_matches else sync.files_without_match
-        return ask(listing, output.path_printer(color))
-    if count or count_matches:
-        return ask(sync.count if count else sync.count_matches, output.count_printer(color))
-    formats = [one.strip() for one in inside.split(",")] if inside else ()
-    return ask(partial(sync.search_messages, inside=formats), output.match_printer(color, max_columns))
-
-
-def _check_inside(given: Sequence[str]) -> None:
-    """Raise `ValueError` if `given` has --inside and a flag that cannot be combined with it."""
-    if "--inside" in given and len(given) > 1:
-        raise ValueError(f"{given[0]} and --inside cannot be combined; leave one of them out")
+        output.print_coverage(files, as_json=run.json)
+    return code

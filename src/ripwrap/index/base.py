@@ -531,6 +531,7 @@ class BaseIndex:
         *,
         explain: bool,
     ) -> GrepRequest:
+        refuse_places("an index", options)
         merged: SearchOptions = {**self._file_options, **options}
         return grep_request(
             pattern,

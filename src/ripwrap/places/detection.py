@@ -25,7 +25,6 @@ from ripwrap.sources.encodings import guess_encodings
 
 _NOT_UTF8 = "^.*$"  # `.` matches only valid UTF-8, so a line that does not match has invalid bytes
 _FILE_NAMES = frozenset(FileOptions.__annotations__) | {"binary", "text"}
-_NO_LIMIT = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Detection:
         """Return the files of each encoding, and True if files may be missing, because the time limit was reached."""
         seconds = None if seconds is None else seconds / 2  # the other half is for the search
         deadline = math.inf if seconds is None else time.monotonic() + seconds
-        collector = partial(ListingCollector[str], PathDecoder(), _NO_LIMIT)
+        collector = partial(ListingCollector[str], PathDecoder())
         listed = await run.collect(Step(_not_utf8(query), collector, seconds, metered=False))
         others = listed.every()
         if not others:

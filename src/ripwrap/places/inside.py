@@ -32,8 +32,6 @@ _OF_MEMBERS = ("glob", "iglob", "glob_case_insensitive", "type", "type_not", "ty
 _OF_FILES = ("sort", "sortr", "threads", "ignore_file", "max_depth")
 """Options that choose or sort files on the disk; the search inside of files leaves them out."""
 
-_NO_LIMIT = 2**62
-
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
@@ -128,7 +126,7 @@ class _Inside:
 
     async def _open(self) -> tuple[Source, Callable[[str], bool]]:
         place, run, left = self._place, self._run, self._left
-        collector = partial(ListingCollector[str], PathDecoder(), _NO_LIMIT, allowed=place.limits.opens)
+        collector = partial(ListingCollector[str], PathDecoder(), allowed=place.limits.opens)
         found = await run.collect(Step(place.listing(self._query), collector, left(), metered=False))
         if found.timed_out:
             raise OverdueError(f"rg was stopped after timeout={self._seconds} seconds; allow more time")

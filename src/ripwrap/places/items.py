@@ -90,9 +90,13 @@ class ItemPlace:
         types: FileTypes = {}
         if not query.options.keys().isdisjoint(_CHECKED_BY_RG):
             # This query searches nothing, but rg checks its globs and file types.
-            nothing = replace(query.only_files(), cwd=NOWHERE, paths=(os.curdir,), overlay=None)
-            nothing = nothing.without("sort", "sortr").with_(max_depth=0, no_ignore=True)
-            await _output(run, nothing, seconds, Exit.check_listing)
+            wanted = query if query.patterns else query.only_files()
+            nothing = replace(wanted, mode="json" if query.patterns else "files", cwd=NOWHERE, paths=(os.curdir,))
+            nothing = replace(nothing.without("sort", "sortr").with_(max_depth=0, no_ignore=True), overlay=None)
+            check: Callable[[Exit], object] = Exit.check_listing
+            if query.patterns:
+                check = lambda end: end.check(summary=end.wrote)  # noqa: E731 - as short as a function
+            await _output(run, nothing, seconds, check)
             types = decode_types(await _output(run, nothing.types(), seconds, Exit.check_listing))
         from ripwrap._ignore.selection import NameSelection  # imported late, because it imports pathspec
 

@@ -52,7 +52,7 @@ def files(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `limit` is negative, two arguments cannot be combined, a path or option has a NUL, or `rev` names no
+        ValueError: `limit` is negative, two arguments exclude each other, a path or option has a NUL, or `rev` names no
             revision.
         TypeError: `limit` is not an int.
         FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they

@@ -80,7 +80,7 @@ def grep(
             the answer.
 
     Raises what `search()` raises. It also raises `ValueError` if an argument is a negative number, if two arguments
-    cannot be combined, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
+    exclude each other, or if `rev` names no revision, `AccessDeniedError` if the repository leads out of
     `repositories`, and `SearchError` if git fails, or a revision has more than a million files.
     """
     condition = near_condition(near, within, options)

@@ -66,7 +66,7 @@ def search(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: `limit` is negative, there is no pattern, two arguments cannot be combined, or a pattern, path or
+        ValueError: `limit` is negative, there is no pattern, two arguments exclude each other, or a pattern, path or
             option has a NUL.
         TypeError: `limit` is not an int.
         RipwrapError: The package that `encoding="detect"` or a format in `inside` needs is not installed.

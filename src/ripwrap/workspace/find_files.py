@@ -11,7 +11,7 @@ from typing import cast
 
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._text import as_utf8, nothing_found, plural
@@ -24,7 +24,6 @@ from ripwrap.workspace.notes import denied_note, listed, scope_notes
 from ripwrap.workspace.results import ListingEngine, shown_start
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import (
-    NO_LIMIT,
     ReportProgress,
     Scope,
     denied_glob_notes,

@@ -20,7 +20,7 @@ from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.listing_collector import NO_LIMIT, ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Mode, Query
@@ -40,7 +40,6 @@ from ripwrap.workspace.redact import Redactor
 from ripwrap.workspace.results import FileHits, shown_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
-    NO_LIMIT,
     FileFilter,
     PathFilter,
     ReportProgress,

@@ -137,7 +137,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
             return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
         if self.start_line > 1 or self.end_line:
             raise ValueError(
-                "ranges and start_line or end_line exclude each other; leave out ranges, or start_line and end_line"
+                "ranges cannot be combined with start_line or end_line; leave out ranges, or start_line and end_line"
             )
         merged: list[LineRange] = []
         for one in sorted(map(_parse_range, self.ranges.split(","))):

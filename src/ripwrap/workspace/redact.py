@@ -20,11 +20,10 @@ from functools import cached_property
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from ripwrap._concurrency import CANCELLED
-from ripwrap._ripgrep.literals import fold, required_literals
+from ripwrap._ripgrep.literals import fold, rarest, required_literals
 from ripwrap._safe_open import open_regular_file
 from ripwrap._scan.nodes import MAX_WAYS, Written, limited, written
 from ripwrap._scan.rules import ALLOW_COMMENT, Rule, check_rules
-from ripwrap._scan.scan_plan import rarest
 from ripwrap._scan.secrets import SECRET_RULES
 from ripwrap._scan.syntax import parse_rust
 from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown

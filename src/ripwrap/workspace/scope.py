@@ -27,8 +27,6 @@ from ripwrap.workspace.sandbox import RootLocation, Sandbox
 ReportProgress: TypeAlias = Callable[[int], None]
 PathFilter: TypeAlias = Callable[[str], bool]
 
-NO_LIMIT = 2**62
-"""Number of paths or matches to collect if there is no limit."""
 
 FOLLOW_NOTE = "Links were followed; files outside of the roots are left out."
 HIDDEN_RULES = "*\n!*/\n!.*\n!**/.*/**\n"
@@ -247,7 +245,7 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
     options = cast("FileOptions", {**scope.options, **types})
     query = files_query(scope.location.cwd, scope.location.paths, options)
     listing = await run.collect(
-        Step(query, lambda: ListingCollector(PathDecoder(), NO_LIMIT, allowed=scope.allowed), half(scope.timeout))
+        Step(query, lambda: ListingCollector(PathDecoder(), allowed=scope.allowed), half(scope.timeout))
     )
     return frozenset(listing.every()).__contains__, listing.timed_out
 

@@ -1,0 +1,139 @@
+"""Flags that say where a command looks: the same group for each command that reads files, and standard input."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from cyclopts import Group, Parameter
+
+from ripwrap._text import plural
+from ripwrap.cli.flags import STDIN, parse_host
+from ripwrap.errors import Hint, combination_error
+
+if TYPE_CHECKING:
+    from ripwrap.places.where import PlaceOptions
+
+PLACES = Group("Options for places", sort_key=6)
+
+MAX_STDIN_BYTES = 1 << 30
+"""Maximum number of bytes of standard input, which is read into memory."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PlaceFlags:
+    """Flags `--rev`, `--repository`, `--inside` and `--on`: the options `PlaceOptions` of the library."""
+
+    rev: Annotated[
+        str | None, Parameter(group=PLACES, metavar="REV", help="Read this revision of git, e.g. main~3")
+    ] = None
+    repository: Annotated[
+        tuple[str, ...] | None,
+        Parameter(group=PLACES, negative=(), metavar="DIR", help="With a revision, refuse repositories outside of DIR"),
+    ] = None
+    inside: Annotated[
+        str, Parameter(group=PLACES, metavar="FORMATS", help="Read inside of files: zip,tar,gz,ipynb,pdf,docx,xlsx,…")
+    ] = ""
+    on: Annotated[
+        str | None,
+        Parameter(
+            name="--on",
+            group=PLACES,
+            metavar="HOST",
+            help="Host: ssh:HOST[:DIR], docker:NAME[:DIR] or podman:NAME[:DIR]",
+        ),
+    ] = None
+
+    def options(self) -> "PlaceOptions":
+        """Return the options of the library.
+
+        Raises:
+            ValueError: `--repository` was given without `--rev`, or `--on` names no host.
+            RemoteError: This machine runs Windows.
+        """
+        if self.repository is not None and self.rev is None:
+            raise ValueError("--repository needs a revision; add --rev, or leave --repository out")
+        formats = tuple(one.strip() for one in self.inside.split(",")) if self.inside else None
+        given = {"rev": self.rev, "repositories": self.repository, "inside": formats, "on": parse_host(self.on)}
+        return cast("PlaceOptions", {name: value for name, value in given.items() if value is not None})
+
+    def of(self, paths: Sequence[str]) -> "tuple[Sequence[str], PlaceOptions]":
+        """Return the paths of a search and the options of the library; the path `-` is standard input.
+
+        Raises:
+            ValueError: `-` is not the only path, or standard input has more than `MAX_STDIN_BYTES` bytes.
+
+        Raises what `options()` raises, too.
+        """
+        if STDIN not in paths:
+            return paths, self.options()
+        if len(paths) > 1:
+            raise combination_error("standard input (-)", Hint("paths"), "a file with the name - is ./-")
+        for name in (name for name in ("rev", "on") if getattr(self, name) is not None):
+            raise combination_error("standard input (-)", Hint(name))
+        from ripwrap.places.where import Items  # late: few searches need it
+
+        return (), {"where": Items([("<stdin>", _read_stdin())]), **self.options()}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class HistoryFlags:
+    """Flags `--history` and `--since`, which read all versions of files."""
+
+    history: Annotated[
+        bool,
+        Parameter(group=PLACES, negative=(), show_default=False, help="Read all versions of files, up to --rev"),
+    ] = False
+    since: Annotated[
+        str | None, Parameter(group=PLACES, metavar="DATE", help="With --history, only commits since DATE")
+    ] = None
+
+    def asked(self) -> bool:
+        """Return True if `--history` was given; raise `ValueError` if `--since` was given without it."""
+        if self.since is not None and not self.history:
+            raise ValueError("--since needs --history; add --history, or leave --since out")
+        return self.history
+
+
+FILES, NO_HISTORY = PlaceFlags(), HistoryFlags()
+
+
+def refuse_together(what: str, others: Mapping[str, object]) -> None:
+    """Raise `ValueError` if an option was given with which the library has no such operation.
+
+    Args:
+        what: Name of an option that was given, or its flag.
+        others: Values of other options, by name; a false value was not given.
+    """
+    for name, value in others.items():
+        if value:
+            raise combination_error(name, Hint(what))
+
+
+def history_options(place: PlaceFlags, history: HistoryFlags, paths: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of the library's search in a history.
+
+    Raises:
+        ValueError: A place was given that has no history.
+    """
+    refuse_together("history", {"where": STDIN in paths, "inside": place.inside, "on": place.on})
+    rev = "HEAD" if place.rev is None else place.rev
+    return {"rev": rev, "since": history.since, "repositories": place.repository}
+
+
+def _read_stdin() -> bytes:
+    """Return the content of standard input.
+
+    Raises:
+        ValueError: Standard input has more than `MAX_STDIN_BYTES` bytes.
+    """
+    content = bytearray()
+    while chunk := sys.stdin.buffer.read(1 << 20):
+        content += chunk
+        if len(content) > MAX_STDIN_BYTES:
+            raise ValueError(
+                f"standard input has more than {plural(MAX_STDIN_BYTES, 'byte')}; save it in a file, and search that"
+            )
+    return bytes(content)
