@@ -89,7 +89,7 @@ def test_diff_is_colored_on_a_terminal(plant: Plant) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("a b --apply --interactive", "--apply and --interactive cannot be combined"),
+        ("a b --apply --interactive", "--apply cannot be combined with --interactive"),
         ("a --undo", "--undo takes no PATTERN"),
         ("a", "PATTERN and REPLACEMENT are needed"),
         ("a b --journal x", "add --undo, or leave --journal out"),

@@ -10,6 +10,8 @@ import jsonschema
 import pytest
 
 import ripwrap
+from _operations.test_inside import zipped
+from _operations.test_revisions import git
 from ripwrap import Baseline, Rule, ScanMatch, sarif, sync
 from ripwrap._scan.scan import REFUSED
 from ripwrap.options import SearchOptions
@@ -87,6 +89,7 @@ def test_help_lists_only_flags_that_a_scan_takes(planted: Path) -> None:
     assert not known & refused
     assert {"--rules", "--redact", "--encoding", "--glob", "--ignore-case", "--limit"} <= known
     others = {"--sarif", "--redact", "--json", "--baseline", "--write-baseline", "--rules", "--help", "--rg", "--cwd"}
+    others |= {"--rev", "--repository", "--inside", "--on"}
     for flag in known - others - {"--overlaps", "--limit", "--no-line-number"}:
         name = flag.removeprefix("--").replace("-", "_")
         assert {name, name.removeprefix("no_"), f"no_{name}"} & set(SearchOptions.__annotations__) - set(REFUSED), flag
@@ -152,8 +155,8 @@ def test_a_baseline_leaves_out_what_is_known(planted: Path) -> None:
     [
         (("--baseline=rules.toml",), "rules.toml is not a baseline of ripwrap"),
         (("--baseline=missing",), "missing"),
-        (("--sarif", "--json"), "--json and --sarif cannot be combined"),
-        (("--sarif", "--redact"), "--redact and --sarif cannot be combined; leave one of them out"),
+        (("--sarif", "--json"), "--json cannot be combined with --sarif"),
+        (("--sarif", "--redact"), "--redact cannot be combined with --sarif; leave one of them out"),
         (("-F",), "unknown option -F"),
         (("--rules=src/b.py",), "is not valid TOML"),
     ],
@@ -182,3 +185,16 @@ def test_a_baseline_is_what_was_written(tmp_path: Path, plant: Plant) -> None:
     assert str(baseline) == "3 known texts"
     assert list(baseline.new([*hits, hits[0]])) == [hits[0]]
     assert len(sarif(hits, rules)["runs"][0]["results"]) == 3
+
+
+def test_revisions_and_archives_are_scanned(plant: Plant) -> None:
+    """Issue 38, 9: rules over revisions."""
+    folder = plant({"rules.toml": RULES, "a.py": "tok_abcd\n", "f.zip": zipped({"b.py": b"tok_efgh\n"})})
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
+        git(folder, *words)
+    (folder / "a.py").write_text("gone\n")
+    given = ("scan", "--rules", "rules.toml", "--redact", "--glob=*.py")
+    assert output(*given, "--rev=HEAD", cwd=folder, code=1) == "a.py:1:1: token\n"
+    assert output(*given, "--inside=zip", cwd=folder, code=1) == "f.zip!/b.py:1:1: token\n"
+    both = output(*given, "--rev=HEAD", "--inside=zip", cwd=folder, code=1)
+    assert sorted(both.splitlines()) == ["a.py:1:1: token", "f.zip!/b.py:1:1: token"]

@@ -410,10 +410,10 @@ class TestCommandLine:
             ),
             (["search", "x", "--on", "ssh:-oX"], ("--on ssh:-oX: host must be a name such as build-7 or "
              "user@build-7, got '-oX'")),
-            (["search", "x", "--on", "docker:box", "--coverage"], ("--coverage reads files of this machine, and cannot "
-             "be combined with --on; leave one of them out")),
-            (["install", "--on", "docker:box", "--dest", "x"], ("--dest is a directory of this machine, and cannot be "
-             "combined with --on; leave one of them out")),
+            (["search", "x", "--on", "docker:box", "--coverage"], ("--coverage cannot be combined with --on: it reads "
+             "files of this machine; leave one of them out")),
+            (["install", "--on", "docker:box", "--dest", "x"], ("--dest cannot be combined with --on: it is a "
+             "directory of this machine; leave one of them out")),
             (["files", "--on", "docker:gone"], ("docker:gone: docker ended with exit code 1, without a result from rg: "
              "Error response from daemon: No such container: gone")),
             (["files", "--on", "docker:box:~/x"], ("--on docker:box:~/x: cwd '~/x' begins with ~, which is not "

@@ -17,6 +17,7 @@ from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import print_json
 from ripwrap.cli.terminal import styled_console
 from ripwrap.edits import AppliedEdits, Edit, EditPlan, FileEdits
+from ripwrap.errors import Hint, combination_error
 from ripwrap.options import VISIBLE_FILES, SearchOptions
 
 EXIT_CODES = """\
@@ -60,9 +61,9 @@ class WriteOptions:
         Args:
             texts: Pattern and replacement; `None` stands for a text that was not given.
         """
-        given = [f"--{name}" for name in ("apply", "interactive", "undo") if getattr(self, name)]
+        given = [name for name in ("apply", "interactive", "undo") if getattr(self, name)]
         if len(given) > 1:
-            raise ValueError(f"{given[0]} and {given[1]} cannot be combined; leave one of them out")
+            raise combination_error(given[0], Hint(given[1], kind="omit"))
         if self.journal is not None and not self.undo:
             raise ValueError("--journal needs --undo; add --undo, or leave --journal out")
         if self.undo and any(text is not None for text in texts):

@@ -18,6 +18,8 @@ from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import print_json, printed_warnings
+from ripwrap.cli.places import FILES, PlaceFlags
+from ripwrap.errors import Hint, combination_error
 from ripwrap.models import ScanMatch
 from ripwrap.options import SearchOptions
 
@@ -44,6 +46,7 @@ scan: App = App(
         "ripwrap scan --rules rules.toml --sarif src > scan.sarif",
         "ripwrap scan --write-baseline known.json",
         "ripwrap scan --baseline known.json",
+        "ripwrap scan --rev main~3",
         after=EXIT_CODES,
     ),
 )
@@ -71,6 +74,7 @@ def run_scan(
     overlaps: Annotated[bool, _flag("Report all texts, also overlapping ones")] = False,
     redact: Annotated[bool, _flag("Print paths, lines and rules, but not the texts")] = False,
     limit: Limit = None,
+    place: PlaceFlags = FILES,
     json: Json = False,
     cwd: Cwd = ".",
     rg: RgPath = None,
@@ -86,14 +90,13 @@ def run_scan(
         Print a log in SARIF 2.1.0
     """
     if json and sarif_output:
-        raise ValueError("--json and --sarif cannot be combined; leave one of them out")
+        raise combination_error("json", Hint("sarif"))
     if (json or sarif_output) and redact:
-        other = "--json" if json else "--sarif"
-        raise ValueError(f"--redact and {other} cannot be combined; leave one of them out")
+        raise combination_error("redact", Hint("json" if json else "sarif"))
     known = SECRET_RULES if rules is None else load_rules(rules)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:
-        found = sync.scan(known, cwd=cwd, paths=paths, overlaps=overlaps, rg=rg, **options)
+        found = sync.scan(known, cwd=cwd, paths=paths, overlaps=overlaps, rg=rg, **place.options(), **options)
         hits = old.new(found)
         if write_baseline is not None:
             Baseline.of(hits).write(write_baseline)

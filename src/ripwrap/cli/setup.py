@@ -18,6 +18,7 @@ from ripwrap.cli.errors import FAILED, FOUND, complain
 from ripwrap.cli.flags import RgPath, parse_host
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
 from ripwrap.cli.terminal import styled_console
+from ripwrap.errors import Hint, combination_error
 
 doctor: App = App(
     name="doctor",
@@ -100,9 +101,7 @@ def run_install(
         Maximum number of seconds for the whole installation
     """
     if dest is not None and on is not None:
-        raise ValueError(
-            "--dest is a directory of this machine, and cannot be combined with --on; leave one of them out"
-        )
+        raise combination_error("dest", Hint("on", kind="omit"), "it is a directory of this machine")
     host = parse_host(on)
     call = partial(sync.install, dest=dest) if host is None else host.install_blocking
     with DownloadBar() as progress:

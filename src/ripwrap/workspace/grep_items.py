@@ -35,7 +35,7 @@ def check_arguments(arguments: GrepContentArguments) -> None:
     """Check the arguments of a search with `rev` or `inside`.
 
     Raises:
-        ValueError: Two arguments cannot be combined, or a format or the revision is invalid.
+        ValueError: Two arguments exclude each other, or a format or the revision is invalid.
     """
     what = "rev" if arguments.rev else "inside"
     given = {"sections": arguments.sections, "expand": arguments.expand != "none"}
