@@ -14,7 +14,7 @@ def search_history(search: TerminalSearch, where: Mapping[str, Any]) -> int:
     run = search.run
 
     def found() -> Iterator[HistoryMatch]:
-        options = {**search.options, **where}
+        options: dict[str, Any] = {**search.options, **where}
         matches = sync.search_history(
             search.pattern, cwd=run.cwd, paths=search.paths, limit=search.limit, rg=run.rg, **options
         )
