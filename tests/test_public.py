@@ -106,9 +106,9 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
         ("from ripwrap.cli import run; run(['--help'])", {"pydantic", "anyio", "ripwrap.cli.search", "ripwrap.models"}),
         ("from ripwrap.cli import search", {"pydantic", "anyio", "rich", "ripwrap.models"}),
         (
-            "import ripwrap.workspace",  # it makes the built-in rules, whose validators every workspace needs
+            "import ripwrap.workspace",
             {
-                *("sqlite3", "httpx", "tarfile"),
+                *(*BUILDS, "sqlite3", "httpx", "tarfile"),
                 *("ripwrap._operations", "ripwrap._ranking", "ripwrap.places", "ripwrap.results"),
                 "ripwrap.workspace.grep_content",
             },

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ripwrap import Allowlist, Rule, load_rules, sarif, scan, sync
+from ripwrap._scan.allow_comment import ALLOW_COMMENT
 from ripwrap._scan.nodes import written
-from ripwrap._scan.rules import ALLOW_COMMENT
 from ripwrap._scan.syntax import parse_go
 
 Plant = Callable[..., Path]

@@ -10,8 +10,10 @@ import pytest
 from ripwrap import sync
 from ripwrap._edits.planning import FileChange
 from ripwrap.workspace.edit_masks import EditMasks
-from ripwrap.workspace.redact import MAX_SCANNED_BYTES, redact
+from ripwrap.workspace.redact import MAX_SCANNED_BYTES, built_in_redaction
 from support.effort import times
+
+redact = built_in_redaction()
 
 Plant = Callable[..., Path]
 

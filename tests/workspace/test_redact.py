@@ -21,14 +21,15 @@ from ripwrap.workspace.redact import (
     Mask,
     Redacted,
     Redaction,
+    built_in_redaction,
     key_lines,
-    redact,
 )
 from ripwrap.workspace.shown_lines import content_matches
 from support.effort import times
 from support.tools import APIS, Asked
 
 Plant = Callable[..., Path]
+redact = built_in_redaction()
 
 _LETTERS = string.ascii_letters + string.digits
 RANDOM = random.Random(22)

@@ -14,8 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ripwrap._scan.allow_comment import ALLOW_COMMENT
 from ripwrap._scan.nodes import written
-from ripwrap._scan.rules import ALLOW_COMMENT, Allowlist, Rule
+from ripwrap._scan.rules import Allowlist, Rule
 from ripwrap._scan.syntax import Parsed, parse_go
 from ripwrap.options import StrPath
 

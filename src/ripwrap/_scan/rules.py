@@ -62,10 +62,6 @@ class Allowlist(Model, frozen=True, extra="forbid"):
         return bool(checks) and (any(checks) if self.condition == "any" else all(checks))
 
 
-ALLOW_COMMENT = Allowlist(regexes=("gitleaks:allow",), target="line")
-"""Exception for lines with the comment `gitleaks:allow`, which gitleaks leaves out, whatever the rule is."""
-
-
 class Rule(Model, frozen=True, extra="forbid"):
     """Rule of `scan()`.
 

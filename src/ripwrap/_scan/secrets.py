@@ -8,7 +8,8 @@ Each pattern has the syntax of rg, so it has no look-around: `\b` or `_` stand b
 variables end in `_`; and a value that is a placeholder, such as `${TOKEN}`, is excluded by its first characters.
 """
 
-from ripwrap._scan.rules import ALLOW_COMMENT, Allowlist, Rule
+from ripwrap._scan.allow_comment import ALLOW_COMMENT
+from ripwrap._scan.rules import Allowlist, Rule
 
 _ASCII = "0-9A-Za-z_-"
 _EDGE = r"(?:(?-u:\b)|_)"

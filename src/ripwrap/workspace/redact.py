@@ -16,15 +16,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ripgrep.literals import fold, rarest, required_literals
 from ripwrap._safe_open import open_regular_file
 from ripwrap._scan.nodes import MAX_WAYS, Written, limited, written
-from ripwrap._scan.rules import ALLOW_COMMENT, Rule, check_rules
-from ripwrap._scan.secrets import SECRET_RULES
+from ripwrap._scan.rules import Rule, check_rules
 from ripwrap._scan.syntax import parse_rust
 from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown
 from ripwrap.models import Captures, ScanMatch, Span, Submatch
@@ -42,7 +41,6 @@ _MAX_FOLDED_CHARS = 1_000_000
 """Length of a text up to which the words of the rules are looked for in all of it, which cannot be interrupted."""
 
 _MAX_NAME_CHARS = 80
-_BUILT_IN = frozenset(rule.pattern for rule in SECRET_RULES)
 """Patterns that take linear time, which `tests/workspace/test_redact.py` checks."""
 
 _PRIVATE_KEY = "private-key"
@@ -300,11 +298,13 @@ class _Finder:
         Raises:
             ValueError: The pattern cannot be translated for Python, or it may take too long.
         """
+        from ripwrap._scan.allow_comment import ALLOW_COMMENT  # late: it makes Pydantic's first validator
+
         # A line with the comment `gitleaks:allow` has a known secret, which is masked as well.
         kept = tuple(one for one in rule.allowlists if one != ALLOW_COMMENT)
         self._rule = rule.model_copy(update={"allowlists": kept})
         self.name = cut_text(shown(rule.id.partition("/")[0] or rule.id), _MAX_NAME_CHARS)
-        self.linear = rule.pattern in _BUILT_IN
+        self.linear = rule.pattern in _built_in_patterns()
         if self.linear:
             return
         cost = self._written.cost
@@ -384,7 +384,7 @@ def _has_any(words: Sequence[bytes], text: bytes) -> bool:
 class Redaction:
     """Mask secrets by rules; private keys are always masked."""
 
-    def __init__(self, rules: Iterable[Rule] = SECRET_RULES) -> None:
+    def __init__(self, rules: Iterable[Rule]) -> None:
         """Set the rules.
 
         Args:
@@ -499,8 +499,22 @@ class Redaction:
                         yield mask
 
 
-redact: Redaction = Redaction()
-"""Masking by the built-in rules."""
+@cache
+def _built_in_rules() -> tuple[Rule, ...]:
+    from ripwrap._scan.secrets import SECRET_RULES  # late: making the rules makes Pydantic's first validator
+
+    return SECRET_RULES
+
+
+@cache
+def _built_in_patterns() -> frozenset[str]:
+    return frozenset(rule.pattern for rule in _built_in_rules())
+
+
+@cache
+def built_in_redaction() -> Redaction:
+    """Return the masking by the built-in rules."""
+    return Redaction(_built_in_rules())
 
 
 def redaction_of(rules: bool | Mapping[str, str] | Iterable[Rule]) -> Redaction | None:
@@ -510,7 +524,7 @@ def redaction_of(rules: bool | Mapping[str, str] | Iterable[Rule]) -> Redaction 
         ValueError, TypeError: See `check_rules()` and `Redaction`.
     """
     if isinstance(rules, bool):
-        return redact if rules else None
+        return built_in_redaction() if rules else None
     return Redaction(check_rules(rules))
 
 
