@@ -38,7 +38,6 @@ RENAMED = {
     "run_search_in": "run_search_in_blocking",
     "run_scan": "run_scan_blocking",
     "run_code": "run_code_blocking",
-    "run_grep_in": "run_grep_in_blocking",
     "AnyItems": "ItemIterable",
 }
 WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
@@ -148,7 +147,7 @@ TARGETS = (
         words={
             "Iterable or async iterable of pairs": "Iterable of pairs",
             "An iterable that is not async is read in a worker thread. ripwrap": "ripwrap",
-            "The time in which `items` produces items is included.": (
+            "The time in which `items` produces items is\n            included.": (
                 "The call\n            cannot end while `items` produces an item."
             ),
         },

@@ -10,7 +10,7 @@ from ripwrap._operations.search import MatchAnswer
 from ripwrap._operations.streaming import StreamRequest, run_stream, run_stream_blocking
 from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, run_blocking
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.spool import check_items
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match
@@ -130,15 +130,15 @@ async def grep_in(
         limit: Maximum number of matches on the page, over all items; `None` returns all and holds them in memory.
         max_files: Maximum number of items on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
-        timeout: Seconds for the call, not counting an installation of rg; `None` is no limit. The time in which `items`
-            produces items is included.
+        timeout: Seconds that the call may take; `None` is no limit. The time in which `items` produces items is
+            included.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 
     Raises what `search_in()` raises, and `ValueError` if an argument is a negative number, or if `passthru` is given.
     """
     request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
-    return await run_grep_in(request, items, rg)
+    return await run_grep(AsyncRunner(rg), request)
 
 
 def search_in_request(
@@ -178,17 +178,6 @@ def run_search_in_blocking(request: StreamRequest[T], items: AnyItems, rg: Rg, t
     """
     check_items(items, blocking=True)
     return run_stream_blocking(request, rg, timeout)
-
-
-async def run_grep_in(request: GrepRequest, items: AnyItems, rg: Rg) -> GrepResult:  # noqa: ARG001 - see below
-    """Search items to the end, or until the time limit, and return the page."""
-    return await run_grep(AsyncRunner(rg), request)
-
-
-def run_grep_in_blocking(request: GrepRequest, items: AnyItems, rg: Rg) -> GrepResult:
-    """Search items and return the page, blocking; raise `TypeError` if `items` is an async iterable."""
-    check_items(items, blocking=True)
-    return run_blocking(run_grep(BlockingRunner(rg), request))
 
 
 def _command(pattern: str | Sequence[str], items: AnyItems, options: SearchOptions) -> Query:

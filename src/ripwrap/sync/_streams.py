@@ -4,8 +4,9 @@
 from collections.abc import Generator, Sequence
 from typing import Unpack
 
-from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
-from ripwrap._operations.streams import grep_in_request, run_grep_in_blocking, run_search_in_blocking, search_in_request
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, run_grep
+from ripwrap._operations.streams import grep_in_request, run_search_in_blocking, search_in_request
+from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match
 from ripwrap.options import SearchOptions
@@ -115,7 +116,7 @@ def grep_in(
         limit: Maximum number of matches on the page, over all items; `None` returns all and holds them in memory.
         max_files: Maximum number of items on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
-        timeout: Seconds for the call, not counting an installation of rg; `None` is no limit. The call
+        timeout: Seconds that the call may take; `None` is no limit. The call
             cannot end while `items` produces an item.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
@@ -123,4 +124,4 @@ def grep_in(
     Raises what `search_in()` raises, and `ValueError` if an argument is a negative number, or if `passthru` is given.
     """
     request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
-    return run_grep_in_blocking(request, items, rg)
+    return run_blocking(run_grep(BlockingRunner(rg), request))
