@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import ripwrap
 from ripwrap import sync
-from ripwrap.places import Detected, Directory, Host, Inside, Items, Overlay, Place, Revision
+from ripwrap.places import Detected, Directory, Host, Inside, Items, Overlay, Part, Place, Plan, Revision
 from support.effort import times
 from support.git import require_git
 from support.hosts import ThisMachine
@@ -232,3 +232,28 @@ def test_items_are_read_again_by_each_search() -> None:
     assert sync.grep("needle", near="hay", where=Items([*once()])).total_matches == 1
     with pytest.raises(ValueError, match="paths do not apply to items"):
         sync.grep("needle", paths=["a.txt"], where=Items([*once()]))
+
+
+def test_further_runs_of_a_place_are_in_the_other_place_too(plant: Plant) -> None:
+    folder = plant({"one/a.txt": "x\n", "two/b.txt": CYRILLIC.encode("cp1251")})
+
+    class Later:
+        """Directories of which each is searched when it is asked for."""
+
+        async def plan(self, query: Any, run: Any, seconds: float | None) -> Plan:
+            left = ["one", "two"]
+
+            async def more() -> list[Part] | None:
+                return [Part(replace(query, paths=(left.pop(0),)), in_order=True)] if left else None
+
+            return Plan((), more=more)
+
+    found = list(sync.search("строку", cwd=folder, where=Detected(Later())))
+    assert [one.path for one in found] == ["two/b.txt"] * 9
+
+
+@pytest.mark.parametrize("call", [sync.files, lambda **given: sync.count("x", **given)])
+def test_names_that_cannot_be_listed_are_an_error(call: Any) -> None:
+    with pytest.raises(ValueError, match="the name of an item has a NUL, so it cannot be listed"):
+        list(call(where=Items([("a\0b", "x\n")])))
+    assert [one.path for one in sync.search("x", where=Items([("a\0b", "x\n")]))] == ["a\0b"]

@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from typing_extensions import TypedDict
 
@@ -17,7 +17,7 @@ from ripwrap._overlay import OverlayTexts as Texts
 from ripwrap._overlay import merge_texts
 from ripwrap._ripgrep.command import ARGUMENTS, check_overlay, files_query, plain_options, search_query
 from ripwrap._ripgrep.host import RgHost
-from ripwrap._ripgrep.place import Place, Plan
+from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._ripgrep.query import Mode, Query
@@ -173,9 +173,6 @@ class Detected(_Combined):
     """
 
     place: Place = Directory()
-
-
-Base: TypeAlias = Place  # a place that is on top of no other place
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,5 +380,13 @@ class Nested:
     async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
         """Return the runs of the outer place, each divided by the inner place."""
         made = await self.outer.plan(query, run, seconds)
-        parts = [replace(part, query=replace(part.query, place=self.inner)) for part in made.parts]
-        return replace(made, parts=parts)
+        more = made.more
+
+        async def further() -> Sequence[Part] | None:
+            parts = None if more is None else await more()
+            return None if parts is None else self._placed(parts)
+
+        return replace(made, parts=self._placed(made.parts), more=None if more is None else further)
+
+    def _placed(self, parts: Sequence[Part]) -> Sequence[Part]:
+        return [replace(part, query=replace(part.query, place=self.inner)) for part in parts]
