@@ -15,6 +15,7 @@ from ripwrap import GrepResult, sync
 from ripwrap.binary import RgBinary
 from ripwrap.errors import PatternError, RipwrapError
 from ripwrap.index import Index
+from ripwrap.places import Directory
 from support.grep import same
 
 VISIBLE = {"hidden": False, "follow": False}
@@ -409,3 +410,11 @@ def test_grep_within_max_age_does_not_refresh(index: sync.Index, tree: Path) -> 
     assert "new.py" in {file.path for file in index.grep("new needle", max_age=0)}
     with pytest.raises(ValueError, match="max_age"):
         index.grep("new needle", max_age=-1)
+
+
+@pytest.mark.parametrize(
+    "option", [{"rev": "HEAD"}, {"inside": "zip"}, {"encoding": "detect"}, {"where": Directory()}], ids=str
+)
+def test_index_takes_no_other_place(unchanged: sync.Index, option: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="an index cannot be combined with"):
+        unchanged.grep("x", **option)

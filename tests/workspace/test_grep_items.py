@@ -310,3 +310,11 @@ def test_pattern_that_needs_pcre2_is_searched_inside(tree: Path) -> None:
     assert "2: needle" in sync.Workspace(tree).grep_content("(?<=n)eedle", inside="zip", file_type="py")
     answer = sync.Workspace(tree).grep_content("needle(", inside="zip")
     assert answer.startswith("Error: ")
+
+
+def test_denied_file_whose_path_looks_like_that_of_an_item_is_not_searched(plant: Plant) -> None:
+    root = plant({"x!/secret.txt": "needle\n", "x!/open.txt": "needle\n", "a.zip": zipped({"z.py": b"needle\n"})})
+    workspace = sync.Workspace(root, deny=["secret*"])
+    for mode in ("content", "files_with_matches", "count"):
+        result = workspace.grep_content_result("needle", inside="zip", output_mode=mode)
+        assert sorted(one.path for one in result.files) == ["a.zip!/z.py", "x!/open.txt"], mode
