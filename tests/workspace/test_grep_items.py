@@ -318,3 +318,37 @@ def test_denied_file_whose_path_looks_like_that_of_an_item_is_not_searched(plant
     for mode in ("content", "files_with_matches", "count"):
         result = workspace.grep_content_result("needle", inside="zip", output_mode=mode)
         assert sorted(one.path for one in result.files) == ["a.zip!/z.py", "x!/open.txt"], mode
+
+
+ZIP, TGZ, NESTED = "f.zip!/src/a.py", "sub/g.tgz!/deep/c.py", "sub/g.tgz!/in.zip!/src/a.py"
+
+
+@pytest.mark.parametrize("mode", ["content", "files_with_matches", "count"])
+@pytest.mark.parametrize(
+    ("glob", "file_type", "found"),
+    [
+        ("*.py", "py", [ZIP, TGZ, NESTED]),
+        ("**/src/*.py", "", [ZIP, NESTED]),
+        ("**/{a,K}.*", "", [ZIP, NESTED]),
+        ("**/{a,c}.*,plain*", "", ["plain.txt", ZIP, TGZ, NESTED]),
+        ("f.zip!/**", "", [ZIP]),
+        ("!**/src/*", "", ["plain.txt", "n.ipynb", TGZ]),
+    ],
+)
+def test_every_mode_has_the_items_that_globs_with_slashes_choose(
+    tree: Path, mode: OutputMode, glob: str, file_type: str, found: list[str]
+) -> None:
+    """For such globs, the files on the disk are compared with a listing, in which no item is."""
+    result = sync.Workspace(tree, deny=DENY).grep_content_result(
+        "needle", inside="zip,tar", output_mode=mode, file_pattern=glob, file_type=file_type, max_matches=1000
+    )
+    assert sorted(one.path for one in result.files) == sorted(found)
+
+
+@pytest.mark.parametrize("mode", ["content", "files_with_matches", "count"])
+def test_every_mode_has_the_files_of_a_revision_that_are_gone_from_the_disk(repository: Path, mode: OutputMode) -> None:
+    (repository / "src/a.py").unlink()
+    found = sync.Workspace(repository).grep_content_result(
+        "needle", rev="v1", file_pattern="src/*.py,x/*", output_mode=mode
+    )
+    assert sorted(one.path for one in found.files) == ["src/a.py", "x/K.PEM"]

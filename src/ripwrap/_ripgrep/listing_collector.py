@@ -92,9 +92,10 @@ class ListingCollector(BaseListingCollector[Item]):
         self._ordered = False
 
     def begin_ordered(self) -> None:
-        """Keep the order of all further items, which come after the items so far."""
+        """Keep the order of all further items, which come after the items so far; `allowed` is not asked for these."""
         self._trim()
         self._ordered = True
+        self._allowed = None  # these are items of a place, which were selected by their names
 
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output."""

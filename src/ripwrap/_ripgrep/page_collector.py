@@ -115,9 +115,10 @@ class PageCollector:
         self._ordered = False
 
     def begin_ordered(self) -> None:
-        """Keep the order of all further files, which come after the files so far."""
+        """Keep the order of all further files, which come after the files so far; `allowed` is not asked for these."""
         self._keep_block()
         self._ordered = True
+        self._allowed = None  # these files are items, which were selected by their names
 
     @property
     def dropped(self) -> Mapping[str, int]:

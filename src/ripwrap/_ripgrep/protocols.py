@@ -44,7 +44,7 @@ class OrderedCollector(Protocol):
     """Collector that sorts files by path, and can also keep the order in which they come."""
 
     def begin_ordered(self) -> None:
-        """Keep the order of all further files, which come after the files so far."""
+        """Keep the order of all further files: items that were selected by their names, after the files so far."""
         ...
 
 

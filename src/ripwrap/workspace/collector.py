@@ -14,11 +14,6 @@ class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
         super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
         self._progress = progress
 
-    def begin_ordered(self) -> None:
-        """Keep the order of all further files, which are items that were selected by their names before."""
-        super().begin_ordered()
-        self._allowed = None
-
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output, and report the number of matches so far."""
         super().feed(chunk)
