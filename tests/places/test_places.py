@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import ripwrap
 from ripwrap import sync
+from ripwrap._ripgrep.exit_status import Exit
 from ripwrap.places import Detected, Directory, Host, Inside, Items, Overlay, Part, Place, Plan, Revision
 from support.effort import times
 from support.git import require_git
@@ -232,6 +233,135 @@ def test_items_are_read_again_by_each_search() -> None:
     assert sync.grep("needle", near="hay", where=Items([*once()])).total_matches == 1
     with pytest.raises(ValueError, match="paths do not apply to items"):
         sync.grep("needle", paths=["a.txt"], where=Items([*once()]))
+
+
+class Own:
+    """Place of a caller, whose runs are in other places: made all at once, or one by one."""
+
+    def __init__(self, *places: Place | None, later: bool = False, in_order: bool = False) -> None:
+        self.places, self.later, self.in_order = places, later, in_order
+
+    async def plan(self, query: Any, run: Any, seconds: float | None) -> Plan:
+        parts = [Part(replace(query, place=place), in_order=self.in_order) for place in self.places]
+
+        async def more() -> list[Part] | None:
+            return [parts.pop(0)] if parts else None
+
+        return Plan((), more=more) if self.later else Plan(parts)
+
+
+@pytest.mark.parametrize("base", ["directory", "revision", "items"])
+@settings(max_examples=times(9, 200), deadline=None)
+@given(TOPS, TREES, TREES, OPTIONS, st.booleans(), st.sampled_from(["", "own+", "+own"]))
+def test_runs_of_a_place_of_a_caller_may_be_in_any_place(
+    base: str, tops: str, files: Files, instead: Files, options: dict[str, Any], later: bool, detected: str
+) -> None:
+    """Issue 37: what such a place found only after its first runs was lost, without an error."""
+    require_git()
+    if "max_depth" in options and "inside" in tops:
+        options = {}
+    with tempfile.TemporaryDirectory() as above:
+        here, flat = Path(above, "here"), Path(above, "flat")
+        here.mkdir()
+        flat.mkdir()
+        write(flat, {**files, **instead} if "overlay" in tops else files)
+        write(flat, {"zz/more.py": "needle\nhay\n", "zz/more.txt": "needle\n"})
+        place = composed(base, tops, here, files, instead)
+        further = Items([("zz/more.py", "needle\nhay\n"), ("zz/more.txt", "needle\n")])
+        own: Place = Own(Own(place) if detected == "own+" else place, further, later=later)
+        if detected == "+own" and "detected" in tops:
+            own = Detected(own)
+        cwd = here.parent if base == "directory" else here
+        plain = answers(cwd=flat, **options)
+        assert answers(cwd=cwd, where=own, **options) == plain
+        found = anyio.run(lambda: answers_async(cwd=cwd, where=own, **options))
+        assert found == {name: plain[name] for name in found}
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_runs_in_order_come_after_all_of_the_runs_before(plant: Plant, later: bool) -> None:
+    folder = plant({"m.txt": "needle\n"})
+    items = [Items([(name, "needle\n")]) for name in ("z", "a")]
+    own = Own(items[0], None, items[1], later=later, in_order=True)
+    assert [one.path for one in sync.search("needle", cwd=folder, where=own)] == ["z", "m.txt", "a"]
+    assert [file.path for file in sync.grep("needle", cwd=folder, where=own).files] == ["z", "m.txt", "a"]
+    assert list(sync.files(cwd=folder, where=own)) == ["z", "m.txt", "a"]
+
+
+def test_items_keep_their_order_in_a_place_of_a_caller(plant: Plant) -> None:
+    folder = plant({"m.txt": "needle\n", "b.txt": "needle\n"})
+    own = Own(Items([("z", "needle\n"), ("a", "needle\n")]), None)
+    assert [file.path for file in sync.grep("needle", cwd=folder, where=own).files] == ["b.txt", "m.txt", "z", "a"]
+
+
+def test_errors_of_all_places_are_in_the_answer(plant: Plant) -> None:
+    folder = plant({"a.zip": b"no archive", "b.tar": b"no archive", "c.txt": "needle\n"})
+    own = Own(Inside(Directory(), "zip"), Inside(Directory(), "tar"))
+    page = sync.grep("needle", cwd=folder, where=own)
+    assert sorted(error.path or "" for error in page.errors) == ["a.zip", "b.tar"]
+
+
+def test_listing_in_a_place_of_a_caller_guesses_no_encodings(plant: Plant) -> None:
+    folder = plant({"a.txt": CYRILLIC.encode("cp1251"), "b.txt": "x\n"})
+    assert sorted(sync.files(cwd=folder, where=Own(Detected()))) == ["a.txt", "b.txt"]
+    assert sorted(sync.files(cwd=folder, where=Detected(Own(Detected())))) == ["a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("detects", [False, True])
+def test_detected_place_of_a_caller_guesses_in_each_of_its_places(plant: Plant, detects: bool) -> None:
+    items = [(name, CYRILLIC.encode("cp1251")) for name in ("a", "b")]
+    own: Place = Own(Items(items), Directory("sub"), later=True)
+    folder = plant({"sub/c": CYRILLIC.encode("cp1251")})
+    found = [one.path for one in sync.search("строку", cwd=folder, where=Detected(own) if detects else own)]
+    assert found == (["a"] * 9 + ["b"] * 9 + ["c"] * 9 if detects else [])
+
+
+def test_run_of_a_place_of_a_caller_cannot_be_on_a_host(plant: Plant) -> None:
+    folder = plant({"a.txt": "needle\n"})
+    with pytest.raises(ValueError, match="a run of another place cannot be on a host; search the host by itself"):
+        list(sync.search("needle", cwd=folder, where=Own(Host(ThisMachine(str(folder))))))
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_plans_are_closed_after_an_error_in_a_later_one(plant: Plant, later: bool) -> None:
+    closed: list[str] = []
+
+    class Closing:
+        async def plan(self, query: Any, run: Any, seconds: float | None) -> Plan:
+            return Plan([Part(query)], close=lambda: closed.append("closed"))
+
+    class Broken:
+        async def plan(self, query: Any, run: Any, seconds: float | None) -> Plan:
+            raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken"):
+        list(sync.search("x", cwd=plant({"a": "x\n"}), where=Own(Closing(), Broken(), later=later)))
+    assert closed == ["closed"]
+
+
+def test_plan_that_was_not_made_in_time_ends_the_search(plant: Plant) -> None:
+    closed: list[str] = []
+
+    class Ended:
+        async def plan(self, query: Any, run: Any, seconds: float | None) -> Plan:
+            return Plan((), end=Exit(query, (), -9, b""), close=lambda: closed.append("closed"))
+
+    page = sync.grep("x", cwd=plant({"a": "x\n"}), timeout=60, where=Own(None, Ended(), None))
+    assert (page.exact, page.stop_reason, page.total_matches, closed) == (False, "timeout", 0, ["closed"])
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_limit_that_is_reached_by_a_plan_within_a_plan_makes_the_answer_inexact(plant: Plant, later: bool) -> None:
+    seconds_left: list[float | None] = []
+
+    class Late:
+        async def plan(self, query: Any, run: Any, seconds: float | None) -> Plan:
+            seconds_left.append(seconds)
+            return Plan([Part(query)], late=True)
+
+    page = sync.grep("x", cwd=plant({"a": "x\n"}), timeout=60, where=Own(None, Late(), later=later))
+    assert (page.exact, page.stop_reason, page.files[0].path) == (False, "timeout", "a")
+    assert [0 < (left or 0) <= 60 for left in seconds_left] == [True] * len(seconds_left)
 
 
 def test_further_runs_of_a_place_are_in_the_other_place_too(plant: Plant) -> None:

@@ -1,7 +1,7 @@
 """Where a search takes place, besides the files on the disk: a place turns one query into several runs of rg."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ripwrap._ripgrep.change import Change
@@ -16,7 +16,7 @@ class Part:
     """Run of rg that is a part of a search.
 
     Attributes:
-        query: Query of the run. If it has a place, that place divides the run further.
+        query: Query of the run. If it has a place, the run is replaced by the runs of that place.
         change: Change of rg's output; `None` if the output is taken as it is.
         in_order: True if the files of this run come after those of all earlier runs, in the order of rg's output. The
             files of other runs are in path order, over all these runs.
@@ -52,6 +52,18 @@ class Plan:
     ahead: int = 1
     errors: Callable[[], Sequence[PathError]] = lambda: ()
     close: Callable[[], object] = lambda: None
+
+    def mapped(self, change: Callable[[Part], Part]) -> "Plan":
+        """Return the plan with each of its runs changed, and each further run when it is made."""
+        more = self.more
+        if more is None:
+            return replace(self, parts=[change(part) for part in self.parts])
+
+        async def further() -> Sequence[Part] | None:
+            parts = await more()
+            return None if parts is None else [change(part) for part in parts]
+
+        return replace(self, parts=[change(part) for part in self.parts], more=further)
 
 
 class Place(Protocol):

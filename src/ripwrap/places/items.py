@@ -22,7 +22,7 @@ from ripwrap._ripgrep.decoder import DOT_SLASH, FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.place import Part, Place, Plan
-from ripwrap._ripgrep.planning import chain, divide
+from ripwrap._ripgrep.planning import chain, divide_in_time
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Output, Query
 from ripwrap._ripgrep.runner import BlockingRunner
@@ -216,10 +216,8 @@ class Batches:
 
     async def _parts(self, batch: Batch) -> Sequence[Part]:
         query = replace(self._query, cwd=batch.path)
-        made = await divide(Part(query, in_order=True), self._run, self._left())
-        if made.end is not None or made.late:
-            raise OverdueError("the time limit was reached before all items were read; allow more time")
-        parts, left = made.parts, len(made.parts)
+        parts = (await divide_in_time(Part(query, in_order=True), self._run, self._left())).parts
+        left = len(parts)
 
         def ended() -> None:
             nonlocal left

@@ -68,8 +68,18 @@ class _Combined:
     """Base class of the places of this module."""
 
     async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
-        """Return the runs that search this place; see `Place`."""
-        return await plan(_settle(_layers(cast("Place", self)), query), run, seconds)
+        """Return the runs that search this place, as a part of another place; see `Place`.
+
+        Raises:
+            ValueError: The place is a host, on which no other rg would run.
+        """
+        layers = _layers(cast("Place", self))
+        folder, on = _start(layers.base, query.cwd)
+        if on is not None:
+            raise ValueError(
+                "a run of another place cannot be on a host; search the host by itself, with where=Host(…)"
+            )
+        return await plan(_settle(layers, replace(query, cwd=os.fspath(folder))), run, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +298,7 @@ def placed_files(
     layers, plain = _split(operation, options)
     folder, on = _start(layers.base, cwd)
     query = files_query(folder, paths, cast("FileOptions", plain), arguments, on)
-    return _settle(replace(layers, detected=False), query)  # names do not depend on encodings
+    return _settle(layers, query)
 
 
 def options_of_rg(options: Mapping[str, Any]) -> SearchOptions:
@@ -320,6 +330,8 @@ def _settle(layers: Layers, query: Query) -> Query:
     Raises:
         ValueError: Two parts of the place, or an option and the place, do not go together.
     """
+    if query.mode == "files":
+        layers = replace(layers, detected=False)  # names do not depend on encodings
     base, kinds = layers.base, layers.kinds()
     refuse_pairs((*kinds, "overlay") if query.overlay is not None else kinds)
     inner: Place | None = None
@@ -337,7 +349,7 @@ def _settle(layers: Layers, query: Query) -> Query:
 
         return in_files(query, layers.formats, inner=inner)
     if not isinstance(base, (Directory, Host)):
-        return replace(query, place=base if inner is None else Nested(base, inner))
+        return replace(query, place=base if inner is None else DetectedRuns(base, inner))
     return query if inner is None else replace(query, place=inner)
 
 
@@ -366,27 +378,21 @@ def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Nested:
-    """Place whose runs are searched in another place, such as files in several encodings.
+class DetectedRuns:
+    """Place of which each run is searched in several encodings.
 
     Attributes:
         outer: Place that makes the runs.
-        inner: Place of the search in each run.
+        inner: Place of a search in several encodings.
     """
 
     outer: Place
     inner: Place
 
     async def plan(self, query: Query, run: Runner, seconds: float | None) -> Plan:
-        """Return the runs of the outer place, each divided by the inner place."""
-        made = await self.outer.plan(query, run, seconds)
-        more = made.more
+        """Return the runs of the outer place, each in several encodings."""
+        return (await self.outer.plan(query, run, seconds)).mapped(self._nested)
 
-        async def further() -> Sequence[Part] | None:
-            parts = None if more is None else await more()
-            return None if parts is None else self._placed(parts)
-
-        return replace(made, parts=self._placed(made.parts), more=None if more is None else further)
-
-    def _placed(self, parts: Sequence[Part]) -> Sequence[Part]:
-        return [replace(part, query=replace(part.query, place=self.inner)) for part in parts]
+    def _nested(self, part: Part) -> Part:
+        below = part.query.place
+        return replace(part, query=replace(part.query, place=self.inner if below is None else Detected(below)))
