@@ -91,7 +91,7 @@ def test_wait_for_a_slot_counts_for_the_limit(options: dict[str, Any], plant: Pl
 
         with blocking_slot(None):
             held.set()
-            free.wait(30)
+            free.wait(10)
 
     ripwrap.limit_processes(1)
     thread = threading.Thread(target=hold)
@@ -100,6 +100,7 @@ def test_wait_for_a_slot_counts_for_the_limit(options: dict[str, Any], plant: Pl
         assert held.wait(10)
         result = sync.grep("x", cwd=folder, timeout=0.2, **options)
         assert (result.stop_reason, result.exact, result.total_matches) == ("timeout", False, 0)
+        assert thread.is_alive()  # the call did not wait for the slot
     finally:
         free.set()
         thread.join(10)
