@@ -333,10 +333,6 @@ _DEPRECATED = {
 }
 """Map a deprecated name to its module, its name in the module, and the replacement that the warning suggests."""
 
-# Without this handler, Python prints the warnings of a library on stderr if the application has not configured logging
-# (https://docs.python.org/3/howto/logging.html#configuring-logging-for-a-library).
-logging.getLogger(__name__).addHandler(logging.NullHandler())
-
 
 def _show_arguments(record: logging.LogRecord) -> bool:
     from ripwrap._text import show_arguments  # late: it imports Pydantic

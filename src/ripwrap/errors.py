@@ -21,8 +21,9 @@
 The names before a colon are attributes.
 
 Other errors have the classes of Python and pydantic. A bad option raises pydantic's `ValidationError`. A missing `cwd`
-raises `FileNotFoundError`; so does a call for which none of `paths` exists. A `cwd` that is a file raises
-`NotADirectoryError`. A NUL in a pattern or path raises `ValueError`. A call that reaches its `timeout` raises
+raises `FileNotFoundError`; so does a missing path in `paths`, and one that cannot be read raises `PermissionError`. An
+answer with a place for errors, as of `grep()`, lists such paths instead, unless all are missing. A `cwd` that is a file
+raises `NotADirectoryError`. A NUL in a pattern or path raises `ValueError`. A call that reaches its `timeout` raises
 `TimeoutError`, unless it returns a partial result, as `grep()` does. `BinaryNotFoundError` is deliberately not a
 `FileNotFoundError`: an `except` clause for a missing `cwd` must not also catch a missing rg.
 

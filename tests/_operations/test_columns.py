@@ -68,11 +68,12 @@ def test_context_replacements_and_odd_texts_do_not_change_the_rows(plant: Plant)
     assert list(sync.search_columns("needle", **options, replace="x")) == [columns]
 
 
-def test_unreadable_paths_are_logged(hundred: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_paths_are_logged(hundred: Path, unprivileged: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (hundred / "closed").touch(mode=0)
     with caplog.at_level(logging.WARNING, "ripwrap"):
-        (columns,) = sync.search_columns("needle", cwd=hundred, paths=["0.txt", "missing"])
-    assert len(columns) == 10
-    assert "missing" in caplog.text
+        (columns,) = sync.search_columns("needle", cwd=hundred, rg=unprivileged)
+    assert len(columns) == 100
+    assert "closed" in caplog.text
 
 
 @pytest.mark.slow

@@ -127,14 +127,15 @@ def test_search_options_apply_to_lists_and_counts(rg: RgBinary, corpus: Path) ->
 
 @pytest.mark.parametrize("mode", ["files_with_matches", "files_without_match", "count", "count_matches"])
 def test_bad_pattern_is_an_error_and_unreadable_path_a_warning(
-    rg: RgBinary, corpus: Path, mode: str, caplog: pytest.LogCaptureFixture
+    rg: RgBinary, unprivileged: Path, corpus: Path, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     operation = getattr(sync, mode)
     with pytest.raises(PatternError) as caught:
         list(operation("needle(", cwd=corpus, rg=rg))
     assert (caught.value.pattern, caught.value.offset) == ("needle(", 6)
-    assert list(operation("needle|nothing", cwd=corpus, rg=rg, paths=["two.txt", "none.txt", "missing", "."]))
-    assert "missing: " in caplog.text and "(os error 2)" in caplog.text
+    (corpus / "denied").touch(mode=0)
+    assert list(operation("needle|nothing", cwd=corpus, rg=unprivileged, paths=["two.txt", "none.txt", "."]))
+    assert "denied: " in caplog.text and "(os error 13)" in caplog.text
 
 
 @pytest.mark.anyio

@@ -269,9 +269,10 @@ def test_encodings_of_files_with_nul_bytes_are_detected_if_these_are_searched(pl
     assert len(list(sync.search("Поиск", cwd=folder, null_data=True, **options))) == 2
 
 
-def test_unreadable_path_is_logged_once(mixed: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert list(sync.search("散歩", cwd=mixed, paths=["missing", "ja.txt"], encoding="detect"))
-    assert caplog.text.count("missing") == 1
+def test_unreadable_path_is_logged_once(mixed: Path, unprivileged: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (mixed / "closed").mkdir(mode=0)
+    assert list(sync.search("散歩", cwd=mixed, encoding="detect", rg=unprivileged))
+    assert caplog.text.count("closed") == 1
 
 
 @pytest.mark.slow

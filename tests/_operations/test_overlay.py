@@ -199,7 +199,9 @@ class TestOverlay:
     def test_missing_path_is_an_error_beside_one_that_only_the_overlay_has(self, here: Path) -> None:
         with ripwrap.overlay({"new.py": "needle\n"}):
             assert [error.path for error in sync.grep("needle", paths=["new.py", "gone"]).errors] == ["gone"]
-            assert paths(paths=["gone", "new.py"]) == ["new.py"]
+            with pytest.raises(FileNotFoundError, match="'gone'"):  # issue 38, 26
+                paths(paths=["gone", "new.py"])
+            assert paths(paths=["new.py"]) == ["new.py"]
             with pytest.raises(FileNotFoundError, match="none of the 2 paths exists"):
                 paths(paths=["gone", "lost"])
 

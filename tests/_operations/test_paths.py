@@ -68,12 +68,16 @@ class TestMissingPaths:
         assert caught.value.filename == "gone"
 
     @pytest.mark.slow
-    def test_operation_answers_if_one_path_exists(
+    def test_operation_answers_if_one_path_exists_and_its_answer_has_errors(
         self, rg: RgBinary, plant: Plant, operation: str, backend: str
     ) -> None:
-        """Issue 19, line 4: if only some paths are missing, the answer has the others."""
+        """Issue 19, line 4, and issue 38, 26: if only some paths are missing, the answer has the others."""
         folder = plant({"a": "needle\n", "b": "no\n"})
-        assert run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
+        if operation in ("grep", "search_messages"):
+            assert run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
+        else:
+            with pytest.raises(FileNotFoundError, match="'gone'"):
+                run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
 
 
 @pytest.mark.posix
@@ -85,11 +89,13 @@ def test_named_broken_link_is_a_missing_path(rg: RgBinary, folder: Path) -> None
 
 
 def test_missing_paths_do_not_hide_what_is_wrong_with_the_search(rg: RgBinary, folder: Path) -> None:
-    """Issue 19, line 4: rg's own error comes first."""
+    """Issue 19, line 4: rg's own error comes first, unless the path was checked before rg starts (issue 38, 26)."""
     with pytest.raises(ripwrap.PatternError):
-        list(sync.search("(", cwd=folder, rg=rg, paths="gone"))
+        sync.grep("(", cwd=folder, rg=rg, paths="gone")
     with pytest.raises(ripwrap.GlobError):
-        list(sync.files(cwd=folder, rg=rg, paths="gone", glob="a["))
+        list(sync.search_messages("x", cwd=folder, rg=rg, paths="gone", glob="a["))
+    with pytest.raises(FileNotFoundError):
+        list(sync.search("(", cwd=folder, rg=rg, paths="gone"))
 
 
 def test_missing_paths_raise_even_if_no_match_is_wanted(rg: RgBinary, folder: Path) -> None:
@@ -141,25 +147,32 @@ class TestBrokenLinks:
         }
         assert result.message == "2 matches in 2 files."
 
-    def test_link_that_is_named_is_a_missing_path(
-        self, rg: RgBinary, linked: Path, backend: str, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_link_that_is_named_is_a_missing_path(self, rg: RgBinary, linked: Path, backend: str) -> None:
         """Issue 19, line 6: the caller expects something behind it."""
         *_, summary = run(backend, "search_messages", cwd=linked, rg=rg, paths=["a", "./d/broken"])
         ((error),) = summary.errors
         assert (error.path, error.kind, error.harmless) == ("d/broken", "missing", False)
-        assert run(backend, "files", cwd=linked, rg=rg, paths=["a", "d/broken"]) == ["a"]
-        assert "d/broken" in caplog.text
+        with pytest.raises(FileNotFoundError, match="'d/broken'"):
+            run(backend, "files", cwd=linked, rg=rg, paths=["a", "./d/broken"])
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("fork_server")
-def test_program_without_logging_prints_no_warning(newest: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 6: a library has a `NullHandler`, without which Python prints its warnings on stderr."""
+def test_warnings_are_visible_without_logging_and_can_be_switched_off(unprivileged: Path, plant: Plant) -> None:
+    """Issue 38, 26: no `NullHandler` swallows the warnings, so Python prints them on stderr; broken links are none."""
     folder = plant({"a": "needle\n"})
-    code = f"from ripwrap import sync; print(list(sync.files(paths=['a', 'gone'], rg={newest.path!r})))"
-    done = forks.run(["-c"], code, cwd=folder, env=os.environ)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "['a']\n", "")
+    (folder / "closed").mkdir(mode=0)
+    (folder / "broken").symlink_to("nowhere")
+    code = f"import logging; from ripwrap import sync; SETUP; print(list(sync.files(rg={str(unprivileged)!r})))"
+    said = "rg could not read some paths: closed: Permission denied (os error 13)\n"
+    for setup, stderr in {
+        "pass": said,
+        "logging.getLogger('ripwrap').setLevel('ERROR')": "",
+        "logging.getLogger('ripwrap').addHandler(logging.NullHandler())": "",
+        "logging.basicConfig(format='%(name)s: %(message)s')": f"ripwrap: {said}",
+    }.items():
+        done = forks.run(["-c"], code.replace("SETUP", setup), cwd=folder, env=os.environ)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "['a']\n", stderr)
 
 
 @pytest.mark.fact(22)
@@ -246,7 +259,7 @@ class TestPathsOfSeveralCommandLines:
         assert [(error.path, error.kind) for error in rest.errors] == [("gone", "missing")]
         none = run(backend, "grep", cwd=many, rg=newest, paths=paths[5:25], timeout=None)
         assert (none.total_matches, none.exact) == (0, True)
-        chunks = run(backend, "rank", cwd=many, rg=newest, paths=paths)
+        chunks = run(backend, "rank", cwd=many, rg=newest, paths=paths[:-1])
         assert sorted(paths_in(chunks)) == ["d/f0000", "d/f0025"]
 
     def test_every_path_of_all_runs_must_be_missing(self, newest: RgBinary, many: Path, backend: str) -> None:
@@ -255,7 +268,10 @@ class TestPathsOfSeveralCommandLines:
             run(backend, "search", cwd=many, rg=newest, paths=lost)
         with pytest.raises(FileNotFoundError, match="none of the 40 paths exists"):
             run(backend, "grep", cwd=many, rg=newest, paths=lost)
-        assert paths_in(run(backend, "files", cwd=many, rg=newest, paths=[*lost, "d/f0003"])) == ["d/f0003"]
+        with pytest.raises(FileNotFoundError, match="40 of the 41 paths do not exist"):
+            run(backend, "files", cwd=many, rg=newest, paths=[*lost, "d/f0003"])
+        some = run(backend, "grep", cwd=many, rg=newest, paths=[*lost, "d/f0000"])
+        assert (paths_in(some), len(some.errors)) == (["d/f0000"], 40)
 
     def test_timeout_holds_for_all_runs(self, stand_in: Callable[..., Path], many: Path, backend: str) -> None:
         """The second run waits for ever; the time limit ends it and keeps what was found."""

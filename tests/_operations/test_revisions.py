@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,54 @@ class TestBadInput:
             sync.grep("x", cwd=folder, paths=["nope"], rev="HEAD")
         with pytest.raises(ValueError, match="is outside of"):
             sync.grep("x", cwd=folder / "sub", paths=["../a.py"], rev="HEAD")
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            partial(sync.search, "needle"),
+            sync.files,
+            partial(sync.count, "needle"),
+            partial(sync.search_history, "needle"),
+        ],
+    )
+    def test_each_missing_path_is_named(self, folder: Path, commit: Callable[..., str], call: Any) -> None:
+        """Issue 38, 26: only if all were missing there was an error; rg does not start."""
+        commit(TREE)
+        rev = {} if "history" in repr(call) else {"rev": "main"}
+        with pytest.raises(FileNotFoundError, match=r"no such path in (main|HEAD); check paths: 'nope, sub/nope'"):
+            next(call(cwd=folder, paths=["nope", "a.py", "sub", "sub/deep", "sub/nope"], **rev))
+        assert list(call(cwd=folder, paths=["a.py", "sub", "sub/b.py"], **rev))
+
+    def test_answer_with_errors_keeps_missing_paths(self, folder: Path, commit: Callable[..., str]) -> None:
+        """Issue 38, 26: also a link that is named, which a revision does not follow."""
+        (folder / "link").symlink_to("a.py")
+        commit(TREE)
+        page = sync.grep("needle", cwd=folder, rev="main", paths=["nope", "a.py", "link"])
+        assert [file.path for file in page] == ["a.py"]
+        assert [(error.path, error.kind) for error in page.errors] == [("link", "other"), ("nope", "missing")]
+        *_, summary = sync.search_messages("needle", cwd=folder, rev="main", paths=["nope", "a.py"])
+        assert [error.path for error in summary.errors] == ["nope"]  # type: ignore[union-attr]
+
+    def test_directory_that_the_revision_lacks_is_an_error(self, folder: Path, commit: Callable[..., str]) -> None:
+        """Issue 38, 11: it was an answer without results; also a directory that git ignores, and a tree as revision."""
+        commit(TREE)
+        commit({"new/a.py": "needle\n", "file": "needle\n"})
+        (folder / "untracked").mkdir()
+        (folder / "file").unlink()
+        (folder / "file").mkdir()
+        for cwd, rev in [("new", "HEAD~1"), ("untracked", "HEAD"), ("sub", "HEAD:sub"), ("file", "HEAD")]:
+            for call in (sync.grep, sync.search, sync.count):
+                with pytest.raises(FileNotFoundError, match=f"no such directory in {rev}; check cwd: .*{cwd}"):
+                    list(call("needle", cwd=folder / cwd, rev=rev))
+            with pytest.raises(FileNotFoundError, match=f"no such directory in {rev}; check cwd: .*{cwd}"):
+                list(sync.files(cwd=folder / cwd, rev=rev, paths=["a.py"]))
+        with pytest.raises(FileNotFoundError, match="no such directory in HEAD; check cwd"):
+            list(sync.search_history("needle", cwd=folder / "untracked"))
+        assert "no such path in HEAD; check path" in sync.Workspace(folder).grep_content(
+            "needle", path="untracked", rev="HEAD"
+        )
+        assert list(sync.files(cwd=folder / "sub", rev="HEAD", glob="*.none")) == []
+        assert list(sync.files(cwd=folder / "sub" / "deep", rev="HEAD:")) == ["c.txt"]
 
     def test_coverage_and_hosts_are_refused(self, folder: Path) -> None:
         with pytest.raises(ValueError, match="coverage cannot be combined with rev=: it reads files from the disk"):

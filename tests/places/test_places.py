@@ -382,6 +382,54 @@ def test_further_runs_of_a_place_are_in_the_other_place_too(plant: Plant) -> Non
     assert [one.path for one in found] == ["two/b.txt"] * 9
 
 
+def test_named_path_may_exist_only_in_the_place(plant: Plant) -> None:
+    """Issue 38, 26: only a path that the place lacks is missing."""
+    folder = plant({"base/a.txt": "needle\n", "base/gone.txt": "needle\n", "cp/b.txt": CYRILLIC.encode("cp1251")})
+    texts: dict[str, str | bytes | None] = {"new.txt": "needle\n", "dir/new.txt": "needle\n", "gone.txt": None}
+    (folder / "rev").mkdir()
+    for base in (Directory("base"), based("rev", folder / "rev", {"a.txt": b"needle\n", "gone.txt": b"needle\n"})):
+        cwd = folder / "rev" if isinstance(base, Revision) else folder
+        for place in (Overlay(base, texts), Detected(Overlay(base, texts)), Inside(Overlay(base, texts), "zip")):
+            for path in ("new.txt", "dir", "dir/new.txt", "a.txt"):
+                (found,) = sync.search("needle", cwd=cwd, where=place, paths=path)
+                assert found.path in (path, "dir/new.txt")
+                assert [one.path for one in sync.count("needle", cwd=cwd, where=place, paths=[path])] == [found.path]
+            for path in ("nope", "gone.txt"):
+                with pytest.raises(FileNotFoundError, match=path):
+                    list(sync.search("needle", cwd=cwd, where=place, paths=["a.txt", path]))
+                assert [
+                    one.path for one in sync.grep("needle", cwd=cwd, where=place, paths=["a.txt", path]).errors
+                ] == [path]
+    assert list(sync.search("строку", cwd=folder, where=Detected(), paths="cp/b.txt"))
+    with pytest.raises(FileNotFoundError, match="'cp/nope'"):
+        list(sync.search("строку", cwd=folder, where=Detected(), paths=["cp/b.txt", "cp/nope"]))
+    with pytest.raises(FileNotFoundError, match=r"'nope\.zip'"):
+        list(sync.files(cwd=folder, inside="zip", paths=["nope.zip", "base"]))
+
+
+def test_place_of_a_caller_knows_its_paths(plant: Plant) -> None:
+    folder = plant({"real/a.txt": "needle\n"})
+
+    class Renaming:
+        """Place whose path `virtual` is a directory with another name."""
+
+        async def plan(self, query: Any, run: Any, seconds: float | None) -> Plan:
+            assert query.paths == ("virtual",)
+            return Plan([Part(replace(query, paths=("real",)))])
+
+    for place in (Renaming(), Detected(Renaming())):
+        assert [one.path for one in sync.search("needle", cwd=folder, where=place, paths="virtual")] == ["real/a.txt"]
+
+
+def test_text_outside_of_the_paths_is_not_searched(plant: Plant) -> None:
+    """Issue 38, 26: a text that replaces no file of a revision was found below every path."""
+    folder = plant({"rev/x": ""}) / "rev"
+    texts: dict[str, str | bytes | None] = {"other.txt": "needle\n", "./src/b.txt": "needle\n"}
+    place = Overlay(based("rev", folder, {"src/a.txt": b"needle\n"}), texts)
+    assert [*sync.files_with_matches("needle", cwd=folder, where=place, paths="src")] == ["src/a.txt", "src/b.txt"]
+    assert len(list(sync.search("needle", cwd=folder, where=place))) == 3
+
+
 @pytest.mark.parametrize("call", [sync.files, lambda **given: sync.count("x", **given)])
 def test_names_that_cannot_be_listed_are_an_error(call: Any) -> None:
     with pytest.raises(ValueError, match="the name of an item has a NUL, so it cannot be listed"):

@@ -144,6 +144,7 @@ async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
     if listing.end is not None:
         listing.end.warn()
     left = set(listing.every())
+    request = replace(request, query=replace(request.query, must_exist=False))  # a file may vanish between two searches
     for condition in others:
         if not left:
             break

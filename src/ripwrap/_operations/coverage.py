@@ -8,6 +8,7 @@ applies the rules of ignore files in the same way as rg.
 import errno
 import math
 import os
+import stat
 import time
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +21,7 @@ from ripwrap._operations.counts import TypesCollector
 from ripwrap._ripgrep.command import ARGUMENTS, files_query, search_query
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, PathDecoder, decode_types
 from ripwrap._ripgrep.listing_collector import BaseListingCollector, ListingCollector
+from ripwrap._ripgrep.named_paths import check_exist
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
@@ -134,7 +136,8 @@ async def coverage(
 
     Raises what `files()` raises.
     """
-    return await run_coverage(AsyncRunner(rg), coverage_request(cwd, paths, options, timeout))
+    request = coverage_request(cwd, paths, options, timeout)
+    return await run_coverage(AsyncRunner(rg), request, must_exist=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +246,15 @@ class _SearchedCollector(BaseListingCollector[FileCount | str]):
             self.searched[self.key(path)] = has_nul
 
 
-async def run_coverage(run: Runner, request: CoverageRequest) -> Coverage:
-    """Run rg to list the files that it reads, then walk through the directories to count the excluded files."""
+async def run_coverage(run: Runner, request: CoverageRequest, *, must_exist: bool = False) -> Coverage:
+    """Run rg to list the files that it reads, then walk through the directories to count the excluded files.
+
+    With `must_exist`, raise `FileNotFoundError` if one of the paths is missing: a `Coverage` has no place for errors.
+    (It counts the paths that cannot be read.)
+    """
     deadline = math.inf if request.timeout is None else time.monotonic() + request.timeout
+    if must_exist:
+        await run.call(partial(check_exist, request.query))
     found = await run.collect(Step(request.query, partial(_SearchedCollector, request.query), request.timeout))
     types = await _types(run, request)
     return await run.call(partial(_count, request, types, found, deadline))
@@ -343,12 +352,13 @@ def _read_error(request: CoverageRequest, path: str) -> str:
     """Return the reason why a file or directory cannot be read; empty if it can be read, or is a FIFO or device."""
     full = os.path.join(request.query.cwd, path)
     try:
-        if os.path.isdir(full):
+        mode = os.stat(full).st_mode
+        if stat.S_ISDIR(mode):
             os.scandir(full).close()
-        elif os.path.isfile(full):  # opening a FIFO could wait for ever
+        elif stat.S_ISREG(mode):  # opening a FIFO could wait for ever
             open(full, "rb").close()
-        elif not os.path.exists(full):
-            return "a broken link"
+    except FileNotFoundError:
+        return "a broken link"
     except OSError as error:
         return error.strerror or type(error).__name__
     return ""
@@ -399,8 +409,13 @@ def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason
         FileNotFoundError: There is no such file.
     """
     full = os.path.join(request.query.cwd, request.path)
-    if not os.path.lexists(full):
-        raise FileNotFoundError(errno.ENOENT, HintedText("no such file or directory", *_CORRECT), request.path)
+    try:
+        os.lstat(full)
+    except (FileNotFoundError, NotADirectoryError):
+        missing = HintedText("no such file or directory", *_CORRECT)
+        raise FileNotFoundError(errno.ENOENT, missing, request.path) from None
+    except OSError:  # such as a directory that may not be entered; `_read_error()` finds it again
+        pass
     reason = _reason(request, types, request.path)
     readable = bool(reason or reason.hints) and os.path.isfile(full) and not _is_named(request)
     return reason, readable and request.may_be_binary

@@ -63,8 +63,7 @@ def files(
         ValueError: `limit` is negative, two arguments exclude each other, a path or option has a NUL, or `rev` names no
             revision.
         TypeError: `limit` is not an int.
-        FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
-            are logged as unreadable paths.)
+        FileNotFoundError, PermissionError: `cwd`, one of `paths`, or an `ignore_file` does not exist or cannot be read.
         NotADirectoryError: `cwd` is not a directory.
         AccessDeniedError: The repository leads out of `repositories`.
         BinaryNotFoundError: There is no rg.

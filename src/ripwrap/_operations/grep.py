@@ -219,7 +219,7 @@ def grep_request(
         options = {**options, "context": _DEFAULT_CONTEXT}
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
-    query = placed_search("grep()", pattern, cwd, paths, options, sorts=False, arguments=arguments)
+    query = placed_search("grep()", pattern, cwd, paths, options, sorts=False, keeps_errors=True, arguments=arguments)
     if near is not None:
         placed_search("grep()", near.patterns, cwd, paths, options, sorts=False)  # checks the patterns
     known = partial(GrepRequest, explain=explain, coverage=coverage, near=near)

@@ -59,8 +59,8 @@ def search_history(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `cwd` is not in a repository, `rev` is not a revision of the repository, or a path is outside of
             `cwd`. `search_in()` lists further causes.
-        FileNotFoundError: `cwd` does not exist, or none of `paths` ever existed. (With `since`, a missing path is no
-            error.)
+        FileNotFoundError: `cwd` does not exist, or it or one of `paths` never existed in the history. (With `since`,
+            that is no error.)
         AccessDeniedError: The repository leads out of `repositories`.
         SearchError: git cannot be started, or git or rg fails; or there are more than a million commits and versions
             of files.
@@ -81,7 +81,7 @@ def history_request(
     """Check the arguments, and return the request of `search_history()`."""
     where, size, several = os.path.abspath(cwd), size_limit(options), several_paths(paths)
     checked = check_revision(rev), check_date(since), several
-    opens = partial(HistorySource, where, *checked, repositories=repositories, max_filesize=size)
+    opens = partial(HistorySource, where, *checked, repositories=repositories, max_filesize=size, must_exist=True)
     query = search_query(pattern, where, (), options, arguments=ARGUMENTS)
     return StreamRequest(in_items(query, ItemPlace(opens, opens().roots)), partial(_HistoryAnswer, check_limit(limit)))
 

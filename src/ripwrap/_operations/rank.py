@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
@@ -17,6 +17,7 @@ from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidate
 from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems, query_stems
 from ripwrap._ranking.word_query import WordQuery, parse_query
 from ripwrap._ripgrep.command import words_query
+from ripwrap._ripgrep.named_paths import must_exist
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
@@ -89,7 +90,8 @@ async def rank(
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_words)
     runner = AsyncRunner(rg, meter=meter)
-    results = await run_rank(runner, rank_request(query, cwd, paths, limit, options, timeout=None))
+    request = rank_request(query, cwd, paths, limit, options, timeout=None)
+    results = await run_rank(runner, with_named_paths(request))
     if meter is not None:
         meter.end()
     return results
@@ -137,6 +139,11 @@ def rank_request(
     pattern = file_pattern(stems, parsed.symbols)
     search = words_query(pattern, cwd, paths, {**VISIBLE_FILES, **options}, _MAX_LINES_PER_FILE)
     return RankRequest(parsed, stems, search, limit, timeout, allowed, report)
+
+
+def with_named_paths(request: RankRequest) -> RankRequest:
+    """Return a request whose paths must exist and be readable, because the answer has no place for errors."""
+    return replace(request, search=must_exist(request.search))
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,8 @@ def search(
             option has a NUL.
         TypeError: `limit` is not an int.
         RipwrapError: The package that `encoding="detect"` or a format in `inside` needs is not installed.
-        FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
-            are logged as unreadable paths.)
+        FileNotFoundError, PermissionError: `cwd`, one of `paths`, or an `ignore_file` does not exist or cannot be read.
+            (`search_messages()` and `grep()` list such paths in the answer, unless all of `paths` are missing.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         RemoteError: The host cannot be reached, or does not run rg.
@@ -200,7 +200,7 @@ def messages_request(
     options: SearchOptions,
 ) -> StreamRequest[Message]:
     """Check the arguments, and return the request of `search_messages()`."""
-    query = placed_search("search_messages()", pattern, cwd, paths, options)
+    query = placed_search("search_messages()", pattern, cwd, paths, options, keeps_errors=True)
     return StreamRequest(query, partial(MessageAnswer, check_limit(limit)))
 
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
 from contextlib import aclosing, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
@@ -19,6 +19,7 @@ from ripwrap._operations.search import search_request
 from ripwrap._operations.streaming import StreamRequest
 from ripwrap._operations.waiter import QUIET_SECONDS, ChangeWaiter
 from ripwrap._ripgrep.process import check_cwd
+from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stream import stream, stream_blocking
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
@@ -108,15 +109,21 @@ class WatchRequest:
         waiter = ChangeWaiter(Path(self.search.query.cwd), accept, quiet=self.quiet)
         return waiter
 
+    def query(self, *, first: bool) -> Query:
+        """Return the query of the first search, or of a later search, in which some of the paths may be missing."""
+        query = self.search.query
+        return query if first or query.paths == (os.curdir,) else replace(query, must_exist=False)
+
     def without_paths(self, error: FileNotFoundError) -> list[Match]:
         """Return an empty list, in place of the matches of a search (not the first) that raised `error`.
 
         None of `paths` exists, for example because an editor is replacing a file. The file may come back.
 
         Raises:
-            FileNotFoundError: The searched directory does not exist either; this is `error`.
+            FileNotFoundError: The searched directory, or an ignore file, does not exist either; this is `error`.
         """
-        if not os.path.isdir(self.search.query.cwd):
+        query = self.search.query
+        if not os.path.isdir(query.cwd) or error.filename in query.values("ignore_file"):
             raise error
         return []
 
@@ -165,7 +172,7 @@ async def run_watch(request: WatchRequest, rg: Rg) -> AsyncGenerator[MatchChange
         await anyio.to_thread.run_sync(waiter.begin)  # before the search, so that no change is missed
         first = True
         while first or await waiter.wait_async():
-            query, answer = request.search.query, request.search.answer()
+            query, answer = request.query(first=first), request.search.answer()
             try:
                 async with aclosing(stream(query, answer, rg)) as matches:
                     found = [match async for match in matches]
@@ -205,7 +212,8 @@ def _run_blocking(request: WatchRequest, rg: Rg, timeout: float | None) -> Gener
         while first or waiter.wait(deadline):
             left = None if timeout is None else max(0.0, deadline - time.monotonic())
             try:
-                with closing(stream_blocking(request.search.query, request.search.answer(), rg, left)) as matches:
+                query, answer = request.query(first=first), request.search.answer()
+                with closing(stream_blocking(query, answer, rg, left)) as matches:
                     found = list(matches)
             except FileNotFoundError as error:
                 if first:

@@ -1,6 +1,5 @@
 """Interpret the end of rg: whether its answer is complete, partial or missing, and which paths it could not read."""
 
-import errno
 import functools
 import logging
 import os
@@ -9,16 +8,13 @@ from dataclasses import dataclass, replace
 
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stderr import MAX_STDERR, failure, only_path_errors, out_of_threads, path_errors
-from ripwrap._text import shown
-from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.errors import SearchError
 from ripwrap.models import PathError
 
 _LOGGER = logging.getLogger("ripwrap")
 
 MAX_NAMED_PATHS = 10
-"""Maximum number of paths in a log record or an error."""
-
-_CORRECT = HintedText("; check ", Hint("paths", kind="correct"), " or ", Hint("cwd", kind="correct"))
+"""Maximum number of paths in a log record."""
 
 
 @dataclass(frozen=True)
@@ -103,37 +99,6 @@ class Exit:
         answered = {0: self.wrote or not self.stderr, 1: not self.wrote or self.query.lists_zeros}
         if not answered.get(self.returncode) and not (self.partial and only_path_errors(self.stderr)):
             raise self.failure()
-
-    def check_paths(self) -> None:
-        """Raise `FileNotFoundError` if no path of the query exists; an empty answer would mean that nothing matches.
-
-        If at least one path exists, the answer is returned, with an error for each missing path (rg-facts 28). With
-        `--max-count=0`, rg reads no path and reports no missing path (rg-facts 25).
-        """
-        paths = self.query.paths
-        if not paths or not (self.partial or self.query.silent) or not all(map(self._is_missing, paths)):
-            return
-        first, *others = paths
-        text = "no such file or directory"
-        if others:
-            names = ", ".join(map(shown, paths[:MAX_NAMED_PATHS]))
-            more = f" and {len(others) + 1 - MAX_NAMED_PATHS} more" if len(others) >= MAX_NAMED_PATHS else ""
-            text = f"none of the {len(others) + 1} paths exists ({names}{more})"
-        raise FileNotFoundError(errno.ENOENT, HintedText(text, _CORRECT, "; the first is" if others else ""), first)
-
-    def _is_missing(self, path: str) -> bool:
-        """Return True if a path does not exist, or is a broken link; False if that cannot be checked."""
-        if self.query.on is not None:
-            named = path.removeprefix("./")
-            return any(error.kind == "missing" and error.path == named for error in self._path_errors)
-        full = os.path.join(self.query.cwd, path)
-        if self.query.overlay is not None and (exists := self.query.overlay.exists(full)) is not None:
-            return not exists
-        try:
-            os.stat(full)
-        except OSError as error:
-            return isinstance(error, (FileNotFoundError, NotADirectoryError))
-        return False
 
     @property
     def out_of_threads(self) -> bool:

@@ -55,6 +55,8 @@ class Query:
         on: Host that rg runs on; `None` is this machine.
         overlay: Texts to search in place of files; `None` without an overlay.
         place: Place to search besides the files on the disk, such as files in several encodings; `None` is the disk.
+        must_exist: True if a path or ignore file that is missing, or cannot be read, is an error, because the answer
+            has no place for it.
     """
 
     mode: Task
@@ -70,6 +72,7 @@ class Query:
     on: RgHost | None = None
     overlay: OverlayTexts | None = None
     place: SomePlace | None = None
+    must_exist: bool = False
 
     @property
     def is_plain(self) -> bool:

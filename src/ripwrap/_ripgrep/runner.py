@@ -28,6 +28,7 @@ from ripwrap._ripgrep.capabilities import (
 from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
+from ripwrap._ripgrep.named_paths import check_end, check_named, check_named_blocking
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.process import (
@@ -98,13 +99,14 @@ class AsyncRunner(_RgRunner):
         self._meter = meter
 
     async def _find(self, query: Query, seconds: float | None) -> RgBinary:
+        await check_named(query)
         return await find_usable_rg(query, self._rg, seconds)
 
     async def _collect(self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan) -> C:
         meter = self._meter if step.metered else None
         collector, end, timed_out = await _run(replace(step, timeout=seconds), binary, plan, meter)
         await parse_stderr(end)
-        _finish(collector, end, timed_out=timed_out or plan.late)
+        _finish(step, collector, end, timed_out=timed_out or plan.late)
         return collector
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
@@ -137,12 +139,13 @@ class BlockingRunner(_RgRunner):
         self._meter = meter
 
     async def _find(self, query: Query, seconds: float | None) -> RgBinary:
+        check_named_blocking(query)
         return find_usable_rg_blocking(query, self._rg, self._install_timeout if seconds is None else seconds)
 
     async def _collect(self, step: Step[C], seconds: float | None, binary: RgBinary, plan: Plan) -> C:
         meter = self._meter if step.metered else None
         collector, end, timed_out = _run_blocking(replace(step, timeout=seconds), binary, plan, meter)
-        _finish(collector, end, timed_out=timed_out or plan.late)
+        _finish(step, collector, end, timed_out=timed_out or plan.late)
         return collector
 
     async def call(
@@ -277,9 +280,9 @@ def _call_within(work: Callable[[], T], seconds: float) -> T:
         CANCELLED.reset(before)
 
 
-def _finish(collector: Collector, end: Exit, *, timed_out: bool) -> None:
+def _finish(step: Step[Any], collector: Collector, end: Exit, *, timed_out: bool) -> None:
     if not timed_out:
-        end.check_paths()
+        check_end(step.query, end)
     collector.finish(end, timed_out=timed_out)
 
 

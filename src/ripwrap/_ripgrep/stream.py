@@ -19,6 +19,7 @@ from ripwrap._ripgrep.capabilities import (
 )
 from ripwrap._ripgrep.decoder import LARGE_RECORD
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.named_paths import check_end, check_named, check_named_blocking
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.process import parse_stderr, start, start_blocking
@@ -40,8 +41,8 @@ async def stream(  # noqa: C901 - no nested generators, which would take time fo
     """Run rg and yield the items into which `answer` converts its output; other tasks run between chunks of output.
 
     Raises:
-        FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter, or no path
-            of the query exists.
+        FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter, no path of
+            the query exists, or a path that must exist is missing or cannot be read.
         BinaryError: rg cannot be found or started.
         CapabilityError: This rg does not have an option of the query.
         SearchError: rg failed, or the paths need several command lines, so that their files cannot be sorted together.
@@ -51,6 +52,7 @@ async def stream(  # noqa: C901 - no nested generators, which would take time fo
     """
     if answer.full:
         return
+    await check_named(query)
     binary = await find_usable_rg(query, rg)
     planned = Plan((Part(query),)) if query.is_plain else await plan(query, AsyncRunner(binary), None)
     runs = Runs(planned, partial(start, binary), ordered=True)
@@ -79,7 +81,7 @@ async def stream(  # noqa: C901 - no nested generators, which would take time fo
             await child.__aexit__()
     end = runs.end(query)
     await parse_stderr(end)
-    for item in _finish(answer, end, runs.error):
+    for item in _finish(query, answer, end, runs.error):
         yield item
 
 
@@ -103,6 +105,7 @@ def stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | No
     if answer.full:
         return
     begun = time.monotonic()
+    check_named_blocking(query)
     binary = find_usable_rg_blocking(query, rg, timeout)
     planned = Plan((Part(query),)) if query.is_plain else _plan_blocking(query, binary, timeout, begun)
     runs = Runs(planned, lambda part: start_blocking(binary, part, timeout, begun), ordered=True)
@@ -128,7 +131,7 @@ def stream_blocking(query: Query, answer: Answer[T], rg: Rg, timeout: float | No
     finally:
         for child in runs.close():
             child.__exit__()
-    yield from _finish(answer, runs.end(query), runs.error)
+    yield from _finish(query, answer, runs.end(query), runs.error)
 
 
 def _plan_blocking(query: Query, binary: RgBinary, timeout: float | None, begun: float) -> Plan:
@@ -140,9 +143,9 @@ def _plan_blocking(query: Query, binary: RgBinary, timeout: float | None, begun:
     return made
 
 
-def _finish(answer: Answer[T], end: Exit, error: Exception | None) -> Iterator[T]:
+def _finish(query: Query, answer: Answer[T], end: Exit, error: Exception | None) -> Iterator[T]:
     """Yield the items that are complete only at the end of the search; raise an error if nothing could be searched."""
     if error is not None:
         raise error
-    end.check_paths()
+    check_end(query, end)
     yield from answer.finish(end)

@@ -58,7 +58,9 @@ class KeywordSearch:
     async def _search(self, run: Runner, words: Iterable[str], paths: Iterable[StrPath]) -> set[str] | None:
         """Return the files that have one of the words; `None` if they cannot be searched any more."""
         pattern = f"(?iu:{'|'.join(''.join(map(escaped, word)) for word in words)})"
-        query = for_scan(placed_search("scan()", pattern, self._cwd, paths, self._options, sorts=False))
+        query = for_scan(
+            placed_search("scan()", pattern, self._cwd, paths, self._options, sorts=False, keeps_errors=True)
+        )
         step = Step(query, lambda: LineCollector(MatchAnswer(None), self._timeout), self._left())
         try:
             return {match.path or "" for match in (await run.collect(step)).matches}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, TypeAdapter
 
 from ripwrap._display.html import Gaps
+from ripwrap._ripgrep.named_paths import missing_paths_as_warnings
 from ripwrap._text import FsPath, plural, raw_bytes, shown, shown_json, text_of
 from ripwrap.cli.errors import FAILED, FOUND, NOTHING, complain
 from ripwrap.cli.flags import RunOptions, When, spell_as_flag
@@ -98,7 +99,8 @@ def printed_warnings() -> Generator[_WarningPrinter]:
     logger, printer = logging.getLogger("ripwrap"), _WarningPrinter(logging.WARNING)
     logger.addHandler(printer)
     try:
-        yield printer
+        with missing_paths_as_warnings():
+            yield printer
     finally:
         logger.removeHandler(printer)
 

@@ -132,8 +132,9 @@ def _print_found(search: TerminalSearch, mode: str, *, coverage: bool) -> int:
     found = partial(operation, search.pattern, paths=search.paths, limit=search.limit, **search.options)
     code = output.print_results(found, show, run)
     if coverage:
-        files = sync.coverage(
-            cwd=run.cwd, paths=search.paths, timeout=None, rg=run.rg, **cast("SearchOptions", search.options)
-        )
+        with output.printed_warnings():
+            files = sync.coverage(
+                cwd=run.cwd, paths=search.paths, timeout=None, rg=run.rg, **cast("SearchOptions", search.options)
+            )
         output.print_coverage(files, as_json=run.json)
     return code

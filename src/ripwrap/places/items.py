@@ -301,4 +301,4 @@ def in_items(query: Query, place: ItemPlace) -> Query:
     for name, reason in _REFUSED.items():
         if options.get(name) not in (None, False, "none", (), []):
             raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to items: {reason}; leave it out"))
-    return replace(query, overlay=None, place=place)  # items are not files on disk
+    return replace(query, overlay=None, place=place, must_exist=False)  # items are not files on disk

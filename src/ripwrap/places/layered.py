@@ -1,8 +1,7 @@
 """Sources on top of other items: texts that replace items, and what is inside of archives and documents among them."""
 
 import io
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, cast
 
 from ripwrap._ripgrep.spool import check_item
@@ -11,16 +10,23 @@ from ripwrap.places.inside import document_cache
 from ripwrap.sources.adapters import find_format
 from ripwrap.sources.archives import ArchiveSource, check_inside, format_of
 from ripwrap.sources.base import AnyItems, Item, Source
+from ripwrap.sources.git_paths import holds
 from ripwrap.sources.reading import DocumentReader
 
 
-def layered(opens: Callable[[], AnyItems], texts: Mapping[str, bytes | None], formats: tuple[str, ...]) -> Source:
+def layered(
+    opens: Callable[[], AnyItems],
+    texts: Mapping[str, bytes | None],
+    formats: tuple[str, ...],
+    roots: Sequence[str] = (),
+) -> Source:
     """Return the source of items of which some are replaced by texts, and of what is inside of them.
 
     Args:
         opens: Function that returns the items.
         texts: Map from names to texts; `None` leaves the item out.
         formats: Formats to search inside of; empty opens no items.
+        roots: Paths of the search, outside of which a text is no item; empty is all.
 
     Raises:
         ValueError: A format is unknown or needs a package.
@@ -28,7 +34,7 @@ def layered(opens: Callable[[], AnyItems], texts: Mapping[str, bytes | None], fo
     items = opens()
     source = items if isinstance(items, Source) else _Plain(cast("Iterable[Item]", items))
     if texts:
-        source = _Replaced(source, texts)
+        source = _Replaced(source, texts, roots)
     return _Opened(source, check_inside(formats)) if formats else source
 
 
@@ -65,9 +71,11 @@ class _OnTop(Source):
 class _Replaced(_OnTop):
     """Source whose items are replaced by texts with the same names; new texts come last."""
 
-    def __init__(self, source: Source, texts: Mapping[str, bytes | None]) -> None:
+    def __init__(self, source: Source, texts: Mapping[str, bytes | None], roots: Sequence[str]) -> None:
         super().__init__(source)
-        self._texts = {name.replace(os.sep, "/").removeprefix("./"): text for name, text in texts.items()}
+        self._texts = {
+            name: text for name, text in texts.items() if not roots or any(holds(one, name) for one in roots)
+        }
 
     def __iter__(self) -> Iterator[Item]:
         self._source.selects, self._source.deadline = self.selects, self.deadline

@@ -17,6 +17,7 @@ from ripwrap._overlay import OverlayTexts as Texts
 from ripwrap._overlay import merge_texts
 from ripwrap._ripgrep.command import ARGUMENTS, check_overlay, files_query, plain_options, search_query
 from ripwrap._ripgrep.host import RgHost
+from ripwrap._ripgrep.named_paths import must_exist
 from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.planning import plan
 from ripwrap._ripgrep.protocols import Runner
@@ -258,6 +259,7 @@ def placed_search(
     mode: Mode = "json",
     *,
     sorts: bool = True,
+    keeps_errors: bool = False,
     **known: Any,
 ) -> Query:
     """Return the query of a search, with the place in which it looks; see `search_query()`.
@@ -270,6 +272,7 @@ def placed_search(
         options: Options of rg, and of the place.
         mode: See `search_query()`.
         sorts: True if the results keep the order of rg's output, so that the runs of rg cannot be sorted together.
+        keeps_errors: True if the answer has a place for errors, so that a missing path of `paths` is not raised.
         known: Further arguments of `search_query()`.
 
     Raises:
@@ -284,7 +287,7 @@ def placed_search(
             raise combination_error(name, Hint("encoding", "detect"))
     folder, on = _start(layers.base, cwd)
     query = search_query(pattern, folder, paths, cast("SearchOptions", plain), mode, on=on, **known)
-    return _settle(layers, query)
+    return _settle(layers, query if keeps_errors else must_exist(query))
 
 
 def placed_files(
@@ -298,7 +301,7 @@ def placed_files(
     layers, plain = _split(operation, options)
     folder, on = _start(layers.base, cwd)
     query = files_query(folder, paths, cast("FileOptions", plain), arguments, on)
-    return _settle(layers, query)
+    return _settle(layers, must_exist(query))
 
 
 def options_of_rg(options: Mapping[str, Any]) -> SearchOptions:
@@ -349,6 +352,7 @@ def _settle(layers: Layers, query: Query) -> Query:
 
         return in_files(query, layers.formats, inner=inner)
     if not isinstance(base, (Directory, Host)):
+        query = replace(query, must_exist=False)  # only the place knows its paths
         return replace(query, place=base if inner is None else DetectedRuns(base, inner))
     return query if inner is None else replace(query, place=inner)
 
@@ -359,12 +363,15 @@ def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
 
     opens: Callable[[], AnyItems]
     base, roots = layers.base, cast("Sequence[str]", ())
-    texts = {name: raw_bytes(text) if isinstance(text, str) else text for name, text in layers.texts.items()}
+    texts = {
+        name.replace(os.sep, "/").removeprefix("./"): raw_bytes(text) if isinstance(text, str) else text
+        for name, text in layers.texts.items()
+    }
     if isinstance(base, Revision):
         from ripwrap.places.revision import revision_source
 
-        opens = partial(revision_source, query, base.rev, base.repositories)
-        roots = revision_source(query, base.rev, base.repositories).roots
+        opens = partial(revision_source, query, base.rev, base.repositories, texts)
+        roots = revision_source(query, base.rev, base.repositories, texts).roots
     else:
         items = cast("Items", base).items
         if query.paths != (os.curdir,):
@@ -373,7 +380,7 @@ def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
             refuse_pairs(("async", *layers.kinds()))
         opens = lambda: items  # noqa: E731 - as short as a function
     if texts or layers.formats:
-        opens = partial(layered, opens, texts, layers.formats)
+        opens = partial(layered, opens, texts, layers.formats, roots)
     return in_items(query, ItemPlace(opens, roots, inner=inner))
 
 

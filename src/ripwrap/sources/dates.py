@@ -4,7 +4,8 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from ripwrap.errors import Hint, HintedText
+from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.sources.git_process import Git
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -49,3 +50,18 @@ def read_date(text: str) -> datetime:
         with suppress(ValueError):
             return datetime.fromisoformat(known)
     return datetime.fromtimestamp(0, UTC)
+
+
+def readable_date(git: Git, since: str) -> str:
+    """Check that git can read a date, and return it. `git log` would read any other text as the current time.
+
+    Raises:
+        ValueError: git cannot read the date.
+    """
+    try:
+        git.read("config", "--type=expiry-date", f"--default={since}", "--get", "ripwrap.since")
+    except SearchError as error:
+        if error.returncode is None:  # git could not be started
+            raise
+        raise date_error(since) from None
+    return since

@@ -8,9 +8,10 @@ they are read, large blobs are copied to a temporary file, and the number of pat
 import errno
 import heapq
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import TypeVar, cast
 
 from ripwrap._subprocess import open_temporary_file
@@ -19,7 +20,8 @@ from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import Commit, PathError, PathErrorKind
 from ripwrap.options import Directories, SearchOptions, StrPath
 from ripwrap.sources.base import Item, NamedItem, NamedSource, Source
-from ripwrap.sources.dates import date_error, read_date
+from ripwrap.sources.dates import read_date, readable_date
+from ripwrap.sources.git_paths import holds, missing_path_error, relative_path
 from ripwrap.sources.git_process import MAX_RECORD_BYTES, Git, GitOutput, read_object
 from ripwrap.sources.lifetimes import REGULAR, Diffs, Lifetimes
 from ripwrap.sources.repository import real_directories
@@ -140,7 +142,7 @@ class _GitSource(Source):
         self._cwd = cwd
         self._rev = rev
         self._max_filesize = max_filesize
-        self.roots: tuple[str, ...] = tuple(_relative(cwd, path) for path in paths)
+        self.roots: tuple[str, ...] = tuple(relative_path(cwd, path) for path in paths)
         allowed = None if repositories is None else real_directories(repositories)
         self._git = Git(cwd, allowed, MAX_BLOB_BYTES if max_filesize is None else max(max_filesize, MAX_BLOB_BYTES))
         self._failures = 0
@@ -178,6 +180,19 @@ class _GitSource(Source):
                 "tag",
             )
         )
+
+    def _check_cwd(self, tree: str) -> None:
+        """Raise `FileNotFoundError` if a tree does not have the directory; git would read no file, without an error."""
+        prefix = self._git.read("rev-parse", "--show-prefix").removesuffix(b"\n").rstrip(b"/")
+        try:
+            kind = self._git.read("cat-file", "-t", f"{tree}:{os.fsdecode(prefix)}").strip() if prefix else b"tree"
+        except SearchError as error:
+            if error.returncode is None:  # git could not be started
+                raise
+            kind = b""
+        if kind != b"tree":
+            text = HintedText(f"no such directory in {self._rev}; check ", Hint("cwd", kind="correct"))
+            raise FileNotFoundError(errno.ENOENT, text, self._cwd)
 
     def _tree(self, tree: str, paths: Sequence[str] = ()) -> Iterator[tuple[str, str, bytes]]:
         """Yield the mode, the id and the path of each file in a tree, and in the trees below.
@@ -299,6 +314,8 @@ class RevisionSource(_GitSource, NamedSource):
         commits_only: bool = False,
         repositories: Directories | None = None,
         max_filesize: int | None = None,
+        must_exist: bool = False,
+        texts: Mapping[str, bytes | None] = MappingProxyType({}),
     ) -> None:
         """Choose the files; git runs when they are read.
 
@@ -312,9 +329,14 @@ class RevisionSource(_GitSource, NamedSource):
                 all.
             max_filesize: Maximum size of a file in bytes; larger files are left out. `None` is `MAX_BLOB_BYTES`, and
                 records an error for each larger file.
+            must_exist: True to raise an error if one of the paths is missing. If False, the missing paths are recorded
+                as errors, unless all are missing.
+            texts: Texts that will replace files, by their names: a path with a text exists, and one with `None` not.
         """
         super().__init__(cwd, rev, paths, repositories, max_filesize)
         self._kind = "commit" if commits_only else "tree"
+        self._must_exist = must_exist
+        self._texts = texts
 
     def __iter__(self) -> Iterator[Item]:
         return self._read(self._entries())
@@ -328,19 +350,22 @@ class RevisionSource(_GitSource, NamedSource):
         tree = self._open(self._kind)
         sorted_parts: list[list[bytes]] = [[]]
         budget = _Budget("file", "paths")
-        left = set(self.roots)
+        unseen, is_empty = set(self.roots), True
         for mode, oid, path in self._tree(tree, self.roots):
             name = os.fsdecode(path)
-            named = next((one for one in self.roots if one in (os.curdir, name) or name.startswith(f"{one}/")), "")
+            named = next((root for root in self.roots if holds(root, name)), "")
             if self.roots and not named:
                 continue
-            left.discard(named)
+            is_empty = False
+            unseen -= {root for root in unseen if holds(root, name)}
             if mode == _SUBMODULE:
                 about_it = (
                     f"a submodule at commit {oid[:12]}, whose files are not searched; search the directory of the "
                     "submodule separately"
                 )
                 self._fail(name, about_it)
+            elif name == named and not mode.startswith(REGULAR):
+                self._fail(name, "a link, which is not followed in a revision; pass the path that it leads to")
             elif mode.startswith(REGULAR) and (name == named or self.selects(name)):
                 budget.take(len(path))
                 # One text for the path and the id needs less memory than two. No path has a NUL.
@@ -349,12 +374,35 @@ class RevisionSource(_GitSource, NamedSource):
                     # Sorting all files at once would hold the GIL, and with it an event loop in another thread.
                     sorted_parts[-1].sort()
                     sorted_parts.append([])
-        if self.roots and left == set(self.roots):
-            raise _no_path(self._rev, self.roots)
+        self._check_paths(tree, unseen, is_empty=is_empty)
         sorted_parts[-1].sort()
         for entry in heapq.merge(*sorted_parts):
             key, _, oid_bytes = entry.rpartition(b"\0\0")
             yield os.fsdecode(key.replace(b"\0", b"/")), oid_bytes.decode()
+
+    def _check_paths(self, tree: str, unseen: Collection[str], *, is_empty: bool) -> None:
+        """Raise an error, or record errors, for the paths that do not exist.
+
+        Args:
+            tree: Id of the commit or tree.
+            unseen: Paths without a file in the revision.
+            is_empty: True if no file was found.
+
+        Raises:
+            FileNotFoundError: All paths are missing, or one that must exist, or the directory.
+        """
+        written = [name for name, text in self._texts.items() if text is not None]
+        missing = [
+            root
+            for root in self.roots
+            if (root in unseen or root in self._texts) and not any(holds(root, name) for name in written)
+        ]
+        if missing or (is_empty and not written):
+            self._check_cwd(tree)
+        if missing and (self._must_exist or len(missing) == len(self.roots)):
+            raise missing_path_error(self._rev, missing)
+        for path in missing:
+            self._fail(path, f"no such path in {self._rev}", "missing")
 
 
 @dataclass(slots=True)
@@ -413,6 +461,7 @@ class HistorySource(_GitSource):
         *,
         repositories: Directories | None = None,
         max_filesize: int | None = None,
+        must_exist: bool = False,
     ) -> None:
         """Choose the commits; git runs when they are read.
 
@@ -423,11 +472,15 @@ class HistorySource(_GitSource):
             paths: Files and directories; empty is all.
             repositories: As in `RevisionSource`.
             max_filesize: As in `RevisionSource`.
+            must_exist: True to raise an error if one of the paths never existed, and not only if all never did. With
+                `since`, there is no such error.
         """
         super().__init__(cwd, rev, paths, repositories, max_filesize)
         self._since = since
+        self._must_exist = must_exist
         self._commits: dict[str, Commit] = {}
         self._budget = _Budget("commit, path or version", "paths", "since")
+        self._unseen = set(self.roots)  # paths that no commit so far has changed
 
     def __iter__(self) -> Iterator[Item]:
         blobs = self._blobs(self._open("commit"))
@@ -440,7 +493,7 @@ class HistorySource(_GitSource):
 
     def _blobs(self, tip: str) -> Mapping[str, Blob]:
         """Return the versions of files, the newest first, as a map from the id of each version to the version."""
-        since = () if self._since is None else (f"--since={_readable_date(self._git, self._since)}",)
+        since = () if self._since is None else (f"--since={readable_date(self._git, self._since)}",)
         paths: dict[str, dict[str, None]] = {}
         known = Lifetimes(tip, (oid for mode, oid, _ in self._tree(tip, self.roots) if mode.startswith(REGULAR)))
         with open_temporary_file() as commits, open_temporary_file() as edges:
@@ -451,8 +504,11 @@ class HistorySource(_GitSource):
             edges.seek(0)
             with self._git.lines("diff-tree", "--stdin", *_PLAIN_DIFF, "--", *self.roots, stdin=edges) as output:
                 found = self._follow(Diffs(output.records()), commits, known, paths)
-        if self.roots and self._since is None and not found:
-            raise _no_path(self._rev, self.roots)
+        if self._since is None:
+            if not found:
+                self._check_cwd(tip)
+            if self._unseen and (self._must_exist or not found):
+                raise missing_path_error(self._rev, [root for root in self.roots if root in self._unseen])
         self._read_commits({oid for version in paths for oid in (known.first[version], known.last[version])})
         return {
             version: Blob(version, self._known(known.first[version]), names, self._known(known.last[version]))
@@ -493,6 +549,7 @@ class HistorySource(_GitSource):
                 added: dict[tuple[str, bytes], None] = {}
                 for old, new, path in diffs.changes(commit):
                     found = True
+                    self._unseen -= {root for root in self._unseen if holds(root, os.fsdecode(path))}
                     if len(path) > MAX_RECORD_BYTES:
                         self._fail(f"{os.fsdecode(path[:100])}…", _LONG_NAME)
                         continue
@@ -548,48 +605,3 @@ def _fields(first: bytes, records: Iterator[bytes]) -> tuple[bytes, ...]:
     """Return the fields of the commit whose first record in the log is `first`; long fields are cut."""
     fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
     return tuple(field[:MAX_RECORD_BYTES] for field in fields)
-
-
-def _readable_date(git: Git, since: str) -> str:
-    """Check that git can read a date, and return it. `git log` would read any other text as the current time.
-
-    Raises:
-        ValueError: git cannot read the date.
-    """
-    try:
-        git.read("config", "--type=expiry-date", f"--default={since}", "--get", "ripwrap.since")
-    except SearchError as error:
-        if error.returncode is None:  # git could not be started
-            raise
-        raise date_error(since) from None
-    return since
-
-
-def _no_path(rev: str, paths: Sequence[str]) -> FileNotFoundError:
-    text = HintedText(f"no such path in {rev}; check ", Hint("paths", kind="correct"))
-    return FileNotFoundError(errno.ENOENT, text, ", ".join(map(shown, paths[:10])))
-
-
-def _relative(cwd: str, path: StrPath) -> str:
-    """Return a path relative to `cwd`, with `/` as separator.
-
-    Raises:
-        ValueError: The path is empty, or outside of `cwd`.
-    """
-    text = os.fspath(path)
-    if not text:
-        raise ValueError("a path is empty; pass '.' for the directory itself")
-    try:
-        relative = os.path.normpath(os.path.relpath(text, cwd) if os.path.isabs(text) else text).replace(os.sep, "/")
-    except ValueError:  # on another drive of Windows
-        relative = ".."
-    if relative == ".." or relative.startswith("../"):
-        raise ValueError(
-            HintedText(
-                f"the path {shown(text)} is outside of {shown(cwd)}, the only directory that ",
-                Hint("rev"),
-                " searches; check ",
-                Hint("cwd", kind="correct"),
-            )
-        )
-    return relative

@@ -57,8 +57,7 @@ def search_columns(
         ValueError: `limit` is negative, `batch` is below 1, there is no pattern, or a pattern, path or option has a
             NUL.
         TypeError: `limit` or `batch` is not an int.
-        FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
-            are logged as unreadable paths.)
+        FileNotFoundError, PermissionError: `cwd`, one of `paths`, or an `ignore_file` does not exist or cannot be read.
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         RemoteError: The host cannot be reached, or does not run rg.

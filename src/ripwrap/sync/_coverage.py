@@ -45,7 +45,8 @@ def coverage(
 
     Raises what `files()` raises.
     """
-    return run_blocking(run_coverage(BlockingRunner(rg), coverage_request(cwd, paths, options, timeout)))
+    request = coverage_request(cwd, paths, options, timeout)
+    return run_blocking(run_coverage(BlockingRunner(rg), request, must_exist=True))
 
 
 def why(

@@ -51,8 +51,8 @@ def search_history(
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `cwd` is not in a repository, `rev` is not a revision of the repository, or a path is outside of
             `cwd`. `search_in()` lists further causes.
-        FileNotFoundError: `cwd` does not exist, or none of `paths` ever existed. (With `since`, a missing path is no
-            error.)
+        FileNotFoundError: `cwd` does not exist, or it or one of `paths` never existed in the history. (With `since`,
+            that is no error.)
         AccessDeniedError: The repository leads out of `repositories`.
         SearchError: git cannot be started, or git or rg fails; or there are more than a million commits and versions
             of files.

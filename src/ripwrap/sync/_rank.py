@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from typing import Unpack
 
-from ripwrap._operations.rank import RANK_LIMIT, rank_request, run_rank
+from ripwrap._operations.rank import RANK_LIMIT, rank_request, run_rank, with_named_paths
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.resolver import Rg
@@ -59,7 +59,8 @@ def rank(
     check_callback(on_progress)
     meter = None if on_progress is None else Meter(on_progress, count_words)
     runner = BlockingRunner(rg, meter=meter, timeout=timeout)
-    results = run_blocking(run_rank(runner, rank_request(query, cwd, paths, limit, options, timeout=timeout)))
+    request = rank_request(query, cwd, paths, limit, options, timeout=timeout)
+    results = run_blocking(run_rank(runner, with_named_paths(request)))
     if meter is not None:
         meter.end()
     return results

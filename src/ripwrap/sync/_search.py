@@ -70,8 +70,8 @@ def search(
             option has a NUL.
         TypeError: `limit` is not an int.
         RipwrapError: The package that `encoding="detect"` or a format in `inside` needs is not installed.
-        FileNotFoundError: `cwd` does not exist, or none of `paths` exists. (If only some of `paths` are missing, they
-            are logged as unreadable paths.)
+        FileNotFoundError, PermissionError: `cwd`, one of `paths`, or an `ignore_file` does not exist or cannot be read.
+            (`search_messages()` and `grep()` list such paths in the answer, unless all of `paths` are missing.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         RemoteError: The host cannot be reached, or does not run rg.

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from ripwrap._ripgrep.named_paths import FAKE_FILES
+
 Behavior: TypeAlias = Literal[
     "silent", "slow", "endless", "fails", "killed", "truncated", "garbage", "noisy", "ignores_signals"
 ]
@@ -171,13 +173,15 @@ def _write(directory: Path, *arguments: str) -> Path:
 
 @contextmanager
 def _named(program: Path) -> Generator[None]:
-    """Set `RIPWRAP_RG` to the path of a program until the end of the `with` block."""
-    before = os.environ.get(_VARIABLE)
-    os.environ[_VARIABLE] = str(program)
+    """Set the environment variables for a program in place of rg until the end of the `with` block."""
+    given = {_VARIABLE: str(program), FAKE_FILES: "1"}
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
     try:
         yield
     finally:
-        if before is None:
-            os.environ.pop(_VARIABLE, None)
-        else:
-            os.environ[_VARIABLE] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

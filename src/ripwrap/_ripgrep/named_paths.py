@@ -1,0 +1,176 @@
+"""Check the paths that a caller names: paths to search, and ignore files.
+
+rg goes on if a named path is missing or cannot be read. An answer without a place for errors would then look complete,
+so these paths are checked before rg is started (`Query.must_exist`). After its end, rg's own errors about them count,
+too: only rg knows the paths on a host, and a path may vanish meanwhile.
+"""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+
+from ripwrap._concurrency import in_thread
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.process import check_cwd
+from ripwrap._ripgrep.query import Query
+from ripwrap._text import shown
+from ripwrap._windows import IS_WINDOWS
+from ripwrap.errors import Hint, HintedText
+from ripwrap.models import PathError
+
+FAKE_FILES = "RIPWRAP_FAKE_FILES"
+"""Environment variable that `ripwrap.testing` sets while a program in place of rg has files that no disk has."""
+
+_MAX_NAMED = 100
+"""Maximum number of paths in an error."""
+
+_GONE = (errno.ENOENT, errno.ENOTDIR)
+_NUMBERS = {"missing": errno.ENOENT, "denied": errno.EACCES, "loop": errno.ELOOP}
+_OS_ERROR = re.compile(r"\(os error (\d{1,10})\)")
+_CWD = Hint("cwd", kind="correct")
+_CORRECT = {
+    "paths": HintedText("; check ", Hint("paths", kind="correct"), " or ", _CWD),
+    "ignore_file": HintedText("; check ", Hint("ignore_file", kind="correct")),
+}
+_HERE = (os.curdir,)
+
+_AS_WARNINGS: ContextVar[bool] = ContextVar("ripwrap_missing_paths_as_warnings", default=False)
+
+
+@contextmanager
+def missing_paths_as_warnings() -> Generator[None]:
+    """Let the queries that are made in the `with` block log named paths that cannot be read, and go on, as rg does.
+
+    The command line shows the warnings, so its output has a place for errors.
+    """
+    token = _AS_WARNINGS.set(True)
+    try:
+        yield
+    finally:
+        _AS_WARNINGS.reset(token)
+
+
+def must_exist(query: Query) -> Query:
+    """Return the query of an answer without a place for errors: each of its paths must exist and be readable."""
+    return query if _AS_WARNINGS.get() else replace(query, must_exist=True)
+
+
+async def check_named(query: Query) -> None:
+    """Call `check_named_blocking()`: in a worker thread, or in this task if the query names no path."""
+    if query.must_exist and (query.paths != _HERE or query.options.get("ignore_file")):
+        await in_thread(lambda: check_named_blocking(query))
+    else:
+        check_named_blocking(query)
+
+
+def check_named_blocking(query: Query) -> None:
+    """Raise an error if a path that must exist is missing or cannot be read; on a host, do nothing.
+
+    Raises:
+        OSError: A path cannot be read; a `FileNotFoundError` or `PermissionError` in most cases.
+    """
+    if query.must_exist and query.on is None and FAKE_FILES not in os.environ:
+        _check(query, lambda path: _error_number(query, path))
+
+
+def check_exist(query: Query) -> None:
+    """Raise `FileNotFoundError` if a path of a query is missing."""
+    if not _AS_WARNINGS.get() and FAKE_FILES not in os.environ:
+        _check(query, lambda path: errno.ENOENT if _error_number(query, path) in _GONE else 0)
+
+
+def check_end(query: Query, end: Exit) -> None:
+    """Raise an error if rg could not read a path that must exist, or if no path of `end` exists.
+
+    With `--max-count=0`, rg reads no path and reports no missing path (rg-facts 25).
+
+    Args:
+        query: Query of the whole search.
+        end: Exit of all its runs.
+
+    Raises:
+        OSError: A path cannot be read; a `FileNotFoundError` or `PermissionError` in most cases.
+    """
+    if end.stderr and query.must_exist:
+        numbers = {error.path: _number_of(error) for error in end.path_errors()}
+        _check(query, lambda path: numbers.get(_plain(path), 0))
+    paths = end.query.paths
+    if paths and (end.partial or end.query.silent) and all(_is_missing(end, path) for path in paths):
+        raise _error(dict.fromkeys(paths, errno.ENOENT), len(paths), "paths")
+
+
+def _check(query: Query, number_of: Callable[[str], int]) -> None:
+    """Raise the error for the paths that cannot be read.
+
+    Args:
+        query: Query with the paths.
+        number_of: Function that returns the number of the system's error for a path; 0 without an error.
+    """
+    ignored = () if query.options.get("no_ignore_files") else query.values("ignore_file")
+    for argument, paths in (("ignore_file", ignored), ("paths", query.paths)):
+        numbers = {path: number for path in paths if (number := number_of(path))}
+        if argument == "ignore_file" and not numbers and query.on is None:
+            numbers = {path: errno.EISDIR for path in paths if os.path.isdir(os.path.join(query.cwd, path))}
+        if not numbers:
+            continue
+        if query.on is None:
+            check_cwd(query.cwd)
+        gone = {path: errno.ENOENT for path, number in numbers.items() if number in _GONE}
+        raise _error(gone or numbers, len(paths), argument, query.cwd)
+
+
+def _error_number(query: Query, path: str) -> int:
+    full = os.path.join(query.cwd, path)
+    if query.overlay is not None and (exists := query.overlay.exists(full)) is not None:
+        return 0 if exists else errno.ENOENT
+    try:
+        mode = os.stat(full).st_mode
+    except OSError as error:
+        return error.errno or errno.EIO
+    needed = os.R_OK | os.X_OK if stat.S_ISDIR(mode) else os.R_OK
+    effective = os.access in os.supports_effective_ids
+    return 0 if os.access(full, needed, effective_ids=effective) else errno.EACCES
+
+
+def _number_of(error: PathError) -> int:
+    """Return the number of the system's error that rg reports for a path; 0 if the message is about something else."""
+    found = _OS_ERROR.search(error.message)
+    return _NUMBERS.get(error.kind, 0) or (0 if found is None else errno.EIO if IS_WINDOWS else int(found[1]))
+
+
+def _is_missing(end: Exit, path: str) -> bool:
+    """Return True if a path of an rg that has ended does not exist, or is a broken link."""
+    if end.query.on is None:
+        return _error_number(end.query, path) in _GONE
+    return any(error.kind == "missing" and error.path == _plain(path) for error in end.path_errors())
+
+
+def _plain(path: str) -> str:
+    """Return a path as in `PathError.path`."""
+    return path.removeprefix(os.path.join(os.curdir, ""))
+
+
+def _error(wrong: Mapping[str, int], total: int, argument: str, cwd: str = "") -> OSError:
+    """Return the error for paths that are missing or cannot be read.
+
+    Args:
+        wrong: Number of the system's error for each path. The error has the number of the first one.
+        total: Number of all paths of the caller.
+        argument: Argument with the paths.
+        cwd: Directory of the search.
+    """
+    (first, number), *others = wrong.items()
+    if first == os.curdir and cwd:
+        return OSError(number, HintedText(_CWD, " cannot be read; change its permissions"), cwd)
+    text = os.strerror(number).lower()
+    if others:
+        none = f"none of the {total} paths {'exists' if number == errno.ENOENT else 'can be read'}"
+        some = f"{len(wrong)} of the {total} paths {'do not exist' if number == errno.ENOENT else 'cannot be read'}"
+        more = f" and {len(wrong) - _MAX_NAMED} more" if len(wrong) > _MAX_NAMED else ""
+        text = f"{none if len(wrong) == total else some} ({', '.join(map(shown, [*wrong][:_MAX_NAMED]))}{more})"
+    return OSError(number, HintedText(text, _CORRECT[argument], "; the first is" if others else ""), first)

@@ -1,0 +1,254 @@
+"""Named paths and ignore files that are missing or cannot be read: an error where the answer has no place for it."""
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import ripwrap
+from ripwrap import Rule, sync, testing
+from ripwrap._ripgrep.named_paths import FAKE_FILES, missing_paths_as_warnings
+from ripwrap.binary import RgBinary
+from support.hosts import ThisMachine
+
+Plant = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
+
+# Each operation whose answer has no place for errors, with the arguments that it needs.
+STREAMS: dict[str, tuple[Any, ...]] = {
+    "search": ("needle",),
+    "search_columns": ("needle",),
+    "files": (),
+    "files_with_matches": ("needle",),
+    "files_without_match": ("needle",),
+    "count": ("needle",),
+    "count_matches": ("needle",),
+    "scan": ([Rule(id="rule", pattern="needle")],),
+    "rank": ("needle",),
+    "files_matching": (),
+}
+
+
+def call(operation: str, backend: str = "sync", **options: Any) -> Any:
+    """Call an operation, and return the first item of its answer, or the answer if it is not a stream."""
+    if operation == "files_matching":
+        options["all_of"] = "needle"
+    if backend == "sync":
+        answer = getattr(sync, operation)(*STREAMS[operation], **options)
+        try:
+            return next(answer, None) if hasattr(answer, "__next__") else answer
+        finally:
+            if hasattr(answer, "close"):
+                answer.close()
+
+    async def run() -> Any:
+        called: AsyncGenerator[Any] | Coroutine[Any, Any, Any] = getattr(ripwrap, operation)(
+            *STREAMS[operation], **options
+        )
+        if not isinstance(called, AsyncGenerator):
+            return await called
+        try:
+            return await anext(called, None)
+        finally:
+            await called.aclose()
+
+    return anyio.run(run, backend=backend)
+
+
+@pytest.mark.parametrize("backend", ["sync", "asyncio"])
+@pytest.mark.parametrize("operation", STREAMS)
+class TestNamedPaths:
+    def test_one_missing_path_is_an_error_before_rg_starts(self, plant: Plant, operation: str, backend: str) -> None:
+        """Issue 38, 26: `search(paths=["nope", "src"])` was the answer of `src`, without a word."""
+        with testing.fake({"src/a": "needle\n"}) as rg, pytest.MonkeyPatch.context() as patch:
+            patch.delenv(FAKE_FILES)
+            folder = plant({"src/a": "needle\n"})
+            with pytest.raises(FileNotFoundError, match="no such file or directory; check paths or cwd") as caught:
+                call(operation, backend, cwd=folder, paths=["nope", "src"])
+            assert (caught.value.filename, rg.calls) == ("nope", [])
+
+    def test_every_missing_path_is_named(self, plant: Plant, operation: str, backend: str) -> None:
+        """Issue 38, 26: also a path below a file, and all of more than ten paths."""
+        folder = plant({"a": "needle\n"})
+        with pytest.raises(FileNotFoundError, match=r"2 of the 3 paths do not exist \(nope, a[/\\]b\)") as caught:
+            call(operation, backend, cwd=folder, paths=["nope", "a", Path("a/b")])
+        assert caught.value.filename == "nope"
+        lost = [f"lost{number:02}" for number in range(30)]
+        with pytest.raises(FileNotFoundError) as caught:
+            call(operation, backend, cwd=folder, paths=["a", *lost])
+        assert all(name in str(caught.value) for name in lost)
+
+    def test_missing_directory_is_named_before_its_paths(self, folder: Path, operation: str, backend: str) -> None:
+        with pytest.raises(FileNotFoundError, match="cwd does not exist"):
+            call(operation, backend, cwd=folder / "gone", paths=["a"])
+        (folder / "file").touch()
+        with pytest.raises(NotADirectoryError, match="cwd is not a directory"):
+            call(operation, backend, cwd=folder / "file", paths=["a"])
+
+    @pytest.mark.posix
+    def test_named_link_must_lead_to_a_file(self, plant: Plant, operation: str, backend: str) -> None:
+        """Issue 38, 42: rg cannot read a link to itself, either."""
+        folder = plant({"a": "needle\n"})
+        (folder / "broken").symlink_to("nowhere")
+        (folder / "loop").symlink_to("loop")
+        (folder / "good").symlink_to("a")
+        with pytest.raises(FileNotFoundError, match="'broken'"):
+            call(operation, backend, cwd=folder, paths=["a", "broken"])
+        with pytest.raises(OSError, match=r"symbolic links.*'loop'"):
+            call(operation, backend, cwd=folder, paths=["a", "loop"])
+        assert call(operation, backend, cwd=folder, paths=["good"]) or operation == "files_without_match"
+
+    def test_ignore_file_must_exist(self, plant: Plant, operation: str, backend: str) -> None:
+        """Issue 38, 42: without its ignore file, a search finds more than the caller wants."""
+        folder = plant({"a": "needle\n", "rules": "", "d/x": ""})
+        if operation == "files_matching" and backend == "asyncio":
+            pytest.skip("the same code as blocking")
+        for paths in ((), ("a",)):
+            for wrong, error in {"nope": FileNotFoundError, "d": IsADirectoryError}.items():
+                with pytest.raises(error, match="check ignore_file") as caught:
+                    call(operation, backend, cwd=folder, paths=paths, ignore_file=["rules", wrong])
+                assert caught.value.filename == wrong
+        assert call(operation, backend, cwd=folder, ignore_file="rules")
+        assert call(operation, backend, cwd=folder, ignore_file="nope", no_ignore_files=True)
+
+
+@pytest.fixture
+def closed(plant: Plant) -> Iterator[Path]:
+    """A directory with files and directories that only root may read."""
+    folder = plant({"a": "needle\n", "no.txt": "needle\n", "closed/a": "needle\n", "listed/a": "needle\n", "rules": ""})
+    (folder / "unlisted").mkdir()
+    modes = {"no.txt": 0, "closed": 0, "listed": 0o444, "rules": 0, "unlisted": 0o311}
+    for name, mode in modes.items():
+        (folder / name).chmod(mode)
+    yield folder
+    for name in modes:
+        (folder / name).chmod(0o755)
+
+
+DENIED = """
+import sys
+from ripwrap import Rule, sync
+rule = [Rule(id="rule", pattern="needle")]
+calls = {
+    "search": ["needle"], "search_columns": ["needle"], "files": [], "files_with_matches": ["needle"],
+    "files_without_match": ["needle"], "count": ["needle"], "count_matches": ["needle"], "scan": [rule],
+    "rank": ["needle"],
+}
+for name, arguments in calls.items():
+    for paths in ("no.txt", ["a", "no.txt"], "closed", "closed/a", "listed", ["a", "listed/a"]):
+        try:
+            print(name, paths, list(getattr(sync, name)(*arguments, paths=paths, rg=RG)))
+        except PermissionError as error:
+            assert error.filename == (paths if isinstance(paths, str) else paths[-1]), error
+    try:
+        print(name, list(getattr(sync, name)(*arguments, paths="a", ignore_file="rules", rg=RG)))
+    except PermissionError as error:
+        assert error.filename == "rules" and "ignore_file" in str(error)
+    assert list(getattr(sync, name)(*arguments, paths="a", rg=RG)) or name == "files_without_match"
+found = sync.grep("needle", paths=["a", "no.txt"], rg=RG)
+assert [(one.path, one.kind) for one in found.errors] == [("no.txt", "denied")], found
+*_, summary = sync.search_messages("needle", paths=["a", "no.txt"], ignore_file="rules", rg=RG)
+assert {(one.path, one.kind) for one in summary.errors} == {("no.txt", "denied"), ("rules", "denied")}, summary
+assert sync.coverage(paths=["a", "no.txt"], rg=RG).skipped[0].kind == "unreadable"
+why = sync.why("closed/a", rg=RG)
+assert (why.kind, why.detail) == ("unreadable", "Permission denied"), why
+why = sync.why("listed/a", rg=RG)
+assert (why.kind, why.detail) == ("unreadable", "Permission denied"), why
+why = sync.why("no.txt", rg=RG)
+assert (why.kind, why.detail) == ("unreadable", "Permission denied"), why
+for missing in ("gone", "a/b", "gone/a"):
+    try:
+        print(sync.why(missing, rg=RG))
+    except FileNotFoundError as error:
+        assert error.filename == missing
+for answer in (sync.search("x", cwd="unlisted", rg=RG), sync.tree(cwd="unlisted", rg=RG)):
+    try:
+        print(list(answer))
+    except PermissionError as error:
+        assert "cwd cannot be read" in str(error), error
+"""
+
+
+@pytest.mark.posix
+def test_named_path_without_permission_is_an_error(newest: RgBinary, closed: Path) -> None:
+    """Issue 38, 42: `paths="no.txt"` with mode 000 was an empty answer, and `why()` said 'no such file'."""
+    argv = [sys.executable, "-c", f"RG = {newest.path!r}\n{DENIED}"]
+    if os.geteuid() == 0:  # as the fixture `unprivileged`
+        argv = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--", *argv]
+    done = subprocess.run(argv, cwd=closed, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.posix
+def test_path_that_only_rg_cannot_read_is_an_error_at_the_end(unprivileged: Path, closed: Path) -> None:
+    """Issue 38, 42: this process may read the file, so that only rg's own error tells."""
+    for paths in ("no.txt", ["a", "./no.txt"], ["closed", "a"]):
+        with pytest.raises(PermissionError):
+            list(sync.search("needle", cwd=closed, paths=paths, rg=unprivileged))
+    with pytest.raises(PermissionError):
+        sync.files_matching(all_of="needle", cwd=closed, paths=["a", "no.txt"], rg=unprivileged)
+    with pytest.raises(PermissionError, match="check ignore_file"):
+        list(sync.files(cwd=closed, ignore_file="rules", rg=unprivileged))
+
+
+def test_answers_with_a_place_for_errors_keep_missing_paths(plant: Plant) -> None:
+    """Issue 38, 26: `grep()`, `search_messages()` and plans list the path."""
+    folder = plant({"a": "needle\n"})
+    options: dict[str, Any] = {"cwd": folder, "paths": ["nope", "a"]}
+    assert [error.path for error in sync.grep("needle", **options).errors] == ["nope"]
+    assert [error.path for error in sync.replace("needle", "x", **options).errors] == ["nope"]
+    *_, summary = sync.search_messages("needle", **options, ignore_file="rules")
+    assert summary.type == "summary"
+    assert {(error.path, error.kind) for error in summary.errors} == {("nope", "missing"), ("rules", "missing")}
+    covered = sync.grep("needle", coverage=True, **options).coverage
+    assert covered is not None and covered.searched == 1
+    with pytest.raises(FileNotFoundError, match="'nope'"):
+        sync.coverage(**options)
+
+
+def test_file_that_vanishes_between_two_searches_is_no_error(plant: Plant) -> None:
+    """Issue 38, 26: only paths of the caller must exist."""
+    folder = plant({"a": "one two\n", "b": "one two\n"})
+
+    def fresh() -> Iterator[str]:
+        yield "a"
+        yield "b"
+
+    assert sync.files_matching(all_of=["one", "two"], cwd=folder, paths=fresh()) == ["a", "b"]
+    rules = [Rule(id="rule", pattern=r"\w+", keywords=("one",))]
+    assert {hit.path for hit in sync.scan(rules, cwd=folder, paths=["a", "b"])} == {"a", "b"}
+
+
+def test_host_reports_missing_paths_at_the_end(plant: Plant) -> None:
+    """Issue 38, 26: only rg knows the paths on a host; `ThisMachine` has them in another directory."""
+    folder = plant({"a": "needle\n"})
+    found = sync.search("needle", on=ThisMachine(str(folder)), paths=["a", "nope", "./lost"])
+    assert next(found).path == "a"
+    with pytest.raises(FileNotFoundError, match=r"2 of the 3 paths do not exist \(nope, lost\)"):
+        next(found)
+    grep = sync.grep("needle", on=ThisMachine(str(folder)), paths=["a", "nope"])
+    assert [error.path for error in grep.errors] == ["nope"]
+    assert [match.path for match in sync.search("needle", on=ThisMachine(str(folder)), paths="a")] == ["a"]
+
+
+def test_files_of_a_fake_rg_are_not_on_the_disk(folder: Path) -> None:
+    with testing.fake({"src/a.py": "needle\n"}):
+        assert [match.path for match in sync.search("needle", cwd=folder, paths="src")] == ["src/a.py"]
+        assert FAKE_FILES in os.environ
+    assert FAKE_FILES not in os.environ
+
+
+def test_command_line_warns_about_missing_paths_and_goes_on(plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
+    """The command line shows warnings, so there a missing path is as in rg: the other paths are searched."""
+    folder = plant({"a": "needle\n"})
+    with missing_paths_as_warnings():
+        counts = sync.count("needle", cwd=folder, paths=["nope", "a"])
+    with caplog.at_level(logging.WARNING, "ripwrap"):
+        assert [one.path for one in counts] == ["a"]
+    assert "nope: " in caplog.text
