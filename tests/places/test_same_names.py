@@ -150,3 +150,19 @@ async def test_async_scan_tells_items_of_one_name_apart() -> None:
     assert [hit async for hit in ripwrap.scan(FEW, limit=1, where=Items([("a", "tok_a\n"), ("a", "tok_b\n")]))] == hits[
         :1
     ]
+
+
+def test_iterator_is_not_read_twice_in_silence() -> None:
+    """Operations that search several times raise an error if the items can be read only once; scan() lost secrets."""
+    pairs = [("a", "key=1\n"), ("b", "x\npass\nkey=3\n")]
+    operations: list[Callable[[Any], Any]] = [
+        lambda where: list(sync.scan(RULES["keywords"], where=where)),
+        lambda where: list(sync.scan({"one": "key", "two": "(?x) k e y"}, where=where)),
+        lambda where: sync.grep("key", near="pass", where=where),
+        lambda where: sync.files_matching(all_of=["key", "pass"], where=where),
+    ]
+    for operation in operations:
+        assert operation(Items(pairs))
+        with pytest.raises(ValueError, match=r"^the items are an iterator, .* pass a list$"):
+            operation(Items(iter(pairs)))
+    assert [hit.path for hit in sync.scan(FEW, where=Items(iter([("a", "tok_a"), ("a", "tok_b")])))] == ["a", "a"]

@@ -6,8 +6,8 @@ are guessed last.
 """
 
 import os
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -126,15 +126,28 @@ class Revision(_Combined):
 class Items(_Combined):
     """Pairs of a name and a content, which is `bytes` or a `str`; the names are the paths of the results.
 
-    A search raises `ValueError` if `paths` or `sort` is given, `TypeError` if an item is not such a pair, or if a
-    blocking search gets an async iterable, and each error of the iterable, after the results of the items before it.
+    A search raises `ValueError` if `paths` or `sort` is given, or if an iterator would be read a second time,
+    `TypeError` if an item is not such a pair, or if a blocking search gets an async iterable, and each error of the
+    iterable, after the results of the items before it.
 
     Attributes:
         items: Iterable of pairs, such as a list, a `Source`, or an async iterable. An operation that searches several
-            times, such as `grep(near=)`, iterates several times.
+            times, such as `grep(near=)` or `scan()`, iterates several times; that is not possible with an iterator,
+            such as a generator.
     """
 
     items: AnyItems
+    _begun: list[bool] = field(default_factory=list[bool], init=False, repr=False, compare=False)
+
+    def open(self) -> AnyItems:
+        """Return the items, to iterate them once; raise `ValueError` if they are an iterator that was begun before."""
+        if isinstance(self.items, (Iterator, AsyncIterator)):
+            if self._begun:
+                raise ValueError(
+                    "the items are an iterator, which can be read only once, but are searched again; pass a list"
+                )
+            self._begun.append(True)
+        return self.items
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,12 +379,11 @@ def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
         opens = partial(revision_source, query, base.rev, base.repositories)
         roots = revision_source(query, base.rev, base.repositories).roots
     else:
-        items = cast("Items", base).items
+        opens, items = cast("Items", base).open, cast("Items", base).items
         if query.paths != (os.curdir,):
             raise ValueError(HintedText("paths do not apply to items; choose them with ", Hint("glob")))
         if isinstance(items, AsyncIterable) and (texts or layers.formats):
             refuse_pairs(("async", *layers.kinds()))
-        opens = lambda: items  # noqa: E731 - as short as a function
     if texts or layers.formats:
         opens = partial(layered, opens, texts, layers.formats)
     return in_items(query, ItemPlace(opens, roots, inner=inner))
