@@ -5,6 +5,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -26,8 +27,9 @@ from ripwrap._scan.scan_lines import (
 )
 from ripwrap._scan.scan_plan import ScanRequest, compile_rules, for_scan, plan_passes
 from ripwrap.errors import PatternError
-from ripwrap.models import ScanMatch, Submatch
+from ripwrap.models import HistoryScanMatch, ScanMatch, Submatch
 from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.places.items import fields_of
 from ripwrap.places.where import PLACE_OPTIONS, placed_search
 
 _BATCH_LINES = 16384
@@ -128,15 +130,16 @@ class Scanning:
         given = cast("Mapping[str, Any]", self._request.options)
         names = (*FileOptions.__annotations__, *PLACE_OPTIONS)
         options = {name: value for name, value in given.items() if name in names}
-        return files_request(self._request.cwd, self._request.paths, None, cast("FileOptions", options))
+        request = files_request(self._request.cwd, self._request.paths, None, cast("FileOptions", options))
+        return replace(request, query=for_scan(request.query))
 
     def names(self, path: str) -> Sequence[ScanMatch]:
-        """Return the matches of the rules that find files by name in the path of a file."""
-        empty = Submatch(match="", start=0, end=0)
-        hits = (
-            ScanMatch(path=path, lines="", line_number=None, absolute_offset=0, submatches=(empty,), rule=rule.id)
-            for rule in self.named
-        )
+        """Return the matches of the rules that find files by name in the path of a file, as `listing()` lists it."""
+        name, fields = fields_of(path)
+        model = HistoryScanMatch if "blob" in fields else ScanMatch
+        known = {**fields, "path": name, "lines": "", "line_number": None, "absolute_offset": 0}
+        known["submatches"] = (Submatch(match="", start=0, end=0),)
+        hits = (model.model_validate({**known, "rule": rule.id}) for rule in self.named)
         return self._limited([FoundText(path, hit) for hit in hits if self._rules[hit.rule].accepts(hit)])
 
     def add(self, line: FoundLine) -> bool:

@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from ripwrap._concurrency import countdown
 from ripwrap._overlay import with_overlay
@@ -24,7 +24,7 @@ from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.planning import chain, divide_in_time
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query, marked
+from ripwrap._ripgrep.query import Query, marked, unmarked
 from ripwrap._ripgrep.runner import BlockingRunner
 from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool, check_item, check_items
 from ripwrap._text import raw_bytes
@@ -117,6 +117,8 @@ async def listed(
 ) -> Plan:
     """Return the plan of a listing of items, whose output is their names.
 
+    If the query is numbered, the mark after a name has the further fields of the item; see `fields_of()`.
+
     Args:
         query: Query of the listing.
         run: Runner, which reads the names.
@@ -132,9 +134,23 @@ async def listed(
         names = await run.call(partial(_names, items, selects, seconds))
     if any("\0" in name for name in names):
         raise ValueError("the name of an item has a NUL, so it cannot be listed")
+    if query.numbered is not None:
+        names = [marked(name, _packed(name)) for name in names]
     output = b"".join(raw_bytes(DOT_SLASH + name) + b"\0" for name in names)
     errors: Callable[[], Sequence[PathError]] = tuple if source is None else lambda: source.errors
     return Plan((Part(replace(query, overlay=None), in_order=True, output=output),), errors=errors)
+
+
+def _packed(name: str) -> str:
+    """Return the further fields of an item as a text without a slash."""
+    fields = name.fields(_json_text) if isinstance(name, NamedItem) else {}
+    return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode()
+
+
+def fields_of(path: str) -> tuple[str, Mapping[str, Any]]:
+    """Return the path of a file in a numbered listing, and the further fields of an item; none for other files."""
+    name = unmarked(path)
+    return name, json.loads(base64.urlsafe_b64decode(path[len(name) + 1 : -1])) if name != path else {}
 
 
 def _names(items: Iterable[Item], selects: Callable[[str], bool], seconds: float | None) -> list[str]:

@@ -1,8 +1,8 @@
 """Places of a search, and how they are combined: `Inside(Revision("main"), "zip")`.
 
-`Directory`, `Host`, `Revision`, `Items` and places of a caller are where a search begins. `Overlay`, `Inside` and
-`Detected` are on top of another place, in any order: texts replace files first, then files are opened, and encodings
-are guessed last.
+`Directory`, `Host`, `Revision`, `History`, `Items` and places of a caller are where a search begins. `Overlay`,
+`Inside` and `Detected` are on top of another place, in any order: texts replace files first, then files are opened, and
+encodings are guessed last.
 """
 
 import os
@@ -123,6 +123,25 @@ class Revision(_Combined):
 
 
 @dataclass(frozen=True, slots=True)
+class History(_Combined):
+    """All versions of the files in a git history, each once, the newest first, as `search_history()` reads them.
+
+    Matches of `scan()` name the commits and paths of their versions (`HistoryScanMatch`). Matches of other operations
+    have only the newest path of the version; use `search_history()` for commits. A search raises what
+    `search_history()` raises.
+
+    Attributes:
+        rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched.
+        since: Search only versions that a commit after this date introduced, in a form that `git log --since` accepts.
+        repositories: Directories in which the repository must be, with all directories that it uses; `None` allows all.
+    """
+
+    rev: str = "HEAD"
+    since: str | None = None
+    repositories: Directories | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Items(_Combined):
     """Pairs of a name and a content, which is `bytes` or a `str`; the names are the paths of the results.
 
@@ -216,7 +235,7 @@ class Layers:
 
     def kinds(self) -> tuple[str, ...]:
         """Return the names of the kinds of places, as in the table of holes."""
-        bases = ((Directory, ""), (Host, "host"), (Revision, "rev"), (Items, "items"))
+        bases = ((Directory, ""), (Host, "host"), (Revision, "rev"), (History, "history"), (Items, "items"))
         kind = next((name for base, name in bases if isinstance(self.base, base)), "place")
         tops = {"overlay": bool(self.texts), "inside": bool(self.formats), "detect": self.detected}
         return (*filter(None, [kind]), *(name for name, is_given in tops.items() if is_given))
@@ -352,7 +371,7 @@ def _settle(layers: Layers, query: Query) -> Query:
         from ripwrap.places.detection import detection  # late: few searches need it
 
         inner = detection()
-    if isinstance(base, (Revision, Items)):
+    if isinstance(base, (Revision, History, Items)):
         return _in_items(layers, query, inner)
     if layers.texts:
         outer: Mapping[str, bytes | None] = query.overlay.texts if query.overlay else {}
@@ -378,6 +397,11 @@ def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
 
         opens = partial(revision_source, query, base.rev, base.repositories)
         roots = revision_source(query, base.rev, base.repositories).roots
+    elif isinstance(base, History):
+        from ripwrap.places.revision import history_source
+
+        opens = partial(history_source, query, base.rev, base.since, base.repositories)
+        roots = history_source(query, base.rev, base.since, base.repositories).roots
     else:
         opens, items = cast("Items", base).open, cast("Items", base).items
         if query.paths != (os.curdir,):
