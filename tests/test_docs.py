@@ -87,6 +87,7 @@ NOT_RUN = {
     "items.md": 2,  # need a repository and a bucket; `_operations/test_revisions.py` and `stores` have their calls
     "remote.md": 2,  # needs another machine
     "notebooks.md": 4,  # needs a kernel; `examples/test_pages.py` runs these
+    "scan.md": 1,  # needs a repository; `_scan/test_scan_of_history.py` has its calls
     "tests.md": 1,  # a file for pytest; the tests of `examples/downstream` use the fixtures
     "trio.md": 2,  # files for pytest; the test below runs them
     "watch.md": 1,  # never ends; `_operations/test_watch.py` has its calls

@@ -105,6 +105,7 @@ if TYPE_CHECKING:
         End,
         FileCount,
         HistoryMatch,
+        HistoryScanMatch,
         Location,
         Match,
         Message,
@@ -183,6 +184,7 @@ __all__ = [
     "GrepResult",
     "Hint",
     "HistoryMatch",
+    "HistoryScanMatch",
     "Hunk",
     "Location",
     "Match",
@@ -310,8 +312,8 @@ _NAMES = {
         "RipwrapError SearchError UnknownTypeError UnsupportedPlatformError"
     ),
     "models": (
-        "Begin CapturedMatch Captures CodeError CodeMatch Commit Context Elapsed End FileCount HistoryMatch Location "
-        "Match Message PathError Range ScanMatch Stats Submatch Summary TreeEntry"
+        "Begin CapturedMatch Captures CodeError CodeMatch Commit Context Elapsed End FileCount HistoryMatch "
+        "HistoryScanMatch Location Match Message PathError Range ScanMatch Stats Submatch Summary TreeEntry"
     ),
     "options": "FileOptions SearchOptions StrPath",
     "repositories": (

@@ -485,6 +485,10 @@ class HistoryMatch(Match, frozen=True):
     last: Commit | None
 
 
+class HistoryScanMatch(ScanMatch, HistoryMatch, frozen=True):
+    """Text that a rule of `scan()` matched in a version of a file, from a git history (`ripwrap.places.History`)."""
+
+
 class FileCount(Model, frozen=True):
     """Number of matches in a file.
 

@@ -89,7 +89,7 @@ def test_help_lists_only_flags_that_a_scan_takes(planted: Path) -> None:
     assert not known & refused
     assert {"--rules", "--redact", "--encoding", "--glob", "--ignore-case", "--limit"} <= known
     others = {"--sarif", "--redact", "--json", "--baseline", "--write-baseline", "--rules", "--help", "--rg", "--cwd"}
-    others |= {"--rev", "--repository", "--inside", "--on"}
+    others |= {"--rev", "--repository", "--inside", "--on", "--history", "--since"}
     for flag in known - others - {"--overlaps", "--limit", "--no-line-number"}:
         name = flag.removeprefix("--").replace("-", "_")
         assert {name, name.removeprefix("no_"), f"no_{name}"} & set(SearchOptions.__annotations__) - set(REFUSED), flag

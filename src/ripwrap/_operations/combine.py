@@ -11,7 +11,7 @@ from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.literals import AllOf, Required, required_literals
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Mode, Query
+from ripwrap._ripgrep.query import Mode, Query, unmarked
 from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
@@ -143,19 +143,19 @@ async def run_matching(run: Runner, request: MatchingRequest) -> list[str]:
     listing = await within.collect(_first_step(request, first))
     if listing.end is not None:
         listing.end.warn()
-    left = set(listing.every())
+    left = set(listing.every())  # two items of one name have different marks
     request = replace(request, query=replace(request.query, must_exist=False))  # a file may vanish between two searches
     for condition in others:
         if not left:
             break
         found = await _matching(within, request, condition, left)
         left = left & found if condition.matching else left - found
-    return sorted(left, key=lambda path: path_order(os.fsencode(path)))
+    return sorted(map(unmarked, left), key=lambda path: path_order(os.fsencode(path)))
 
 
 def _first_step(request: MatchingRequest, condition: _Condition) -> Step[ListingCollector[str]]:
     mode: Mode = "files-with-matches" if condition.matching else "files-without-match"
-    query = replace(request.query, patterns=condition.patterns, mode=mode)
+    query = replace(request.query, patterns=condition.patterns, mode=mode, numbered="")
     decoder = partial(listing_decoder, counts=query.counts, matching=condition.matching)
     return Step(query, lambda: ListingCollector[str](decoder()), None)
 

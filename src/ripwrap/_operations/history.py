@@ -9,14 +9,14 @@ from pydantic import BaseModel
 
 from ripwrap._operations.search import SearchAnswer
 from ripwrap._operations.streaming import StreamRequest, run_stream
-from ripwrap._ripgrep.command import search_query, several_paths
+from ripwrap._ripgrep.command import search_query
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.named_paths import must_exist
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import HistoryMatch
 from ripwrap.options import Directories, SearchOptions, StrPath, check_limit
 from ripwrap.places.items import ItemPlace, in_items
-from ripwrap.sources.dates import check_date
-from ripwrap.sources.git import HistorySource, check_revision, size_limit
+from ripwrap.places.revision import history_source
 
 ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "repositories", "limit", "rg")
 
@@ -79,10 +79,8 @@ def history_request(
     options: SearchOptions,
 ) -> StreamRequest[HistoryMatch]:
     """Check the arguments, and return the request of `search_history()`."""
-    where, size, several = os.path.abspath(cwd), size_limit(options), several_paths(paths)
-    checked = check_revision(rev), check_date(since), several
-    opens = partial(HistorySource, where, *checked, repositories=repositories, max_filesize=size, must_exist=True)
-    query = search_query(pattern, where, (), options, arguments=ARGUMENTS)
+    query = must_exist(search_query(pattern, os.path.abspath(cwd), paths, options, arguments=ARGUMENTS))
+    opens = partial(history_source, query, rev, since, repositories)
     return StreamRequest(in_items(query, ItemPlace(opens, opens().roots)), partial(_HistoryAnswer, check_limit(limit)))
 
 

@@ -5,10 +5,11 @@ each line). A match of the first pattern counts if every other pattern matches a
 distance.
 """
 
+import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, cast
 
@@ -16,7 +17,7 @@ from ripwrap._ripgrep.decoder import line_number_of
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import MatchCollector, PageRequest, is_text
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Query
+from ripwrap._ripgrep.query import Query, unmarked
 from ripwrap.errors import Hint, combination_error
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, check_limit
@@ -99,18 +100,23 @@ async def run_near(
     """
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in _OF_OUTPUT})
     others = [
-        await run.collect(Step(make(pattern, plain), LineNumberCollector, left(), metered=False))
+        await run.collect(Step(_numbered(make(pattern, plain)), LineNumberCollector, left(), metered=False))
         for pattern in near.patterns
     ]
     collector = partial(NearCollector, page, others, near.within)
-    return await run.collect(Step(make(pattern, without_max_count(options)), collector, left()))
+    return await run.collect(Step(_numbered(make(pattern, without_max_count(options))), collector, left()))
+
+
+def _numbered(query: Query) -> Query:
+    return replace(query, numbered="")
 
 
 class LineNumberCollector(MatchCollector):
     """Collector of the line numbers of all matches.
 
     Attributes:
-        lines: Map from each path to the numbers of its lines with a match, in ascending order; the first line is 1.
+        lines: Map from each path, with the mark of an item, to the numbers of its lines with a match, in ascending
+            order; the first line is 1.
     """
 
     _counts_together = False
@@ -160,7 +166,7 @@ class NearCollector(MatchCollector):
         return tuple(dict.fromkeys((*super().path_errors(), *errors)))
 
     def _begin(self, path: bytes) -> None:
-        super()._begin(path)
+        super()._begin(os.fsencode(unmarked(os.fsdecode(path))))
         self._lines = [other.lines.get(path, ()) for other in self._others]
         self._seen, self._loose = False, 0
 

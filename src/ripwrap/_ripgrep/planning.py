@@ -56,6 +56,7 @@ class _Joined:
     def __init__(self, made: Plan, run: Runner, left: Callable[[], float | None]) -> None:
         self._made, self._run, self._left = made, run, left
         self._plans = [made]
+        self._places = 0
         self._later: deque[_More] = deque()
 
     async def plan(self) -> Plan:
@@ -103,7 +104,7 @@ class _Joined:
             if part.query.is_plain and not later:
                 now.append(part)
                 continue
-            inner = await divided(part, self._run, self._left())
+            inner = await divided(self._numbered(part), self._run, self._left())
             self._plans.append(replace(inner, parts=()))
             if inner.end is not None:
                 break
@@ -115,6 +116,13 @@ class _Joined:
                 later.append(inner.more)
         self._later.extendleft(reversed(later))
         return now
+
+    def _numbered(self, part: Part) -> Part:
+        """Return a part whose items have other numbers than those of the other parts."""
+        if part.query.numbered is None:
+            return part
+        self._places += 1
+        return replace(part, query=replace(part.query, numbered=f"{part.query.numbered}{self._places}."))
 
     def _errors(self) -> Sequence[PathError]:
         return [error for one in self._plans for error in one.errors()]

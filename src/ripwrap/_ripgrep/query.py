@@ -57,6 +57,8 @@ class Query:
         place: Place to search besides the files on the disk, such as files in several encodings; `None` is the disk.
         must_exist: True if a path or ignore file that is missing, or cannot be read, is an error, because the answer
             has no place for it.
+        numbered: Not `None` if items, of which several may have the same name, have a mark after their names in the
+            record at the beginning of a file, and in lists of paths; see `marked()`. The text is the start of the mark.
     """
 
     mode: Task
@@ -73,6 +75,7 @@ class Query:
     overlay: OverlayTexts | None = None
     place: SomePlace | None = None
     must_exist: bool = False
+    numbered: str | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -220,3 +223,16 @@ class Query:
                 yield value
             elif not isinstance(value, int):
                 yield from cast("Sequence[str]", value)
+
+
+def marked(name: str, mark: str) -> str:
+    """Return the name of an item with a mark, which is the same in each search of the same items.
+
+    No path of a file on the disk has such an end, because rg prints no path with a separator at its end.
+    """
+    return f"{name}/{mark}/"
+
+
+def unmarked(path: str) -> str:
+    """Return a path or the name of an item without the mark."""
+    return path[:-1].rpartition("/")[0] if path.endswith("/") else path

@@ -7,10 +7,9 @@ so the keywords and the files are folded in the same way, and rg decodes the fil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from ripwrap._operations.search import MatchAnswer
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._scan.rules import Rule
-from ripwrap._scan.scan_lines import LineCollector
+from ripwrap._scan.scan_lines import Collected, FoundText, LineAnswer
 from ripwrap._scan.scan_plan import ScanRequest, for_scan
 from ripwrap._scan.syntax import escaped
 from ripwrap.errors import SearchError
@@ -32,28 +31,35 @@ class KeywordSearch:
         options = {name: value for name, value in given.items() if name in _OPTIONS and not name.startswith("sort")}
         self._options = cast("SearchOptions", {**options, "text": True, "max_count": 1})
         self._cwd = request.cwd
-        # In another place than a directory, such as an archive, the name of a match may be no path to search.
+        # In another place than a directory, such as an archive, the name of a match may be no path to search. Then all
+        # is searched, once for all matches of the scan.
         self._everywhere = request.paths if any(given.get(name) for name in PLACE_OPTIONS) else None
+        self._all: dict[tuple[str, ...], set[str] | None] = {}
         self._timeout = timeout
         self._left = left
         self._known: dict[tuple[str, tuple[str, ...]], bool] = {}
 
-    async def kept(self, run: Runner, hits: Sequence[ScanMatch], rules: Mapping[str, Rule]) -> list[ScanMatch]:
+    async def kept(self, run: Runner, hits: Sequence[FoundText], rules: Mapping[str, Rule]) -> list[FoundText]:
         """Return the matches whose rules have no keywords, or have one of them in the same file."""
         wanted: dict[tuple[str, ...], dict[str, None]] = {}
-        for hit in hits:
+        for file, hit in hits:
             words = rules[hit.rule].keywords
-            if words and (hit.path or "", words) not in self._known and not _in_line(hit, words):
-                wanted.setdefault(words, {})[hit.path or ""] = None
+            if words and (file, words) not in self._known and not _in_line(hit, words):
+                wanted.setdefault(words, {})[file] = None
         if len(self._known) > _MAX_KNOWN:
             self._known.clear()
-        for words, paths in wanted.items():
-            found = await self._search(run, words, paths if self._everywhere is None else self._everywhere)
-            self._known |= {(path, words): found is None or path in found for path in paths}
-        return [hit for hit in hits if self._has(hit, rules[hit.rule].keywords)]
+        for words, files in wanted.items():
+            if self._everywhere is None:
+                found = await self._search(run, words, files)
+            elif words in self._all:
+                found = self._all[words]
+            else:
+                found = self._all[words] = await self._search(run, words, self._everywhere)
+            self._known |= {(file, words): found is None or file in found for file in files}
+        return [one for one in hits if self._has(one, rules[one.hit.rule].keywords)]
 
-    def _has(self, hit: ScanMatch, words: tuple[str, ...]) -> bool:
-        return not words or _in_line(hit, words) or self._known.get((hit.path or "", words), True)
+    def _has(self, found: FoundText, words: tuple[str, ...]) -> bool:
+        return not words or _in_line(found.hit, words) or self._known.get((found.file, words), True)
 
     async def _search(self, run: Runner, words: Iterable[str], paths: Iterable[StrPath]) -> set[str] | None:
         """Return the files that have one of the words; `None` if they cannot be searched any more."""
@@ -61,9 +67,9 @@ class KeywordSearch:
         query = for_scan(
             placed_search("scan()", pattern, self._cwd, paths, self._options, sorts=False, keeps_errors=True)
         )
-        step = Step(query, lambda: LineCollector(MatchAnswer(None), self._timeout), self._left())
+        step = Step(query, lambda: Collected(LineAnswer(None), self._timeout), self._left())
         try:
-            return {match.path or "" for match in (await run.collect(step)).matches}
+            return {line.file for line in (await run.collect(step)).matches}
         except SearchError:
             return None
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from ripwrap._scan.rules import Rule, check_rules
 from ripwrap._text import plural
-from ripwrap.models import Model, ScanMatch
+from ripwrap.models import HistoryScanMatch, Model, ScanMatch
 from ripwrap.options import StrPath
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -22,8 +22,9 @@ def sarif(hits: Iterable[ScanMatch], rules: Mapping[str, str] | Iterable[Rule]) 
     """Return the log of a scan in the format SARIF 2.1.0, for `json.dump`.
 
     The log has the positions of the texts, but not the texts themselves, because they may be secrets. Paths are
-    relative to the `cwd` of the scan. https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html defines the
-    format.
+    relative to the `cwd` of the scan. The properties of a result from a git history have the commit that introduced the
+    version of the file, with its author, date and subject.
+    https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html defines the format.
 
     Args:
         hits: Texts that `scan()` found.
@@ -73,15 +74,23 @@ def _result(hit: ScanMatch, rule: Rule, index: int) -> dict[str, Any]:
         "message": {"text": rule.description or f"matched by the rule {rule.id}"},
         "locations": [{"physicalLocation": place}],
         "partialFingerprints": {"ripwrap/v1": hit.fingerprint},
+        **({"properties": _version(hit)} if isinstance(hit, HistoryScanMatch) else {}),
     }
+
+
+def _version(hit: HistoryScanMatch) -> dict[str, Any]:
+    """Return the commit that introduced the version of a match, and the version."""
+    commit = hit.first.model_dump(mode="json")
+    return {"commit": commit.pop("id"), **commit, "blob": hit.blob, "paths": hit.model_dump(mode="json")["paths"]}
 
 
 class Baseline(Model, frozen=True):
     """Texts that an earlier scan has found, so that later scans can report only new texts.
 
     A text is known if the baseline has a text with the same rule, path and content. The line number does not matter. If
-    a file has a text twice, and the baseline has the text once, the second occurrence is new. The baseline stores
-    hashes, not texts. A short text can be guessed from its hash.
+    a file has a text twice, and the baseline has the text once, the second occurrence is new. In a git history, this
+    holds for each version of a file, so a known text in a new version is known. The baseline stores hashes, not texts.
+    A short text can be guessed from its hash.
 
     Attributes:
         version: Version of the format.
@@ -94,7 +103,11 @@ class Baseline(Model, frozen=True):
     @classmethod
     def of(cls, hits: Iterable[ScanMatch]) -> Self:
         """Return the baseline of all texts of a scan."""
-        return cls(known=dict(sorted(Counter(hit.fingerprint for hit in hits).items())))
+        numbers = Counter((hit.fingerprint, _blob(hit)) for hit in hits)
+        known: dict[str, int] = {}
+        for (fingerprint, _), number in numbers.items():
+            known[fingerprint] = max(number, known.get(fingerprint, 0))
+        return cls(known=dict(sorted(known.items())))
 
     @classmethod
     def read(cls, path: StrPath) -> Self:
@@ -126,12 +139,16 @@ class Baseline(Model, frozen=True):
 
     def new(self, hits: Iterable[ScanMatch]) -> Iterator[ScanMatch]:
         """Yield the texts that are not in the baseline."""
-        left = Counter(self.known)
+        seen: Counter[tuple[str, str]] = Counter()
         for hit in hits:
-            if left[hit.fingerprint]:
-                left[hit.fingerprint] -= 1
-            else:
+            fingerprint = hit.fingerprint
+            seen[fingerprint, _blob(hit)] += 1
+            if seen[fingerprint, _blob(hit)] > self.known.get(fingerprint, 0):
                 yield hit
 
     def __str__(self) -> str:
         return plural(sum(self.known.values()), "known text")
+
+
+def _blob(hit: ScanMatch) -> str:
+    return hit.blob if isinstance(hit, HistoryScanMatch) else ""

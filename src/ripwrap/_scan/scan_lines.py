@@ -3,17 +3,20 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn, cast
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
 
-from ripwrap._operations.search import MatchAnswer, capturing_search
+from pydantic import BaseModel
+
+from ripwrap._operations.search import MatchAnswer, SearchAnswer, capturing_search
 from ripwrap._ripgrep.command import search_query
+from ripwrap._ripgrep.decoder import MODELS, Record
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.literals import fold
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._scan.scan_plan import CompiledRule, ScanRequest, for_scan
-from ripwrap._text import raw_bytes
+from ripwrap._text import FsPath, raw_bytes
 from ripwrap.errors import PatternError
-from ripwrap.models import CapturedMatch, Match, ScanMatch
+from ripwrap.models import CapturedMatch, Commit, HistoryScanMatch, Match, ScanMatch
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.places.where import PLACE_OPTIONS
 
@@ -28,6 +31,60 @@ _FOR_FILES = frozenset(
     {"encoding", "max_count", "context", "before_context", "after_context", "passthru", "stop_on_nonmatch", "binary"}
 )
 """Options that the search of the found lines leaves out, because they apply to whole files."""
+
+
+class _Line(Match, frozen=True):
+    """Matching line of a file, or of a version of a file in a history, which has further fields."""
+
+    blob: str | None = None
+    paths: tuple[FsPath, ...] = ()
+    first: Commit | None = None
+    last: Commit | None = None
+
+
+class FoundLine(NamedTuple):
+    """Line that rg has found.
+
+    Attributes:
+        file: Path of the file, with the mark of an item (`ripwrap._ripgrep.query.marked()`), because two items may have
+            the same name.
+        match: The line.
+    """
+
+    file: str
+    match: Match
+
+
+class FoundText(NamedTuple):
+    """Text that a rule has matched in a file; see `FoundLine`."""
+
+    file: str
+    hit: ScanMatch
+
+
+class LineAnswer(SearchAnswer):
+    """Answer that yields the matching lines, each with its file."""
+
+    kinds = ("begin", "match")
+    models: ClassVar[Mapping[str, type[BaseModel]]] = {**MODELS, "match": _Line}
+    _file = ""
+
+    def feed(self, chunk: bytes) -> Iterator[FoundLine]:
+        return self._lines(self._feed(chunk))
+
+    def end_run(self, end: Exit) -> Iterator[FoundLine]:
+        return self._lines(self._end_run(end))
+
+    def finish(self, end: Exit) -> Iterator[FoundLine]:
+        end.warn(self._too_long())
+        return iter(())
+
+    def _lines(self, messages: Iterator[Record]) -> Iterator[FoundLine]:
+        for message in messages:
+            if isinstance(message, Match):
+                yield FoundLine(self._file, message)
+            else:
+                self._file = message.path or ""
 
 
 def timeout_error(timeout: float | None) -> TimeoutError:
@@ -92,13 +149,13 @@ class LineSearch:
             await self._search(run, rule)
         raise error
 
-    async def search(self, run: Runner, lines: Sequence[Match], rules: Sequence[CompiledRule]) -> list[ScanMatch]:
+    async def search(self, run: Runner, lines: Sequence[FoundLine], rules: Sequence[CompiledRule]) -> list[FoundText]:
         """Return the texts that the rules match in these lines, in the order of the lines.
 
         Raises:
             PatternError: A rule does not compile.
         """
-        raw = [raw_bytes(line.lines) for line in lines]
+        raw = [raw_bytes(line.match.lines) for line in lines]
         left, starts, rules = await self._put(run, raw, range(len(lines)), rules)
         if len(rules) > _NARROW_RULES:
             try:
@@ -109,14 +166,14 @@ class LineSearch:
             else:
                 left = [starts[match.absolute_offset] for match in found if match.absolute_offset]
                 left, starts, rules = await self._put(run, raw, left, rules)
-        hits: list[tuple[int, int, int, ScanMatch]] = []
+        hits: list[tuple[int, int, int, FoundText]] = []
         for order, rule in enumerate(rules):
             for match in await self._search(run, rule):
                 if not match.absolute_offset:  # the empty first line, which `_put()` adds
                     continue
                 number = starts[match.absolute_offset]
                 for hit in texts(match, rule.rule.id, lines[number]):
-                    (submatch,) = hit.submatches
+                    (submatch,) = hit.hit.submatches
                     # rg finds no empty match at the end of a file without a final newline. The temporary file adds
                     # this newline, so the match is left out here.
                     if submatch.start < len(raw[number]) or raw[number].endswith(self._end):
@@ -152,7 +209,7 @@ class LineSearch:
         await run.call(partial(write_patterns, file, patterns))
         query = for_scan(search_query(patterns, self._directory, self._path, options, pattern_file=file))
         return (
-            await run.collect(Step(query, lambda: LineCollector(MatchAnswer(None), self._timeout), self._left()))
+            await run.collect(Step(query, lambda: Collected(MatchAnswer(None), self._timeout), self._left()))
         ).matches
 
     async def _search(self, run: Runner, rule: CompiledRule) -> list[CapturedMatch]:
@@ -160,23 +217,36 @@ class LineSearch:
         query, answer = capturing_search(
             "scan()", [rule.rule.pattern], self._directory, self._path, None, self._options
         )
-        step = Step(for_scan(query), lambda: LineCollector(answer(), self._timeout), self._left())
+        step = Step(for_scan(query), lambda: Collected(answer(), self._timeout), self._left())
         try:
             return cast("list[CapturedMatch]", (await run.collect(step)).matches)
         except PatternError as error:
             raise error.about_rule(rule.rule.id) from None
 
 
-class LineCollector:
-    """Collector of the matches in the temporary file.
+Out = TypeVar("Out")
+OutOf = TypeVar("OutOf", covariant=True)
+
+
+class _Answer(Protocol[OutOf]):
+    """Answer whose matches are collected."""
+
+    @property
+    def ended(self) -> bool: ...
+    def feed(self, chunk: bytes) -> Iterator[OutOf]: ...
+    def end_run(self, end: Exit) -> Iterator[OutOf]: ...
+
+
+class Collected(Generic[Out]):
+    """Collector of all matches of a search.
 
     Attributes:
-        matches: Matches, in the order of the file.
+        matches: Matches, in the order of rg's output.
     """
 
-    def __init__(self, answer: MatchAnswer, timeout: float | None) -> None:
+    def __init__(self, answer: _Answer[Out], timeout: float | None) -> None:
         self._timeout = timeout
-        self.matches: list[Match] = []
+        self.matches: list[Out] = []
         self._answer = answer
         self.ended = False
 
@@ -192,12 +262,13 @@ class LineCollector:
             raise timeout_error(self._timeout)
 
 
-def texts(match: CapturedMatch, rule: str, line: Match | None = None) -> Iterator[ScanMatch]:
-    """Yield each submatch of a match as a `ScanMatch`; its path, text and position are those of `line`, if given."""
-    place = dict(match if line is None else line)
+def texts(match: CapturedMatch, rule: str, line: FoundLine) -> Iterator[FoundText]:
+    """Yield each submatch of a match as a `ScanMatch`; its path, text, position and version are those of `line`."""
+    place = dict(line.match)
+    model = ScanMatch if place["blob"] is None else HistoryScanMatch
     for submatch, captures in zip(match.submatches, match.captures, strict=True):
         known: dict[str, Any] = {**place, "submatches": (submatch,), "captures": (captures,), "rule": rule}
-        yield ScanMatch.model_construct(**known)
+        yield FoundText(line.file, model.model_construct(**known))
 
 
 def write_patterns(path: str, patterns: Sequence[str]) -> None:

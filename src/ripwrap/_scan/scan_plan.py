@@ -163,8 +163,8 @@ def plan_passes(rules: Sequence[CompiledRule], options: SearchOptions) -> list[P
 
 
 def for_scan(query: Query) -> Query:
-    """Return the query with another error for an old rg: the error names `scan()`, and not the option `captures`."""
-    return replace(query, features=(NEEDS_SCAN,))
+    """Return the query of a scan: two items of one name have different marks, and errors about rg name `scan()`."""
+    return replace(query, features=(NEEDS_SCAN,), numbered="")
 
 
 def _escaped(found: "re.Match[str]") -> str:

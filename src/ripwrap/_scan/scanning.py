@@ -5,19 +5,31 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 from ripwrap._operations.files import files_request
-from ripwrap._operations.search import MatchAnswer, capturing_search
+from ripwrap._operations.search import capturing_search, read_groups, with_groups
 from ripwrap._operations.streaming import StreamRequest
+from ripwrap._ripgrep.groups import Groups
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._scan.keywords import KeywordSearch
-from ripwrap._scan.scan_lines import LineSearch, texts, timeout_error, widened, write_patterns
+from ripwrap._scan.scan_lines import (
+    FoundLine,
+    FoundText,
+    LineAnswer,
+    LineSearch,
+    texts,
+    timeout_error,
+    widened,
+    write_patterns,
+)
 from ripwrap._scan.scan_plan import ScanRequest, compile_rules, for_scan, plan_passes
 from ripwrap.errors import PatternError
-from ripwrap.models import CapturedMatch, Match, ScanMatch, Submatch
+from ripwrap.models import HistoryScanMatch, ScanMatch, Submatch
 from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.places.items import fields_of
 from ripwrap.places.where import PLACE_OPTIONS, placed_search
 
 _BATCH_LINES = 16384
@@ -59,12 +71,13 @@ class Scanning:
         self.passes = deque(plan_passes(compile_rules(texts_of, request.options), request.options))
         self._search = LineSearch(request, directory, timeout, self.left)
         self._keywords = KeywordSearch(request, timeout, self.left)
-        self._lines: list[Match] = []
+        self._groups: Groups | None = None  # groups of the rule that is searched alone
+        self._lines: list[FoundLine] = []
         self._size = 0
-        self._held: list[ScanMatch] = []  # texts that are held back, because texts of later runs may overlap them
-        # By path: texts of the first run, which are held until the second run has searched the same file.
-        self._early: dict[str | None, list[ScanMatch]] = {}
-        self._open: tuple[str | None, ...] = ()  # path whose lines may continue in the next batch
+        self._held: list[FoundText] = []  # texts that are held back, because texts of later runs may overlap them
+        # By file: texts of the first run, which are held until the second run has searched the same file.
+        self._early: dict[str, list[FoundText]] = {}
+        self._open: tuple[str, ...] = ()  # file whose lines may continue in the next batch
 
     @property
     def full(self) -> bool:
@@ -94,14 +107,15 @@ class Scanning:
         if rules:
             await self._search.check(run, sorted(rules, key=lambda one: self._order[one.rule.id]))
 
-    def begin(self) -> StreamRequest[Match]:
+    def begin(self) -> StreamRequest[FoundLine]:
         """Return the request of the next run of rg, which is the first of `passes`."""
         part, request = self.passes[0], self._request
         if part.alone:
             (rule,) = (one.rule for one in part.rules)
             options: SearchOptions = {**request.options, "multiline": True} if rule.multiline else request.options
-            query, answer = capturing_search("scan()", [rule.pattern], request.cwd, request.paths, None, options)
-            return StreamRequest(for_scan(query), answer)
+            query, _ = capturing_search("scan()", [rule.pattern], request.cwd, request.paths, None, options)
+            self._groups = read_groups([rule.pattern], options)
+            return StreamRequest(for_scan(query), partial(LineAnswer, None))
         patterns, file = part.patterns(), None
         if sum(map(len, patterns)) > _LONG_PATTERNS:
             file = os.path.join(self._directory, "patterns-of-run")
@@ -109,31 +123,32 @@ class Scanning:
         query = placed_search(
             "scan()", patterns, request.cwd, request.paths, widened(request.options), pattern_file=file
         )
-        return StreamRequest(for_scan(query), partial(MatchAnswer, None))
+        return StreamRequest(for_scan(query), partial(LineAnswer, None))
 
     def listing(self) -> StreamRequest[str]:
         """Return the request that lists the files, for the rules that find files by name."""
         given = cast("Mapping[str, Any]", self._request.options)
         names = (*FileOptions.__annotations__, *PLACE_OPTIONS)
         options = {name: value for name, value in given.items() if name in names}
-        return files_request(self._request.cwd, self._request.paths, None, cast("FileOptions", options))
+        request = files_request(self._request.cwd, self._request.paths, None, cast("FileOptions", options))
+        return replace(request, query=for_scan(request.query))
 
     def names(self, path: str) -> Sequence[ScanMatch]:
-        """Return the matches of the rules that find files by name in the path of a file."""
-        empty = Submatch(match="", start=0, end=0)
-        hits = (
-            ScanMatch(path=path, lines="", line_number=None, absolute_offset=0, submatches=(empty,), rule=rule.id)
-            for rule in self.named
-        )
-        return self._limited([hit for hit in hits if self._rules[hit.rule].accepts(hit)])
+        """Return the matches of the rules that find files by name in the path of a file, as `listing()` lists it."""
+        name, fields = fields_of(path)
+        model = HistoryScanMatch if "blob" in fields else ScanMatch
+        known = {**fields, "path": name, "lines": "", "line_number": None, "absolute_offset": 0}
+        known["submatches"] = (Submatch(match="", start=0, end=0),)
+        hits = (model.model_validate({**known, "rule": rule.id}) for rule in self.named)
+        return self._limited([FoundText(path, hit) for hit in hits if self._rules[hit.rule].accepts(hit)])
 
-    def add(self, match: Match) -> bool:
-        """Add a match of the current run; return True if `flush()` must be called.
+    def add(self, line: FoundLine) -> bool:
+        """Add a line of the current run; return True if `flush()` must be called.
 
-        In a run for a single rule, `flush()` must be called after each match; in other runs, after a batch of lines.
+        In a run for a single rule, `flush()` must be called after each line; in other runs, after a batch of lines.
         """
-        self._lines.append(match)
-        self._size += len(match.lines)
+        self._lines.append(line)
+        self._size += len(line.match.lines)
         return self.passes[0].alone or len(self._lines) >= _BATCH_LINES or self._size >= _BATCH_BYTES
 
     async def flush(self, run: Runner) -> Iterable[ScanMatch]:
@@ -142,7 +157,7 @@ class Scanning:
         part = self.passes[0]
         if part.alone:
             name = part.rules[0].rule.id
-            hits = [hit for line in lines if isinstance(line, CapturedMatch) for hit in texts(line, name)]
+            hits = [hit for line in lines for hit in texts(with_groups(line.match, self._groups), name, line)]
         else:
             hits = await self._search.search(run, lines, part.rules) if lines else []
         if hits and any(one.rule.filters for one in part.rules):
@@ -150,12 +165,12 @@ class Scanning:
             hits = await self._keywords.kept(run, hits, self._rules)
         if part.held:
             for hit in hits:
-                self._early.setdefault(hit.path, []).append(hit)
+                self._early.setdefault(hit.file, []).append(hit)
             return ()
         return self._found(self._merge(hits))
 
-    def _accepted(self, hits: Iterable[ScanMatch]) -> list[ScanMatch]:
-        return [hit for hit in hits if self._rules[hit.rule].accepts(hit)]
+    def _accepted(self, hits: Iterable[FoundText]) -> list[FoundText]:
+        return [one for one in hits if self._rules[one.hit.rule].accepts(one.hit)]
 
     async def end(self, run: Runner) -> Iterable[ScanMatch]:
         """End the current run, remove it from `passes`, and return the texts that can be yielded now."""
@@ -184,7 +199,7 @@ class Scanning:
         self.passes.popleft()
         self.passes.extendleft(reversed(part.halves()))
 
-    def _merge(self, hits: list[ScanMatch], *, ended: bool = False) -> list[ScanMatch]:
+    def _merge(self, hits: list[FoundText], *, ended: bool = False) -> list[FoundText]:
         """Return `hits` and the texts that the first run found in the same files, sorted by file and position.
 
         rg writes all matches of a file before the next file. So only the last file of `hits` may have further hits; of
@@ -192,23 +207,25 @@ class Scanning:
         """
         if not (hits or ended) or not (self._early or self._open):
             return hits
-        paths = dict.fromkeys((*self._open, *(hit.path for hit in hits), *(self._early if ended else ())))
-        self._open = () if ended else (hits[-1].path,)
+        files = dict.fromkeys((*self._open, *(one.file for one in hits), *(self._early if ended else ())))
+        self._open = () if ended else (hits[-1].file,)
         merged = list(hits)
-        for path in paths:
-            early = self._early.pop(path, [])
-            if path in self._open:
-                until = hits[-1].absolute_offset
-                self._early[path] = [hit for hit in early if hit.absolute_offset > until]
-                early = [hit for hit in early if hit.absolute_offset <= until]
+        for file in files:
+            early = self._early.pop(file, [])
+            if file in self._open:
+                until = hits[-1].hit.absolute_offset
+                self._early[file] = [one for one in early if one.hit.absolute_offset > until]
+                early = [one for one in early if one.hit.absolute_offset <= until]
             merged += early
-        places = {path: number for number, path in enumerate(paths)}
-        return sorted(
-            merged,
-            key=lambda hit: (places[hit.path], hit.absolute_offset, hit.submatches[0].start, self._order[hit.rule]),
-        )
+        places = {file: number for number, file in enumerate(files)}
 
-    def _found(self, hits: list[ScanMatch]) -> Sequence[ScanMatch]:
+        def position(one: FoundText) -> tuple[int, int, int, int]:
+            hit = one.hit
+            return places[one.file], hit.absolute_offset, hit.submatches[0].start, self._order[hit.rule]
+
+        return sorted(merged, key=position)
+
+    def _found(self, hits: list[FoundText]) -> Sequence[ScanMatch]:
         """Return the texts to yield now: none if a later run may find overlapping texts; `hits` are then kept."""
         if self._request.overlaps:
             return self._limited(hits)
@@ -217,28 +234,27 @@ class Scanning:
             return ()
         return self._limited(_without_overlaps(hits, self._order))
 
-    def _limited(self, hits: Sequence[ScanMatch]) -> Sequence[ScanMatch]:
-        if self._left == math.inf:
-            return hits
-        hits = hits[: int(self._left)]
-        self._left -= len(hits)
-        return hits
+    def _limited(self, hits: Sequence[FoundText]) -> Sequence[ScanMatch]:
+        taken = [one.hit for one in (hits if self._left == math.inf else hits[: int(self._left)])]
+        self._left -= len(taken)
+        return taken
 
 
-def _without_overlaps(hits: Iterable[ScanMatch], order: Mapping[str, int]) -> list[ScanMatch]:
+def _without_overlaps(hits: Iterable[FoundText], order: Mapping[str, int]) -> list[FoundText]:
     """Return the texts that overlap no earlier text. Of texts with the same start, keep the text of the first rule."""
-    files: dict[str | None, list[tuple[int, int, int, ScanMatch]]] = {}
-    for hit in hits:
+    files: dict[str, list[tuple[int, int, int, FoundText]]] = {}
+    for one in hits:
+        hit = one.hit
         (submatch,) = hit.submatches
         start = hit.absolute_offset + submatch.start
         end = hit.absolute_offset + submatch.end
-        files.setdefault(hit.path, []).append((start, order[hit.rule], end, hit))
-    kept: list[ScanMatch] = []
+        files.setdefault(one.file, []).append((start, order[hit.rule], end, one))
+    kept: list[FoundText] = []
     for found in files.values():
         found.sort(key=lambda one: one[:3])
         last = (-1, -1)
-        for start, _, end, hit in found:
+        for start, _, end, one in found:
             if start >= last[1] and start != last[0]:
-                kept.append(hit)
+                kept.append(one)
                 last = start, end
     return kept

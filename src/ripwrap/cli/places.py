@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Group, Parameter
@@ -98,6 +98,22 @@ class HistoryFlags:
 
 
 FILES, NO_HISTORY = PlaceFlags(), HistoryFlags()
+
+
+def placed(place: PlaceFlags, history: HistoryFlags, paths: Sequence[str]) -> "tuple[Sequence[str], PlaceOptions]":
+    """Return the paths of a search and the options of the library, as `PlaceFlags.of()`, also for a history.
+
+    Raises:
+        ValueError: A place was given that has no history.
+    """
+    if not history.asked():
+        return place.of(paths)
+    refuse_together("history", {"where": STDIN in paths, "on": place.on})
+    from ripwrap.places.where import History  # late: few searches need it
+
+    where = History("HEAD" if place.rev is None else place.rev, history.since, place.repository)
+    options = replace(place, rev=None, repository=None).options()
+    return paths, {"where": where, **options}
 
 
 def refuse_together(what: str, others: Mapping[str, object]) -> None:

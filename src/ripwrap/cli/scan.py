@@ -18,9 +18,9 @@ from ripwrap.cli.errors import FAILED, FOUND, NOTHING
 from ripwrap.cli.flags import Cwd, Json, Limit, RgPath, flags
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import print_json, printed_warnings
-from ripwrap.cli.places import FILES, PlaceFlags
+from ripwrap.cli.places import FILES, NO_HISTORY, HistoryFlags, PlaceFlags, placed
 from ripwrap.errors import Hint, combination_error
-from ripwrap.models import ScanMatch
+from ripwrap.models import HistoryScanMatch, ScanMatch
 from ripwrap.options import SearchOptions
 
 _NOT_FOR_SCAN = (*REFUSED, "multiline_dotall", "pcre2")
@@ -47,6 +47,7 @@ scan: App = App(
         "ripwrap scan --write-baseline known.json",
         "ripwrap scan --baseline known.json",
         "ripwrap scan --rev main~3",
+        "ripwrap scan --history --since 2024-01-31",
         after=EXIT_CODES,
     ),
 )
@@ -75,6 +76,7 @@ def run_scan(
     redact: Annotated[bool, _flag("Print paths, lines and rules, but not the texts")] = False,
     limit: Limit = None,
     place: PlaceFlags = FILES,
+    history: HistoryFlags = NO_HISTORY,
     json: Json = False,
     cwd: Cwd = ".",
     rg: RgPath = None,
@@ -85,7 +87,7 @@ def run_scan(
     Parameters
     ----------
     paths
-        Files and directories to scan [default: all]
+        Files and directories [default: all]; - is standard input
     sarif_output
         Print a log in SARIF 2.1.0
     """
@@ -94,9 +96,10 @@ def run_scan(
     if (json or sarif_output) and redact:
         raise combination_error("redact", Hint("json" if json else "sarif"))
     known = SECRET_RULES if rules is None else load_rules(rules)
+    several, where = placed(place, history, paths)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:
-        found = sync.scan(known, cwd=cwd, paths=paths, overlaps=overlaps, rg=rg, **place.options(), **options)
+        found = sync.scan(known, cwd=cwd, paths=several, overlaps=overlaps, rg=rg, **where, **options)
         hits = old.new(found)
         if write_baseline is not None:
             Baseline.of(hits).write(write_baseline)
@@ -138,5 +141,8 @@ def _print_plain(hit: ScanMatch, *, redact: bool) -> None:
         ((line, column, _, _),) = hit.ranges()
         place += f":{line}:{column + 1}"
     text = b"" if redact or not hit.lines else b": " + raw_bytes(hit.submatches[0].match).replace(b"\n", b"\\n")
+    if isinstance(hit, HistoryScanMatch):
+        place = f"{hit.first.id[:12]}:{place}"
+        text += b" (" + shown(f"{hit.first.author}, {hit.first.date.date()}").encode("utf-8", "replace") + b")"
     whole = f"{place}: {hit.rule}".encode("utf-8", "replace") + text
     sys.stdout.buffer.write((shown(text_of(whole)).encode() if sys.stdout.isatty() else whole) + b"\n")

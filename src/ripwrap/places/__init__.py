@@ -22,6 +22,7 @@ from ripwrap._ripgrep.query import Query
 from ripwrap.places.where import (
     Detected,
     Directory,
+    History,
     Host,
     Inside,
     Items,
@@ -36,6 +37,7 @@ from ripwrap.sources.base import Source
 __all__ = [
     "Detected",
     "Directory",
+    "History",
     "Host",
     "Inside",
     "Items",

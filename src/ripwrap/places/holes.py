@@ -10,17 +10,22 @@ from ripwrap.errors import Hint, combination_error
 PLACES: Mapping[str, Hint] = {
     "overlay": Hint("overlay()", kind="omit"),
     "rev": Hint("rev"),
+    "history": Hint("where"),
     "inside": Hint("inside"),
     "detect": Hint("encoding", "detect"),
     "host": Hint("on"),
     "items": Hint("where"),
     "place": Hint("where"),
 }
-"""Kinds of places, each as the caller names it. `items` are pairs in memory, and `place` is a place of the caller."""
+"""Kinds of places, each as the caller names it.
+
+`history` is `History`, `items` are pairs in memory, and `place` is a place of the caller.
+"""
 
 _CHANGES = {
     "overlay": "the files on the disk would be changed, not the texts",
     "rev": "a revision cannot be changed",
+    "history": "a history cannot be changed",
     "inside": "what is inside of archives and documents cannot be changed",
     "detect": "a wrong guess would change wrong bytes",
     "host": "files of another machine cannot be changed",
@@ -30,6 +35,7 @@ _CHANGES = {
 _SYNTAX = {
     "overlay": "the parser reads files from the disk",
     "rev": "the parser reads files from the disk",
+    "history": "the parser reads files from the disk",
     "inside": "the parser reads files from the disk",
     "detect": "source code is read as UTF-8",
     "host": "the parser reads files of this machine",
@@ -39,6 +45,7 @@ _SYNTAX = {
 _DISK = {
     "overlay": "it reads files from the disk",
     "rev": "it reads files from the disk",
+    "history": "it reads files from the disk",
     "inside": "it reads files from the disk",
     "detect": "it reads the bytes of files",
     "host": "it reads files of this machine",
@@ -59,6 +66,7 @@ HOLES: Mapping[str, Mapping[str, str]] = {
     "an index": {
         "overlay": "it has the files on the disk",
         "rev": "it has the files on the disk",
+        "history": "it has the files on the disk",
         "inside": "it has the files on the disk",
         "detect": "its words are those of UTF-8",
         "host": "it has files of this machine",
@@ -72,6 +80,7 @@ HOLES: Mapping[str, Mapping[str, str]] = {
         "inside": "archives and documents are read on this machine",
         "detect": "encodings are guessed on this machine",
     },
+    "history": {"overlay": "a text would replace all versions of a file"},
     "place": {
         "overlay": "ripwrap does not know how the place names its files",
         "inside": "ripwrap does not know how the place reads its files",
@@ -85,6 +94,7 @@ HOLES: Mapping[str, Mapping[str, str]] = {
 
 _WORDS = {
     "items": "`Items`",
+    "history": "`History`",
     "place": "a place of your own",
     "async": "`Items` of an async iterable",
     "detect": '`encoding="detect"`',

@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from ripwrap._concurrency import countdown
 from ripwrap._overlay import with_overlay
@@ -24,7 +24,7 @@ from ripwrap._ripgrep.output import WholeOutput
 from ripwrap._ripgrep.place import Part, Place, Plan
 from ripwrap._ripgrep.planning import chain, divide_in_time
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._ripgrep.query import Output, Query
+from ripwrap._ripgrep.query import Query, marked, unmarked
 from ripwrap._ripgrep.runner import BlockingRunner
 from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, OverdueError, Spool, check_item, check_items
 from ripwrap._text import raw_bytes
@@ -117,6 +117,8 @@ async def listed(
 ) -> Plan:
     """Return the plan of a listing of items, whose output is their names.
 
+    If the query is numbered, the mark after a name has the further fields of the item; see `fields_of()`.
+
     Args:
         query: Query of the listing.
         run: Runner, which reads the names.
@@ -132,9 +134,23 @@ async def listed(
         names = await run.call(partial(_names, items, selects, seconds))
     if any("\0" in name for name in names):
         raise ValueError("the name of an item has a NUL, so it cannot be listed")
+    if query.numbered is not None:
+        names = [marked(name, _packed(name)) for name in names]
     output = b"".join(raw_bytes(DOT_SLASH + name) + b"\0" for name in names)
     errors: Callable[[], Sequence[PathError]] = tuple if source is None else lambda: source.errors
     return Plan((Part(replace(query, overlay=None), in_order=True, output=output),), errors=errors)
+
+
+def _packed(name: str) -> str:
+    """Return the further fields of an item as a text without a slash."""
+    fields = name.fields(_json_text) if isinstance(name, NamedItem) else {}
+    return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode()
+
+
+def fields_of(path: str) -> tuple[str, Mapping[str, Any]]:
+    """Return the path of a file in a numbered listing, and the further fields of an item; none for other files."""
+    name = unmarked(path)
+    return name, json.loads(base64.urlsafe_b64decode(path[len(name) + 1 : -1])) if name != path else {}
 
 
 def _names(items: Iterable[Item], selects: Callable[[str], bool], seconds: float | None) -> list[str]:
@@ -225,17 +241,17 @@ class Batches:
             if not left:
                 self._spool.discard(batch)
 
-        return [replace(part, change=chain(part.change, Renamed(query.output, batch, ended))) for part in parts]
+        return [replace(part, change=chain(part.change, Renamed(query, batch, ended))) for part in parts]
 
 
 class Renamed(Change):
     """Change that replaces the paths of temporary files by the names of the items in these files."""
 
-    def __init__(self, output: Output, batch: Batch, ended: Callable[[], object]) -> None:
-        self._batch = batch
+    def __init__(self, query: Query, batch: Batch, ended: Callable[[], object]) -> None:
+        self._batch, self._numbered = batch, query.numbered
         self._on_end = ended
         self._old = self._name = self._old_match = self._match = b""
-        super().__init__(output, lambda path: False)  # noqa: ARG005 - drops nothing
+        super().__init__(query.output, lambda path: False)  # noqa: ARG005 - drops nothing
 
     def exit(self, end: Exit) -> Exit:
         """Convert the exit of a run: its paths are no paths of the caller, and each must be readable."""
@@ -254,13 +270,14 @@ class Renamed(Change):
     def _begin(self, record: bytes) -> bytes:
         start = record.index(b'"path":')
         self._old = record[start : record.index(b"}", start) + 1]
-        name = self._batch.name_of(json.loads(self._old.partition(b":")[2])["text"].removeprefix(DOT_SLASH))
+        path = json.loads(self._old.partition(b":")[2])["text"].removeprefix(DOT_SLASH)
+        name = self._batch.name_of(path)
         self._name = b'"path":' + _json_path(name)
         self._old_match = _MATCH + self._old
         self._match = _MATCH + self._name
         if isinstance(name, NamedItem):
             self._match += b"," + json.dumps(name.fields(_json_text))[1:-1].encode()
-        return record.replace(self._old, self._name, 1)
+        return record.replace(self._old, b'"path":' + _json_path(self._marked(name, path)), 1)
 
     def _records_of_file(self, records: bytes) -> bytes:
         # A quote inside of a JSON string has a backslash before it, so only paths are replaced.
@@ -270,10 +287,14 @@ class Renamed(Change):
         return record.replace(self._old, self._name, 1)
 
     def _record(self, record: re.Match[bytes]) -> bytes:
-        name = self._batch.name_of(os.fsdecode(plain_bytes(record[1])))
+        path = os.fsdecode(plain_bytes(record[1]))
+        name = self._batch.name_of(path)
         if "\0" in name:
             raise ValueError(f"the name of an item has a NUL, so it cannot be listed: {name!r}; search() shows it")
-        return raw_bytes(DOT_SLASH + name) + b"\0" + record[2]
+        return raw_bytes(DOT_SLASH + self._marked(name, path)) + b"\0" + record[2]
+
+    def _marked(self, name: str, path: str) -> str:
+        return name if self._numbered is None else marked(name, f"{self._numbered}{int(path)}")
 
 
 def _json_path(name: str) -> bytes:

@@ -1,10 +1,11 @@
-"""Source of the files of a git revision, for a query."""
+"""Sources of the files of a git revision, and of all versions of files in a history, for a query."""
 
 from collections.abc import Mapping
 
 from ripwrap._ripgrep.query import Query
 from ripwrap.options import Directories
-from ripwrap.sources.git import RevisionSource, check_revision, size_limit
+from ripwrap.sources.dates import check_date
+from ripwrap.sources.git import HistorySource, RevisionSource, check_revision, size_limit
 
 
 def revision_source(
@@ -18,13 +19,29 @@ def revision_source(
         ValueError: `rev` is empty or begins with a dash, or a path is outside of `cwd`.
         TypeError: `rev` is not a str.
     """
-    paths, limit = () if query.paths == (".",) else query.paths, size_limit(query.options)
     return RevisionSource(
         query.cwd,
         check_revision(rev),
-        paths,
+        _paths(query),
         repositories=repositories,
-        max_filesize=limit,
+        max_filesize=size_limit(query.options),
         must_exist=query.must_exist,
         texts=texts,
     )
+
+
+def history_source(query: Query, rev: str, since: str | None, repositories: Directories | None) -> HistorySource:
+    """Return the source that reads the versions of files in a git history that a query searches.
+
+    Raises:
+        ValueError: `rev` is empty or begins with a dash, `since` is no date, or a path is outside of `cwd`.
+        TypeError: `rev` is not a str.
+    """
+    checked, limit = (check_revision(rev), check_date(since), _paths(query)), size_limit(query.options)
+    return HistorySource(
+        query.cwd, *checked, repositories=repositories, max_filesize=limit, must_exist=query.must_exist
+    )
+
+
+def _paths(query: Query) -> tuple[str, ...]:
+    return () if query.paths == (".",) else query.paths

@@ -1,13 +1,13 @@
 """Places of a search, and how they are combined: `Inside(Revision("main"), "zip")`.
 
-`Directory`, `Host`, `Revision`, `Items` and places of a caller are where a search begins. `Overlay`, `Inside` and
-`Detected` are on top of another place, in any order: texts replace files first, then files are opened, and encodings
-are guessed last.
+`Directory`, `Host`, `Revision`, `History`, `Items` and places of a caller are where a search begins. `Overlay`,
+`Inside` and `Detected` are on top of another place, in any order: texts replace files first, then files are opened, and
+encodings are guessed last.
 """
 
 import os
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -124,18 +124,50 @@ class Revision(_Combined):
 
 
 @dataclass(frozen=True, slots=True)
+class History(_Combined):
+    """All versions of the files in a git history, each once, the newest first, as `search_history()` reads them.
+
+    Matches of `scan()` name the commits and paths of their versions (`HistoryScanMatch`). Matches of other operations
+    have only the newest path of the version; use `search_history()` for commits. A search raises what
+    `search_history()` raises.
+
+    Attributes:
+        rev: The newest commit, such as a branch or tag; the ancestors of this commit are also searched.
+        since: Search only versions that a commit after this date introduced, in a form that `git log --since` accepts.
+        repositories: Directories in which the repository must be, with all directories that it uses; `None` allows all.
+    """
+
+    rev: str = "HEAD"
+    since: str | None = None
+    repositories: Directories | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Items(_Combined):
     """Pairs of a name and a content, which is `bytes` or a `str`; the names are the paths of the results.
 
-    A search raises `ValueError` if `paths` or `sort` is given, `TypeError` if an item is not such a pair, or if a
-    blocking search gets an async iterable, and each error of the iterable, after the results of the items before it.
+    A search raises `ValueError` if `paths` or `sort` is given, or if an iterator would be read a second time,
+    `TypeError` if an item is not such a pair, or if a blocking search gets an async iterable, and each error of the
+    iterable, after the results of the items before it.
 
     Attributes:
         items: Iterable of pairs, such as a list, a `Source`, or an async iterable. An operation that searches several
-            times, such as `grep(near=)`, iterates several times.
+            times, such as `grep(near=)` or `scan()`, iterates several times; that is not possible with an iterator,
+            such as a generator.
     """
 
     items: AnyItems
+    _begun: list[bool] = field(default_factory=list[bool], init=False, repr=False, compare=False)
+
+    def open(self) -> AnyItems:
+        """Return the items, to iterate them once; raise `ValueError` if they are an iterator that was begun before."""
+        if isinstance(self.items, (Iterator, AsyncIterator)):
+            if self._begun:
+                raise ValueError(
+                    "the items are an iterator, which can be read only once, but are searched again; pass a list"
+                )
+            self._begun.append(True)
+        return self.items
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +236,7 @@ class Layers:
 
     def kinds(self) -> tuple[str, ...]:
         """Return the names of the kinds of places, as in the table of holes."""
-        bases = ((Directory, ""), (Host, "host"), (Revision, "rev"), (Items, "items"))
+        bases = ((Directory, ""), (Host, "host"), (Revision, "rev"), (History, "history"), (Items, "items"))
         kind = next((name for base, name in bases if isinstance(self.base, base)), "place")
         tops = {"overlay": bool(self.texts), "inside": bool(self.formats), "detect": self.detected}
         return (*filter(None, [kind]), *(name for name, is_given in tops.items() if is_given))
@@ -342,7 +374,7 @@ def _settle(layers: Layers, query: Query) -> Query:
         from ripwrap.places.detection import detection  # late: few searches need it
 
         inner = detection()
-    if isinstance(base, (Revision, Items)):
+    if isinstance(base, (Revision, History, Items)):
         return _in_items(layers, query, inner)
     if layers.texts:
         outer: Mapping[str, bytes | None] = query.overlay.texts if query.overlay else {}
@@ -372,13 +404,17 @@ def _in_items(layers: Layers, query: Query, inner: Place | None) -> Query:
 
         opens = partial(revision_source, query, base.rev, base.repositories, texts)
         roots = revision_source(query, base.rev, base.repositories, texts).roots
+    elif isinstance(base, History):
+        from ripwrap.places.revision import history_source
+
+        opens = partial(history_source, query, base.rev, base.since, base.repositories)
+        roots = history_source(query, base.rev, base.since, base.repositories).roots
     else:
-        items = cast("Items", base).items
+        opens, items = cast("Items", base).open, cast("Items", base).items
         if query.paths != (os.curdir,):
             raise ValueError(HintedText("paths do not apply to items; choose them with ", Hint("glob")))
         if isinstance(items, AsyncIterable) and (texts or layers.formats):
             refuse_pairs(("async", *layers.kinds()))
-        opens = lambda: items  # noqa: E731 - as short as a function
     if texts or layers.formats:
         opens = partial(layered, opens, texts, layers.formats, roots)
     return in_items(query, ItemPlace(opens, roots, inner=inner))

@@ -34,7 +34,7 @@ from ripwrap._text import plural
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import PathError
 from ripwrap.sources.adapters import Format, check_installed, find_format, installed_formats
-from ripwrap.sources.base import SEPARATOR, Item, LocatedName, Source
+from ripwrap.sources.base import Item, LocatedName, Source, inner_name
 from ripwrap.sources.reading import DocumentError, DocumentReader
 from ripwrap.sources.unpacking import (
     DICTIONARY_BYTES,
@@ -252,7 +252,7 @@ class _Reader:
                 case _ if document is not None:
                     yield from self._document(name, document, file)
                 case _:
-                    inner = f"{name}{SEPARATOR}{_inner(name)}"
+                    inner = inner_name(name, _inner(name))
                     yield from self._member(inner, lambda: _decompress(name, packed), depth)
         except LimitError as error:
             if depth > 1:  # the limits apply to the whole file on the disk
@@ -274,7 +274,7 @@ class _Reader:
                 path = member_name(info)
                 if path.endswith("/") or kind not in (0, stat.S_IFREG):
                     continue
-                member = f"{name}{SEPARATOR}{path}"
+                member = inner_name(name, path)
                 if info.flag_bits & 1:
                     self._fail(member, "encrypted; extract it to search it")
                     continue
@@ -306,7 +306,7 @@ class _Reader:
                 if not info.isreg():
                     self._count_member()
                 else:
-                    member = f"{name}{SEPARATOR}{info.name}"
+                    member = inner_name(name, info.name)
                     read = partial(archive.extractfile, info)
                     # Most bytes of a sparse member are not in the archive; they are counted when they are read.
                     yield from self._member(member, read, depth, counted=not info.issparse())

@@ -28,11 +28,27 @@ Adapter: TypeAlias = Callable[[bytes], Iterable[tuple[Location, str | Exception]
 
 
 class NamedItem(str):
-    """Name of an item whose matches have further fields, besides those that rg writes."""
+    """Name of an item whose matches have further fields, besides those that rg writes.
+
+    Attributes:
+        outer: Name of the archive or document that has the item, if it has further fields, too; otherwise `None`.
+    """
+
+    outer: "NamedItem | None" = None
 
     def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:
         """Return the further fields of each match, as JSON; `text` converts a text to JSON."""
-        raise NotImplementedError
+        return {} if self.outer is None else self.outer.fields(text)
+
+
+def inner_name(outer: str, name: str) -> str:
+    """Return the name of a member of an archive, with the further fields that the archive has."""
+    path = f"{outer}{SEPARATOR}{name}"
+    if not isinstance(outer, NamedItem):
+        return path
+    member = NamedItem(path)
+    member.outer = outer
+    return member
 
 
 class LocatedName(NamedItem):
@@ -49,11 +65,12 @@ class LocatedName(NamedItem):
         """Return the name of a part of a document, such as `report.pdf!/page 3`."""
         name = cls(f"{document}{SEPARATOR}{location}")
         name.location = location
+        name.outer = document if isinstance(document, NamedItem) else None
         return name
 
-    def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:  # noqa: ARG002 - see `NamedItem`
-        """Return the location of the match in the document."""
-        return {"location": self.location.model_dump(mode="json")}
+    def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:
+        """Return the location of the match in the document, and the fields of the document."""
+        return {**super().fields(text), "location": self.location.model_dump(mode="json")}
 
 
 class Source(ABC):

@@ -449,7 +449,7 @@ class BlobName(NamedItem):
         }
 
 
-class HistorySource(_GitSource):
+class HistorySource(_GitSource, NamedSource):
     """Source of all versions of files in a git history; each version is yielded once, the newest first."""
 
     def __init__(
@@ -483,13 +483,14 @@ class HistorySource(_GitSource):
         self._unseen = set(self.roots)  # paths that no commit so far has changed
 
     def __iter__(self) -> Iterator[Item]:
-        blobs = self._blobs(self._open("commit"))
-        chosen = (
-            (BlobName.of(name, blob), blob.oid)
-            for blob in blobs.values()
-            if (name := next(filter(self.selects, blob.paths), None))
-        )
-        return self._read(chosen)
+        return self._read((name, name.blob.oid) for name in self.names())
+
+    def names(self) -> Iterator[BlobName]:
+        """Yield a name of each selected version."""
+        for blob in self._blobs(self._open("commit")).values():
+            name = next(filter(self.selects, blob.paths), None)
+            if name is not None:
+                yield BlobName.of(name, blob)
 
     def _blobs(self, tip: str) -> Mapping[str, Blob]:
         """Return the versions of files, the newest first, as a map from the id of each version to the version."""
