@@ -262,7 +262,7 @@ def instructions(session: nox.Session) -> None:
 @nox.session
 def stress(session: nox.Session) -> None:
     """Run load scenarios and measure stalls, with tables; run `stress` tests, and Hypothesis with many inputs."""
-    _install(session, "test", extras="bin,cli,mcp,index")
+    _install(session, "test", "structure", extras="bin,cli,mcp,index,structure")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
     session.run("python", "-W", "error", "-m", "support.stalls", env={"PYTHONPATH": "tests"})
     many = ["-m", "stress or hypothesis", "--timeout=1500"]

@@ -21,6 +21,7 @@ from ripwrap._code.structure.languages import LANGUAGES, find_language
 from ripwrap._code.structure.patterns import BadPatternError, read_pattern
 from ripwrap._code.structure.worker import search
 from support.effort import times
+from support.ordinary_patterns import ORDINARY
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -143,6 +144,72 @@ def test_matches_and_edits_are_those_of_ast_grep() -> None:
     assert checked > CASES / 6
     assert edited > checked
     assert whole > edited * 0.9
+
+
+def told_by_ast_grep(pattern: str, language: str, path: Path) -> list[dict[str, Any]]:
+    """Return the matches that the program finds in a file: spans of the match and of its metavariables, in bytes."""
+    argv = [program(), "run", "--json=stream", f"--pattern={pattern}", "-l", language, str(path)]
+    done = subprocess.run(argv, capture_output=True, timeout=20, check=False)
+    return [json.loads(line) for line in done.stdout.decode().splitlines()]
+
+
+def span_told(found: dict[str, Any]) -> tuple[int, int]:
+    start, end = found["range"]["byteOffset"].values()
+    return start, end
+
+
+def variables_told(found: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return the span of each metavariable of a match that captured something."""
+    known = found.get("metaVariables", {})
+    spans = {name: span_told(one) for name, one in known.get("single", {}).items()}
+    for name, nodes in known.get("multi", {}).items():
+        spans |= {name: (span_told(nodes[0])[0], span_told(nodes[-1])[1])} if nodes else {}
+    return spans
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("language", sorted(ORDINARY))
+def test_ordinary_patterns_find_what_ast_grep_finds(language: str, tmp_path: Path) -> None:
+    """Issue 38, 22: patterns of which a part does not parse by itself were refused, 28 of 94 in 23 languages."""
+    assert len(ORDINARY) == 23 and sum(len(patterns) for _, patterns in ORDINARY.values()) >= 88
+    source, patterns = ORDINARY[language]
+    path = tmp_path / f"a.{LANGUAGES[language].extensions[0]}"
+    path.write_bytes(source.encode())
+    for pattern in patterns:
+        told = told_by_ast_grep(pattern, language, path)
+        hits = search(pattern, language, None, path.read_bytes())["hits"]
+        assert told, pattern
+        assert [(start, end) for start, end, _, _ in hits] == [span_told(one) for one in told], pattern
+        spans = [{name: span for name, span in spans.items() if span != (0, 0)} for _, _, spans, _ in hits]
+        assert spans == [variables_told(one) for one in told], pattern
+        literals = read_pattern(pattern, LANGUAGES[language]).literals
+        texts = [path.read_bytes()[start:end].decode() for start, end, _, _ in hits]
+        assert all(literal in text for literal in literals for text in texts), pattern
+
+
+@pytest.mark.parametrize(
+    ("language", "pattern", "message"),
+    [
+        ("csharp", "$A + $B", "it is not valid csharp, so that $B captures nothing"),
+        ("csharp", "$A = $B", "it is not valid csharp, so that $B captures nothing"),
+        ("python", "f('a $B')", "$B is a part of a name or a string, and captures nothing"),
+        ("python", "f(get$B, $A)", "$B is a part of a name or a string, and captures nothing"),
+        ("html", "<a>$A b</a>", "$A is a part of a name or a string, and captures nothing"),
+        ("php", "f($Name)", "$Name is a part of a name or a string, and captures nothing"),
+        ("go", "f($A", "it is not valid go; close each bracket of the pattern"),
+        ("java", "f($A))", "it is not valid java; close each bracket of the pattern"),
+    ],
+)
+def test_pattern_whose_metavariable_captures_nothing_is_refused(language: str, pattern: str, message: str) -> None:
+    """Issue 38, 22: only these patterns are refused; ast-grep drops the rest of the pattern in silence."""
+    with pytest.raises(BadPatternError, match=re.escape(message)):
+        read_pattern(pattern, LANGUAGES[language])
+
+
+def test_text_with_a_dollar_is_no_metavariable_where_names_may_have_it() -> None:
+    """Issue 38, 22: in JavaScript, `$` belongs to names and strings, and is compared as any other sign."""
+    (hit,) = search('on$X("a $B", $A)', "javascript", None, b'on$X("a $B", 1); on$X("a $C", 1)')["hits"]
+    assert hit[2] == {"A": (13, 14)}
 
 
 @pytest.mark.parametrize(

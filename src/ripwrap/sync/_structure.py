@@ -68,7 +68,7 @@ def search_code(
         ValueError: The language is unknown, `limit` is negative, `file_timeout` is not positive, `type` is given, or a
             path or option has a NUL.
         RipwrapError: ast-grep-py is not installed, or the process that parses cannot be started.
-        PatternError: ast-grep does not accept the pattern, or a part of it does not parse.
+        PatternError: ast-grep does not accept the pattern, or does not capture one of its metavariables.
         FileNotFoundError, NotADirectoryError, BinaryNotFoundError, GlobError, UnknownTypeError, SearchError: See
             `search()`.
         TimeoutError: The call took more than `timeout` seconds.

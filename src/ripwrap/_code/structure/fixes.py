@@ -117,8 +117,8 @@ def _end(goal: Goal, node: SgNode, captured: Mapping[str, str]) -> int | None:
         same = text is None or text.split() == node.text().split()
         matches = same and (node.is_named() or not goal.variable.named)
     elif not goal.children:
-        matches = goal.kind == node.kind() and (not goal.named or goal.text == node.text())
-    elif goal.kind == node.kind():
+        matches = goal.kind in (node.kind(), "ERROR") and (not goal.named or goal.text == node.text())
+    elif goal.kind in (node.kind(), "ERROR"):
         nodes = [child for child in node.children() if not is_empty(child)]
         end = _end_of_children(goal.children, nodes, captured)
         if not nodes or end != nodes[-1].range().end.index:

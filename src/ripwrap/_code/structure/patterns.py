@@ -3,6 +3,9 @@
 The texts follow from the rules of ast-grep (`crates/core/src/match_tree` of ast-grep, strictness `smart`). A named node
 of the pattern without children matches only a node with the same text. Tokens without a name, such as commas and
 keywords, are compared by their kind, which is their text in the grammar. Tokens after a list (`$$$`) are not compared.
+
+A part of a pattern may not parse: in Java, `$$$B` lacks a semicolon in `if ($C) { $$$B }`. tree-sitter puts such code
+into an `ERROR` node. ast-grep compares it with a node of any kind, and a metavariable in it captures code as elsewhere.
 """
 
 import re
@@ -16,6 +19,8 @@ from ripwrap._code.structure.languages import Language
 
 _CAUSE = re.compile(r"^ +\d+: (.+)$", re.MULTILINE)
 _SIGILS = re.compile(r"(\$+)(.?)", re.DOTALL)
+_METAVARIABLE = re.compile(r"\${1,3}[A-Z_]\w*|\${3}", re.ASCII)
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _NAME = r"[A-Z0-9_]*"
 _WORD = re.compile("[A-Za-z]{2,}")
 
@@ -54,6 +59,7 @@ class Goal:
         named: True for a named node of the grammar.
         variable: The metavariable, if the node is one; otherwise `None`.
         children: Child nodes, without nodes that have no text.
+        span: Start and end of the node in the pattern, in characters.
     """
 
     kind: str
@@ -61,6 +67,7 @@ class Goal:
     named: bool
     variable: Variable | None
     children: tuple["Goal", ...]
+    span: tuple[int, int]
 
     @property
     def is_list(self) -> bool:
@@ -137,7 +144,7 @@ def read_pattern(source: str, language: Language) -> Pattern:
     """Parse a pattern.
 
     Raises:
-        BadPatternError: ast-grep does not accept the pattern, or can parse only a part of it.
+        BadPatternError: ast-grep does not accept the pattern, or does not capture one of its metavariables.
     """
     try:
         SgRoot("", language.name).root().find(pattern=source)
@@ -148,10 +155,31 @@ def read_pattern(source: str, language: Language) -> Pattern:
     while (inner := _only_child(node)) is not None:
         node = inner
     root = _goal(node, language.expando)
-    for goal in root.walk():
-        if goal.kind == "ERROR":
-            raise BadPatternError(f"it is not valid {language.name}; a pattern must be code that parses by itself")
+    if (fault := _fault(root, source, language)) is not None:
+        raise BadPatternError(fault)
     return Pattern(source, language, root)
+
+
+def _fault(root: Goal, source: str, language: Language) -> str | None:
+    """Return why a pattern would not find what it says, or `None`: it has brackets or metavariables that do not count.
+
+    tree-sitter drops the text at which it gives up: in C#, the pattern `$A + $B` is an `ERROR` node with `$A` and `+`.
+    """
+    invalid = f"it is not valid {language.name}"
+    if root.kind == "ERROR" and any(source.count(first) != source.count(last) for first, last in _BRACKETS):
+        return f"{invalid}; close each bracket of the pattern"
+    starts = {goal.span[0] for goal in root.walk() if goal.variable is not None}
+    leaves = [goal.span for goal in root.walk() if goal.variable is None and not goal.children]
+    for found in _METAVARIABLE.finditer(source):
+        inside = any(first <= found.start() and found.end() <= last for first, last in leaves)
+        if found.start() in starts or (inside and language.expando == "$"):  # then `$` is part of a name or a string
+            continue
+        if inside:
+            return (
+                f"{found[0]} is a part of a name or a string, and captures nothing; a metavariable must be a whole node"
+            )
+        return f"{invalid}, so that {found[0]} captures nothing; a pattern must be code that parses by itself"
+    return None
 
 
 def _explain(cause: str) -> str:
@@ -192,7 +220,9 @@ def is_empty(node: SgNode) -> bool:
 def _goal(node: SgNode, expando: str) -> Goal:
     variable = _variable(node.text(), expando)
     children = () if variable else tuple(_goal(one, expando) for one in node.children() if not is_empty(one))
-    return Goal(node.kind(), node.text() if node.is_leaf() else "", node.is_named(), variable, children)
+    place = node.range()
+    text = node.text() if node.is_leaf() else ""
+    return Goal(node.kind(), text, node.is_named(), variable, children, (place.start.index, place.end.index))
 
 
 def _variable(text: str, expando: str) -> Variable | None:
