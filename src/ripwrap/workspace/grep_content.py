@@ -211,7 +211,7 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
 
             check_arguments(arguments)
             items = ItemSearch(settings, arguments, scope)
-        globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope, items and items.listing))
+        globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope, items.listing if items else None))
         files = file_filter(scope.location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
         call = ContentCall(settings, arguments, scope, files, allowed, incomplete, tool_call.progress, items=items)

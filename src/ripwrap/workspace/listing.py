@@ -10,7 +10,7 @@ from itertools import accumulate
 from ripwrap._operations.tree import EXCLUDE, Children, Order, TreeDirectory, arrange, in_order
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.protocols import Step
-from ripwrap._text import as_utf8, nothing_found, plural, shown
+from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.errors import BinaryError
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions
@@ -145,7 +145,7 @@ def _roots_note(settings: Settings, location: RootLocation) -> Iterator[str]:
     roots = settings.sandbox.roots
     if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
         return
-    names = [shown(root) for root in roots]
+    names = [shown_path(root) for root in roots]
     room = settings.max_chars // ROOTS_SHARE
     count = max(1, sum(length <= room for length in accumulate(len(name) + 2 for name in names)))
     more = f" and {len(names) - count} more" if count < len(names) else ""

@@ -9,9 +9,10 @@ from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._ripgrep.query import Query
+from ripwrap._windows import IS_WINDOWS
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import comma_separated
-from ripwrap.workspace.scope import LEFT_OUT, Scope, anchored, as_name, half, plain_glob, wider
+from ripwrap.workspace.scope import LEFT_OUT, Scope, anchored, as_name, half, plain_glob, unescaped, wider
 
 HasName = Callable[[str], Awaitable[bool]]
 """Function that returns True if a file matches a glob, or is in a directory that matches it."""
@@ -20,8 +21,8 @@ HasName = Callable[[str], Awaitable[bool]]
 async def resolve_names(globs: str, has: HasName) -> str:
     """Return the globs of a call, separated by commas, in which the names of files are escaped.
 
-    If the whole text is a name, its commas separate no globs. If a glob does not parse, it is read as a name. Both
-    only count if there is such a file; wildcards before the first bracket, brace or comma of a name are not looked up.
+    If the whole text is a name, its commas separate no globs. A glob that does not parse, or has backslashes, may be a
+    name, too. Both only count if there is such a file. A text with a wildcard before its first comma is a list.
 
     Args:
         globs: Globs of the caller.
@@ -30,16 +31,18 @@ async def resolve_names(globs: str, has: HasName) -> str:
     split = comma_separated(globs)
     if len(split) > 1 and "," in re.split(r"[*?]", globs, maxsplit=1)[0] and await has(as_name(globs)):
         return as_name(globs)
-    return ",".join([await _resolved(one, has) for one in split]) if any(map(_is_wrong, split)) else globs
+    return ",".join([await _resolved(one, has) for one in split]) if any(map(_may_be_name, split)) else globs
 
 
 async def _resolved(glob: str, has: HasName) -> str:
     mark, bare = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
-    return mark + as_name(bare) if _is_wrong(glob) and await has(as_name(bare)) else glob
+    return mark + as_name(bare) if _may_be_name(glob) and await has(as_name(bare)) else glob
 
 
-def _is_wrong(glob: str) -> bool:
-    """Return True if a glob with brackets or braces does not parse."""
+def _may_be_name(glob: str) -> bool:
+    """Return True if a glob with brackets or braces does not parse, or if it has backslashes that may be meant so."""
+    if "\\" in glob and not IS_WINDOWS:
+        return unescaped(glob) == glob
     if not re.search(r"[\[\]{}]", glob):
         return False
     from ripwrap._ignore.globs import parse_glob  # late: it imports pathspec

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ripwrap._ripgrep.page_collector import path_order
-from ripwrap._text import in_seconds, plural, shown
+from ripwrap._text import in_seconds, plural, shown, shown_path
 from ripwrap.models import PathError
 from ripwrap.workspace.results import ListingEngine
 from ripwrap.workspace.sandbox import RootLocation
@@ -82,5 +82,5 @@ def _path_error_text(error: PathError) -> str:
     The ignore file may be a link out of the roots, so no answer may show its lines.
     """
     line = re.match(r"line \d{1,10}(?=: )", error.message)
-    said = f"{shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
+    said = f"{shown_path(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
     return shown(said)[:MAX_ERROR_CHARS]

@@ -1,6 +1,5 @@
 """Raw access to files, for backends of frameworks: the bytes of a file and the entries of a directory."""
 
-import errno
 import io
 import os
 import stat
@@ -9,7 +8,7 @@ from functools import partial
 
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import as_utf8, byte_order_mark, plural, shown
+from ripwrap._text import as_utf8, byte_order_mark, plural, shown_path
 from ripwrap.errors import AccessDeniedError
 from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
 from ripwrap.workspace.read_file import Deadline
@@ -28,7 +27,7 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
         masking = settings.redact
         return content if masking is None else await run.call(partial(_masked, masking, content, settings.timeout))
     except MemoryError:
-        raise ValueError(f"reading {shown(path)} needs too much memory; pass a smaller max_bytes") from None
+        raise ValueError(f"reading {shown_path(path)} needs too much memory; pass a smaller max_bytes") from None
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
@@ -55,13 +54,14 @@ def _refuse_places(method: str) -> None:
 def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     location = sandbox.locate(path)
     if not location.is_file:
-        raise IsADirectoryError(f"{shown(location.name)} is a directory; list_directory() lists its entries")
+        raise IsADirectoryError(f"{shown_path(location.name)} is a directory; list_directory() lists its entries")
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `fstat()`.
         content = b"" if max_bytes is not None and size > max_bytes else file.read(_size(max_bytes))
     if max_bytes is not None and max(size, len(content)) > max_bytes:
-        has = f"{shown(location.name)} has {plural(max(size, len(content)), 'byte')}, more than max_bytes={max_bytes}"
+        much = plural(max(size, len(content)), "byte")
+        has = f"{shown_path(location.name)} has {much}, more than max_bytes={max_bytes}"
         raise ValueError(f"{has}; read a part with read_file, or pass a larger max_bytes")
     return content
 
@@ -104,7 +104,7 @@ def _list_directory(sandbox: Sandbox, path: str, deadline: Deadline) -> tuple[Fi
     if location.several:
         return tuple(_file_info(sandbox.locate(root)) for root in sandbox.roots)
     if location.is_file:
-        raise NotADirectoryError(f"{shown(location.name)} is a file; pass the directory that contains it")
+        raise NotADirectoryError(f"{shown_path(location.name)} is a file; pass the directory that contains it")
     folder = os.path.join(location.cwd, location.paths[0])
     named = (
         (name, location.shown(os.path.normpath(os.path.join(location.paths[0], name)))) for name in os.listdir(folder)
@@ -126,21 +126,12 @@ def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | 
     try:
         located = _file_info(sandbox.locate(path))
     except AccessDeniedError:
-        return FileInfo(path=shown_as, name=name, is_dir=False) if _is_link_loop(path) else None
+        return None
     except ValueError:  # neither a file nor a directory, such as a pipe, or a name that is not UTF-8
         return None
     except OSError:
         return FileInfo(path=shown_as, name=name, is_dir=False)
     return located.model_copy(update={"path": shown_as, "name": name})
-
-
-def _is_link_loop(path: str) -> bool:
-    """Return True for a link that leads back to itself. The sandbox refuses it, because it leads to no file."""
-    try:
-        os.stat(path)
-    except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
 
 
 class RawFileMethods(ToolMethods):

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown
+from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown_path
 from ripwrap.models import Model
 from ripwrap.options import ALIASES
 from ripwrap.workspace.anchors import HASHED_CHARS, MAX_QUOTED_CHARS, SEPARATOR, labels, line_hash, parse_anchor
@@ -219,7 +219,7 @@ class ReadFileResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         for number, block in enumerate(self.blocks):
-            yield "  --" if number else f"File: {shown(self.path)}"
+            yield "  --" if number else f"File: {shown_path(self.path)}"
             yield from block.rows()
 
 
@@ -257,7 +257,7 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
     found = await run.call(partial(_read, settings, location, ranges))
     if not found.lines and found.total:
         first = min(one.start for one in ranges)
-        has = f"{shown(location.name)} has {plural(found.total, 'line')}"
+        has = f"{shown_path(location.name)} has {plural(found.total, 'line')}"
         raise ValueError(f"{has}, so there is no line {first} (the file may have changed); pass a smaller line number")
     answer = partial(_answer, location, ranges, found)
     return await run.call(partial(shortened, answer, len(found.lines), settings.max_chars))
@@ -342,7 +342,7 @@ def open_text(
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
         if is_binary(start):
             size = os.fstat(file.fileno()).st_size
-            raise ValueError(f"{shown(location.name)} is binary ({size:,} bytes); {tool} shows text only")
+            raise ValueError(f"{shown_path(location.name)} is binary ({size:,} bytes); {tool} shows text only")
         mark, encoding = byte_order_mark(start)
         file.read(len(mark))
         with io.TextIOWrapper(file, encoding, errors="replace", newline="\n") as text:

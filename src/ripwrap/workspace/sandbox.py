@@ -4,6 +4,7 @@ This module opens no file; it uses `lstat`, `readlink` and `stat`. Its results a
 another program may replace a directory by a link while a tool runs.
 """
 
+import errno
 import os
 import re
 import unicodedata
@@ -15,7 +16,7 @@ from pathlib import PurePath
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._overlay import active_overlay
-from ripwrap._text import as_utf8, shown
+from ripwrap._text import as_utf8, path_from_shown, shown_path
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
@@ -121,12 +122,14 @@ class Sandbox:
             return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
         readings = self._readings(path)
         if glob := next(filter(None, map(self.denied_by, readings)), None):
-            said = f'{shown(path)} is denied by "{glob}"; pass another path'
+            said = f'{shown_path(path)} is denied by "{glob}"; pass another path'
             raise AccessDeniedError(said, path=path, roots=self.roots, denied_by=glob)
         candidates = [held for held in map(self._held, readings) if held]
+        if not candidates and any(map(self._is_link_loop, readings)):
+            raise _link_loop(path)
         if not candidates:
             raise AccessDeniedError(
-                f"{shown(path)} is outside of the allowed directories: {', '.join(map(shown, self.roots))}",
+                f"{shown_path(path)} is outside of the allowed directories: {', '.join(map(shown_path, self.roots))}",
                 path=path,
                 roots=self.roots,
             )
@@ -142,7 +145,7 @@ class Sandbox:
         """
         location = self.locate(path)
         if not location.is_file:
-            raise IsADirectoryError(f"{shown(location.name)} is a directory; {instead}")
+            raise IsADirectoryError(f"{shown_path(location.name)} is a directory; {instead}")
         return location
 
     def holds(self, path: str) -> bool:
@@ -177,7 +180,9 @@ class Sandbox:
 
     def _readings(self, path: str) -> list[str]:
         """Return the absolute paths that a path may stand for: below each root, or in the home directory."""
-        readings = [os.path.join(root, path) for root in self.roots]
+        # A path may have the escapes with which answers show control characters.
+        spellings = dict.fromkeys((path_from_shown(path), path))
+        readings = [os.path.join(root, one) for one in spellings for root in self.roots]
         # Only `~` is expanded: `~name` is the home directory of another user.
         if re.match(r"~(?=[/\\]|$)", path) and not any(map(os.path.lexists, readings)):
             return [os.path.expanduser("~") + path[1:]]
@@ -194,31 +199,36 @@ class Sandbox:
             except PermissionError as error:
                 denied = error
                 continue
-            except OSError:
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise _link_loop(path) from error
                 texts = active_overlay()
                 if texts is None or not texts.exists(target):
                     continue
+            if os.path.islink(target):  # the real path of a link is a link only if the link leads back to itself
+                raise _link_loop(path)
             if not os.path.isdir(target) and os.path.exists(target) and not os.path.isfile(target):
-                raise ValueError(f"{shown(path)} is neither a file nor a directory; pass another path")
+                raise ValueError(f"{shown_path(path)} is neither a file nor a directory; pass another path")
             return RootLocation(root, (relative,), root if several else "")
         if denied is not None:
             raise PermissionError(
-                f"{shown(path)} cannot be read: {denied.strerror}; change the permissions of the path or of the "
+                f"{shown_path(path)} cannot be read: {denied.strerror}; change the permissions of the path or of the "
                 "directories above it, or pass another path"
             )
         if re.search(r"[*?\[{]", path):
             raise FileNotFoundError(
-                f"{shown(path)} does not exist; pass one existing file or directory as path, and a glob as file_pattern"
+                f"{shown_path(path)} does not exist; pass one existing file or directory as path, "
+                "and a glob as file_pattern"
             )
         raise FileNotFoundError(
-            f"{shown(path)} does not exist in {', '.join(map(shown, self.roots))}; ls lists the files"
+            f"{shown_path(path)} does not exist in {', '.join(map(shown_path, self.roots))}; ls lists the files"
         )
 
     def _common(self) -> str:
         try:
             return os.path.commonpath(self.roots)
         except ValueError:
-            names = ", ".join(map(shown, self.roots))
+            names = ", ".join(map(shown_path, self.roots))
             raise ValueError(f"the roots are on several drives; name one of them as path: {names}") from None
 
     def _held(self, path: str) -> tuple[str, str] | None:
@@ -235,13 +245,31 @@ class Sandbox:
                 return root, relative
         return None
 
+    def _is_link_loop(self, path: str) -> bool:
+        """Return True for a path on which a link leads back to itself, without leading out of the roots."""
+        try:
+            os.stat(path)
+        except OSError as error:
+            if error.errno != errno.ELOOP or os.pardir in PurePath(path).parts:
+                return False
+            visited = [PurePath(one) for one, _ in _visited(path)]
+            roots = [PurePath(root) for root in self.roots]
+            return all(
+                any(below(one, root) is not None or below(root, one) is not None for root in roots) for one in visited
+            )
+        return False
+
     def _check_roots(self) -> None:
         for root in self.roots:
             if os.path.realpath(root) != root or not os.path.isdir(root):
                 raise FileNotFoundError(
-                    f"the root {shown(root)} does not exist any more, or leads to another directory; restore it, or "
-                    "make a new Workspace"
+                    f"the root {shown_path(root)} does not exist any more, or leads to another directory; "
+                    "restore it, or make a new Workspace"
                 )
+
+
+def _link_loop(path: str) -> FileNotFoundError:
+    return FileNotFoundError(f"{shown_path(path)} is a symbolic link that leads back to itself; ls lists the files")
 
 
 def _check_text(path: str) -> None:
@@ -360,7 +388,7 @@ def _real_root(root: StrPath) -> str:
         raise ValueError("a root is an empty string, perhaps from a variable that is not set; pass a directory")
     real = os.path.realpath(path)
     if not os.path.exists(real):
-        raise FileNotFoundError(f"the root {shown(path)} does not exist; pass an existing directory")
+        raise FileNotFoundError(f"the root {shown_path(path)} does not exist; pass an existing directory")
     if not os.path.isdir(real):
-        raise NotADirectoryError(f"the root {shown(path)} is not a directory; pass the directory that contains it")
+        raise NotADirectoryError(f"the root {shown_path(path)} is not a directory; pass the directory that contains it")
     return real

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeAlias, cast
 
-from ripwrap._ripgrep.command import files_query
+from ripwrap._ripgrep.command import check_text, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._text import plural, shown
+from ripwrap._text import path_from_shown, plural, shown
+from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
@@ -332,7 +333,8 @@ def exclude_options(location: RootLocation, globs: Sequence[str]) -> FileOptions
 
 
 def _excluding(options: FileOptions, location: RootLocation, without: list[str]) -> FileOptions:
-    globs = [f"!{one}" for glob in without for one in anchored(glob[1:], location)]
+    # rg leaves out everything for a glob that is blank or only `/`.
+    globs = [f"!{one}" for glob in without if glob[1:].strip().strip("/") for one in anchored(glob[1:], location)]
     options["glob"] = [*options.get("glob", ()), *globs]
     return options if options["glob"] else cast("FileOptions", {k: v for k, v in options.items() if k != "glob"})
 
@@ -356,13 +358,17 @@ def anchored(glob: str, location: RootLocation) -> list[str]:
 
 def _readings(glob: str) -> list[str]:
     """Return a glob and, if it has brackets or braces, a glob that matches it as a name with wildcards."""
-    return list(dict.fromkeys((glob, as_name(glob)))) if re.search(r"[\[\]{}]", glob) else [glob]
+    return [glob, as_name(glob)] if re.search(r"[\[\]{}]", glob) and "\\" not in glob else [glob]
 
 
 def as_name(glob: str) -> str:
-    """Return a glob in which brackets, braces and commas stand for themselves; a glob with backslashes stays."""
-    # A class and not a backslash, because on Windows a backslash is a separator.
-    return glob if "\\" in glob else re.sub(r"[\[\]{},]", r"[\g<0>]", glob)
+    """Return a glob in which brackets, braces, commas and backslashes stand for themselves.
+
+    On Windows, where a backslash is a separator or an escape, a glob with backslashes stays.
+    """
+    if IS_WINDOWS and "\\" in glob:
+        return glob
+    return re.sub(r"[\[\]{},]", r"[\g<0>]", glob.replace("\\", r"\\"))
 
 
 def _slashed(globs: Sequence[str], location: RootLocation) -> Sequence[str]:
@@ -375,10 +381,17 @@ def _slashed(globs: Sequence[str], location: RootLocation) -> Sequence[str]:
     return [re.sub(r"\\+(?![\[\]{},!])", "/", glob) for glob in globs]
 
 
+def unescaped(glob: str) -> str:
+    r"""Return a glob of a path as answers show it, in which `\x1b` is the control character and `\x5c` a backslash."""
+    escapes = r"\\(?:\\|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"
+    return re.sub(escapes, lambda found: r"\\" if (one := path_from_shown(found[0])) == "\\" else one, glob)
+
+
 def plain_glob(glob: str) -> str:
     """Convert a glob to rg's form: `src/` to `**/src/**`, `./a` to `a`, and `**/*.py` to `*.py`, which is the same."""
+    check_text(glob)
     bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
-    glob = glob.removeprefix("./")
+    glob = unescaped(glob).removeprefix("./")
     while glob.startswith("**/") and "/" not in glob[3:]:
         glob = glob[3:]  # without a slash, rg matches a glob at any depth anyway
     if glob.endswith("/") and not bang:  # change it to match the files in the directory; `!dir/` already excludes them
