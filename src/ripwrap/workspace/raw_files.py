@@ -1,5 +1,6 @@
 """Raw access to files, for backends of frameworks: the bytes of a file and the entries of a directory."""
 
+import errno
 import io
 import os
 import stat
@@ -126,12 +127,21 @@ def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | 
     try:
         located = _file_info(sandbox.locate(path))
     except AccessDeniedError:
-        return None
+        return FileInfo(path=shown_as, name=name, is_dir=False) if _is_link_loop(path) else None
     except ValueError:  # neither a file nor a directory, such as a pipe, or a name that is not UTF-8
         return None
     except OSError:
         return FileInfo(path=shown_as, name=name, is_dir=False)
     return located.model_copy(update={"path": shown_as, "name": name})
+
+
+def _is_link_loop(path: str) -> bool:
+    """Return True for a link that leads back to itself. The sandbox refuses it, because it leads to no file."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 class RawFileMethods(ToolMethods):

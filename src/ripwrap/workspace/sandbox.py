@@ -125,8 +125,6 @@ class Sandbox:
             said = f'{shown_path(path)} is denied by "{glob}"; pass another path'
             raise AccessDeniedError(said, path=path, roots=self.roots, denied_by=glob)
         candidates = [held for held in map(self._held, readings) if held]
-        if not candidates and any(map(self._is_link_loop, readings)):
-            raise _link_loop(path)
         if not candidates:
             raise AccessDeniedError(
                 f"{shown_path(path)} is outside of the allowed directories: {', '.join(map(shown_path, self.roots))}",
@@ -244,20 +242,6 @@ class Sandbox:
             if (relative := same_below(real, root, os.stat)) is not None:
                 return root, relative
         return None
-
-    def _is_link_loop(self, path: str) -> bool:
-        """Return True for a path on which a link leads back to itself, without leading out of the roots."""
-        try:
-            os.stat(path)
-        except OSError as error:
-            if error.errno != errno.ELOOP or os.pardir in PurePath(path).parts:
-                return False
-            visited = [PurePath(one) for one, _ in _visited(path)]
-            roots = [PurePath(root) for root in self.roots]
-            return all(
-                any(below(one, root) is not None or below(root, one) is not None for root in roots) for one in visited
-            )
-        return False
 
     def _check_roots(self) -> None:
         for root in self.roots:
