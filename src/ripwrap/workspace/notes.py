@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._text import in_seconds, plural, shown, shown_path
 from ripwrap.models import PathError
-from ripwrap.workspace.results import ListingEngine
+from ripwrap.workspace.results import ListingEngine, shown_start
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
@@ -74,6 +74,23 @@ def denied_note(number: int) -> Iterator[str]:
     if number:
         what = "denied file or directory" if number == 1 else "denied files or directories"
         yield f"{number} {what} not listed."
+
+
+def links_note(links: Iterable[str], *, late: bool) -> Iterator[str]:
+    """Yield a note that names links, which are not listed because they are not followed, if there are any.
+
+    Args:
+        links: Paths of the links, as answers have them.
+        late: True if there may be more links, because the time limit was reached.
+    """
+    first, *more = [*links] or [""]
+    if first:
+        least, example = "at least " if late else "", shown_start(first)
+        yield (
+            f"Not listed: {least}{len(more) + 1} symbolic links, which are not followed, e.g. {example}."
+            if more or late
+            else f"Not listed: 1 symbolic link, which is not followed: {example}."
+        )
 
 
 def _path_error_text(error: PathError) -> str:

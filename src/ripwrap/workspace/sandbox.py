@@ -100,8 +100,10 @@ class Sandbox:
         self._folded_roots = [(root, tuple(map(_folded, PurePath(root).parts))) for root in self.roots]
         self._windows = windows
 
-    def locate(self, path: str) -> RootLocation:
+    def locate(self, path: str, *, exact: bool = False) -> RootLocation:
         """Return the location of a path (absolute, relative to a root, or below `~`); `.` stands for all roots.
+
+        Unless `exact` is set, the path may have the escapes with which answers show control characters.
 
         Raises:
             AccessDeniedError: The path leads out of the roots, or is denied. For a denied path, the error does not tell
@@ -120,7 +122,8 @@ class Sandbox:
         if several and os.path.normpath(path) == os.curdir:
             common = self._common()
             return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
-        readings = self._readings(path)
+        spellings = dict.fromkeys((path if exact else path_from_shown(path), path))
+        readings = [one for spelling in spellings for one in self._readings(spelling)]
         if glob := next(filter(None, map(self.denied_by, readings)), None):
             said = f'{shown_path(path)} is denied by "{glob}"; pass another path'
             raise AccessDeniedError(said, path=path, roots=self.roots, denied_by=glob)
@@ -178,9 +181,7 @@ class Sandbox:
 
     def _readings(self, path: str) -> list[str]:
         """Return the absolute paths that a path may stand for: below each root, or in the home directory."""
-        # A path may have the escapes with which answers show control characters.
-        spellings = dict.fromkeys((path_from_shown(path), path))
-        readings = [os.path.join(root, one) for one in spellings for root in self.roots]
+        readings = [os.path.join(root, path) for root in self.roots]
         # Only `~` is expanded: `~name` is the home directory of another user.
         if re.match(r"~(?=[/\\]|$)", path) and not any(map(os.path.lexists, readings)):
             return [os.path.expanduser("~") + path[1:]]
