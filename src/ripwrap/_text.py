@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Annotated, Any, AnyStr
@@ -117,6 +118,10 @@ Joiners (U+200C, U+200D) and variation selectors are not escaped, because words,
 """
 
 
+_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+_HAS_ESCAPES = os.sep == "/"
+
+
 def as_utf8(text: str) -> str:
     """Return a text with U+FFFD in place of surrogates, which stand for bytes that are not UTF-8 (PEP 383)."""
     return raw_bytes(text).decode("utf-8", "replace")
@@ -141,6 +146,21 @@ def shown(text: str, *, lines: bool = False) -> str:
     return _UNPRINTABLE.sub(lambda found: found[0] if lines and found[0] in "\n\t" else _escaped(found[0]), plain)
 
 
+def shown_path(path: str, *, lines: bool = False) -> str:
+    r"""Return a path as `shown()` does, but so that `path_from_shown()` returns the same path.
+
+    A backslash before letters that look like an escape becomes `\x5c`, except on Windows, where it is a separator.
+    """
+    if _HAS_ESCAPES:
+        path = _ESCAPE.sub(lambda found: found[0] if _unescaped(found) == found[0] else rf"\x5c{found[0][1:]}", path)
+    return shown(path, lines=lines)
+
+
+def path_from_shown(text: str) -> str:
+    """Return the path that `shown_path()` has shown as this text; U+FFFD stays."""
+    return _ESCAPE.sub(_unescaped, text) if _HAS_ESCAPES else text
+
+
 def shown_json(text: bytes) -> bytes:
     r"""Return JSON in UTF-8 with the characters that `shown()` escapes as `\u202e`, so that the values stay the same.
 
@@ -149,6 +169,13 @@ def shown_json(text: bytes) -> bytes:
     return _UNPRINTABLE.sub(
         lambda found: found[0] if found[0] in "\n\t" else json.dumps(found[0])[1:-1], text.decode()
     ).encode()
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """Return the character of an escape, or the escape itself if `shown_path()` does not write it."""
+    number = int(f"0x{found[0][2:]}", 0)
+    character = chr(number) if 0 < number <= sys.maxunicode else ""
+    return character if character == "\\" or _UNPRINTABLE.fullmatch(character) else found[0]
 
 
 def _escaped(character: str) -> str:

@@ -52,10 +52,24 @@ GUARDS: tuple[Guard, ...] = (
         "test_shown.py::test_answers_of_tools_have_no_control",
     ),
     Guard(
+        "paths in answers have an inverse",
+        "_text.py",
+        "    if _HAS_ESCAPES:\n",
+        "    if False:\n",
+        "workspace/test_shown_paths.py::test_name_in_an_answer_can_be_passed_back",
+    ),
+    Guard(
+        "links that lead to themselves are named",
+        "workspace/sandbox.py",
+        "            if os.path.islink(target):",
+        "            if False:",
+        "workspace/test_shown_paths.py::test_link_to_itself_is_not_a_directory",
+    ),
+    Guard(
         "structured answers are escaped",
         "workspace/structured.py",
-        "    if isinstance(value, str):\n        return shown(value, lines=True)\n    if isinstance(value, dict):\n        return {shown(",
-        "    if isinstance(value, str):\n        return value\n    if isinstance(value, dict):\n        return {shown(",
+        "        return show(value, lines=True)\n",
+        "        return value\n",
         "test_shown.py::test_answers_of_tools_have_no_control",
     ),
     Guard(

@@ -249,6 +249,8 @@ def _visible_counts(root: TreeDirectory, limit: int, order: Order) -> dict[int, 
     while level and limit:
         taken: list[TreeDirectory] = []
         for row in zip_longest(*map(order, level)):
+            if not limit:
+                break
             for directory, child in zip(level, row, strict=True):
                 if child is None or not limit:
                     continue

@@ -295,7 +295,7 @@ def _check(query: Query) -> Query:
     texts = "".join(query.texts())
     if "\0" in texts or not texts.isascii():
         for part in (*render(query), query.cwd):
-            _check_text(part)
+            check_text(part)
     return check_overlay(query)
 
 
@@ -338,14 +338,15 @@ def _make_absolute(cwd: str) -> str:
     return here if cwd == os.curdir else os.path.join(here, cwd)
 
 
-def _check_text(part: str) -> None:
-    """Raise `ValueError` if a text cannot be an argument of a program."""
+def check_text(part: str) -> None:
+    """Raise `ValueError` if a text cannot be an argument of a program; the error quotes the text without its flag."""
+    given = repr(re.sub(r"\A--[a-z0-9-]+=", "", part))
     if "\0" in part:
-        raise ValueError(f"a NUL character cannot be part of a pattern, path or option; remove it from {part!r}")
+        raise ValueError(f"a NUL character cannot be part of a pattern, path or option; remove it from {given}")
     try:
         os.fsencode(part)
     except UnicodeEncodeError as error:
-        raise ValueError(f"{part!r} has a character that {error.encoding} cannot encode; remove it") from error
+        raise ValueError(f"{given} has a character that {error.encoding} cannot encode; remove it") from error
 
 
 def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:

@@ -152,6 +152,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
 _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
 """Two lines of advice in which rg names its flags. They are removed: the hint names the caller's options."""
 
+_FLAG = re.compile(r"(error parsing flag |unrecognized flag )--(?P<name>[a-z][a-z0-9-]+)(?=:|$)", re.MULTILINE)
 _UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
 _PANIC = re.compile(_NO_THREAD.encode(), re.MULTILINE)
 
@@ -194,7 +195,8 @@ def failure(
     if suggestions:
         hint = HintedText(f"Did you mean {' or '.join(suggestions)}? ", hint)
     error = kind(
-        (_RG_ADVICE.sub("", text) if hint else text) or f"rg ended with exit code {returncode} and no message",
+        _with_option(_RG_ADVICE.sub("", text) if hint else text)
+        or f"rg ended with exit code {returncode} and no message",
         argv=argv,
         returncode=returncode,
         stderr=stderr.decode("utf-8", "replace"),
@@ -207,6 +209,15 @@ def failure(
             text, patterns, bounded=bounded, grouped=bool(_PREFIX.match(stderr))
         )
     return error
+
+
+def _with_option(text: str) -> str:
+    """Return a message of rg with the option of the caller in place of a flag that the caller never wrote."""
+    found = _FLAG.match(text)
+    if found is None:
+        return text
+    option = Hint(found["name"].replace("-", "_"), kind="correct")
+    return HintedText("" if found[1].startswith("error") else found[1], option, text[found.end() :])
 
 
 def _classify(text: str) -> tuple[type[SearchError], str]:

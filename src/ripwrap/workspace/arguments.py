@@ -82,11 +82,20 @@ def parse_strings(value: Any) -> Any:
 def _join_globs(value: Any) -> Any:
     """Join globs, given as a list or as the text of a JSON array, into one string with commas between them.
 
-    Return any other value as it is.
+    A comma inside of a name becomes `[,]`. Return any other value as it is.
     """
     if isinstance(value, str) and value.lstrip().startswith('["'):
         value = parse_strings(value)
-    return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    globs = [_one_glob(str(glob)) for glob in cast("list[object]", value)]
+    # With a space after each comma, a list of names is not taken for one name.
+    return ("," if re.search(r"[*?]", "".join(globs[:1])) else ", ").join(globs)
+
+
+def _one_glob(glob: str) -> str:
+    """Return an item of a list of globs, with its commas escaped if it has neither wildcards nor alternatives."""
+    return glob if re.search(r"[*?\[{]", glob) else glob.replace(",", "[,]")
 
 
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, Unpack
 
 from typing_extensions import TypedDict
 
-from ripwrap._text import plural, shown
+from ripwrap._text import plural, shown, shown_path
 from ripwrap.models import Model
 from ripwrap.workspace.anchors import labels
 from ripwrap.workspace.arguments import Number, ToolArguments
@@ -57,7 +57,7 @@ class CodePlace(Model, frozen=True):
     def lines(self) -> Iterator[str]:
         """Yield the path, the score and its reasons, then the lines, each with its number."""
         symbol = f" in {shown(self.symbol)}" if self.symbol else ""
-        yield f"{shown(self.file)}:{self.start_line}-{self.end_line}{symbol}"
+        yield f"{shown_path(self.file)}:{self.start_line}-{self.end_line}{symbol}"
         yield f"  score {self.score:.2f}" + (f": {shown('; '.join(self.why))}" if self.why else "")
         texts = self.snippet.split("\n") if self.snippet else []
         left_out = self.end_line - self.start_line + 1 - len(texts)

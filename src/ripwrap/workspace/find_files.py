@@ -3,11 +3,10 @@
 import os
 import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
 
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -17,20 +16,23 @@ from ripwrap._ripgrep.protocols import Runner, Step
 from ripwrap._text import as_utf8, nothing_found, plural
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.models import PathError
-from ripwrap.options import FileOptions
 from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.find_files_tool import EntryType, FindFilesArguments, FindFilesResult
+from ripwrap.workspace.literal_names import HasName, names_on_disk, resolve_names
 from ripwrap.workspace.notes import denied_note, listed, scope_notes
 from ripwrap.workspace.results import ListingEngine, shown_start
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import (
+    LEFT_OUT,
     ReportProgress,
     Scope,
     denied_glob_notes,
     entry_globs,
     file_filter,
+    half,
     open_scope,
     visible_paths,
+    wider,
 )
 from ripwrap.workspace.tool import ToolCall
 from ripwrap.workspace.tree_collector import find_denied
@@ -75,6 +77,10 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location, entry_type = scope.location, arguments.entry_type
+        given = arguments.pattern
+        arguments = arguments.model_copy(
+            update={"pattern": await resolve_names(given, _lookup(run, scope, entry_type))}
+        )
         newest, offset = arguments.sort == "newest", arguments.offset
         end = offset + min(arguments.limit, settings.max_chars // MIN_FILE_CHARS)
         found = await _find(run, scope, arguments, NO_LIMIT if newest else end, call.progress)
@@ -92,7 +98,7 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
         paths = [_shown_entry(location, one) for one in items[offset:end]]
         named = frozenset(_shown_entry(location, one) for one in denied)
         notes = {
-            "hide": (*denied_glob_notes(scope, arguments.pattern),),
+            "hide": (*denied_glob_notes(scope, given),),
             "count": (*denied_note(len(denied)),),
             "name": (),
         }[settings.show_denied]
@@ -107,7 +113,7 @@ async def run_find_files(call: ToolCall, arguments: FindFilesArguments) -> FindF
             return FindFilesResult(
                 root=as_utf8(location.cwd),
                 path=location.name,
-                pattern=arguments.pattern,
+                pattern=given,
                 files=tuple(paths[:count]),
                 denied=tuple(path for path in paths[:count] if path in named),
                 total_files=found.total,
@@ -145,21 +151,20 @@ def _find_denied(scope: Scope, arguments: FindFilesArguments) -> tuple[list[str]
     return [path for path in denied if path.endswith(os.sep) in kinds and matches(path)], late
 
 
+def _lookup(run: Runner, scope: Scope, entry_type: EntryType) -> HasName:
+    """Return the function that looks up a name: with rg, or with Python code where `_find()` uses that."""
+    if entry_type == "file" and not _is_file(scope.location):
+        return names_on_disk(run, scope)
+
+    async def has(name: str) -> bool:
+        wide = wider(scope, LEFT_OUT, half(scope.timeout))
+        return (await run.call(partial(_find_entries, wide, name, "any"))).total > 0
+
+    return has
+
+
 def _is_file(location: RootLocation) -> bool:
     return os.path.isfile(os.path.join(location.cwd, location.paths[0]))
-
-
-def _wider(scope: Scope, names: Iterable[str], seconds: float) -> Scope:
-    """Return a scope that also includes hidden or ignored files, and has the time limit `seconds`.
-
-    Args:
-        scope: Location of the call, and options of rg.
-        names: Options of rg to set to True: `hidden`, `no_ignore`, or both.
-        seconds: Time limit in seconds for a run of rg.
-    """
-    added = dict.fromkeys(names, True)
-    kept = {name: value for name, value in scope.options.items() if name != "ignore_file" or "no_ignore" not in added}
-    return replace(scope, options=cast("FileOptions", {**kept, **added}), timeout=seconds)
 
 
 async def _find_files(
@@ -220,13 +225,13 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
         is_what = "is a file" if arguments.entry_type == "directory" else f"does not match {arguments.pattern}"
         return f"{nothing}: {shown_start(f'{scope.location.name} {is_what}')}."
     deadline = time.monotonic() + EXPLAIN_SECONDS
-    everything = _wider(scope, UNSEEN, EXPLAIN_SECONDS)
+    everything = wider(scope, UNSEEN, EXPLAIN_SECONDS)
     said = f"{nothing}."
     if names := [name for name in UNSEEN if not scope.options.get(name)]:
         more = await _find(run, everything, arguments, 1)
         if more.total:
             for name in names if len(names) > 1 else ():
-                alone = await _find(run, _wider(scope, [name], max(deadline - time.monotonic(), 0)), arguments, 1)
+                alone = await _find(run, wider(scope, [name], max(deadline - time.monotonic(), 0)), arguments, 1)
                 if alone.total:
                     more, names = alone, [name]
                     break
@@ -239,7 +244,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
             said = f"{nothing}, not even hidden or ignored {nouns}."
     if arguments.entry_type != "file":
         return said
-    everything = _wider(scope, UNSEEN, max(deadline - time.monotonic(), 0))
+    everything = wider(scope, UNSEEN, max(deadline - time.monotonic(), 0))
     directory = await _directory_named(run, everything, arguments.pattern)
     if directory is None:
         return said

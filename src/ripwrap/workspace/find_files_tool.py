@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Unpack
 
 from pydantic import BeforeValidator
 
-from ripwrap._text import shown
+from ripwrap._text import shown_path
 from ripwrap.workspace.arguments import Number, ToolArguments, VisibilityOptions
 from ripwrap.workspace.dispatch import ToolMethods
 from ripwrap.workspace.results import ToolResult, next_offset_after
@@ -70,7 +70,7 @@ class FindFilesResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         denied = frozenset(self.denied)
-        yield from (f"{shown(file)} [denied]" if file in denied else shown(file) for file in self.files)
+        yield from (f"{shown_path(file)} [denied]" if file in denied else shown_path(file) for file in self.files)
 
 
 FIND_FILES = ToolSpec(

@@ -34,6 +34,7 @@ from ripwrap.workspace.arguments import spell_as_argument
 from ripwrap.workspace.budget import MAX_REACHABLE, Page, fit_to_budget, shortened
 from ripwrap.workspace.collector import RoundRobinMatchCollector
 from ripwrap.workspace.grep_content_tool import GrepContentArguments, GrepContentResult
+from ripwrap.workspace.literal_names import names_on_disk, resolve_names
 from ripwrap.workspace.notes import listed, notes_of
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import Redactor
@@ -204,15 +205,17 @@ async def run_grep_content(tool_call: ToolCall, arguments: GrepContentArguments)
     async with open_scope(
         run, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
-        files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
-        allowed, incomplete = await visible_paths(run, scope, files)
-        call = ContentCall(settings, arguments, scope, files, allowed, incomplete, tool_call.progress)
+        items = None
         if arguments.rev or arguments.inside:
             from ripwrap.workspace.grep_items import ItemSearch, check_arguments  # few calls need it
 
             check_arguments(arguments)
-            call = replace(call, items=ItemSearch(settings, arguments, scope))
-        elif indexes is not None:
+            items = ItemSearch(settings, arguments, scope)
+        globs = await resolve_names(arguments.file_pattern, names_on_disk(run, scope, items.listing if items else None))
+        files = file_filter(scope.location, globs, arguments.file_type)
+        allowed, incomplete = await visible_paths(run, scope, files)
+        call = ContentCall(settings, arguments, scope, files, allowed, incomplete, tool_call.progress, items=items)
+        if items is None and indexes is not None:
             call = await _with_candidates(run, indexes, call)
         answer = _matches if arguments.output_mode == "content" else _files
         try:

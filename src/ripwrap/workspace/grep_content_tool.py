@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypeAlias, Unpack
 from pydantic import model_validator
 
 from ripwrap._code.outline import Section
-from ripwrap._text import shown
+from ripwrap._text import shown, shown_path
 from ripwrap.models import Model
 from ripwrap.options import ALIASES
 from ripwrap.workspace.anchors import labels
@@ -189,7 +189,7 @@ class GrepContentResult(ToolResult, frozen=True):
         With counts, `files` is a list of objects if two paths look the same, because they are not UTF-8.
         """
         plain = super()._values()
-        counts = {shown(file.path): file.count for file in self.files}
+        counts = {file.path: file.count for file in self.files}
         if None in counts.values():
             plain["files"] = [file.path for file in self.files]
         elif counts and len(counts) == len(self.files):  # not if two paths look the same, because they are not UTF-8
@@ -211,18 +211,18 @@ class GrepContentResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         if self.output_mode == "count":
-            yield from (f"{shown(file.path)}: {file.count}" for file in self.files)
+            yield from (f"{shown_path(file.path)}: {file.count}" for file in self.files)
             return
         if self.output_mode == "files_with_matches":
-            yield from (shown(file.path) for file in self.files)
+            yield from (shown_path(file.path) for file in self.files)
             return
         named: set[str] = set()
         for file, matches in groupby(self.matches, key=lambda match: match.file):
             yield from ("", "---", "") if named else ()
             named.add(file)
-            yield f"File: {shown(file)}"
+            yield f"File: {shown_path(file)}"
             yield from _file_lines(matches, expanded=self.expand != "none")
-        others = [f"{shown(file.path)} ({file.count})" for file in self.files if file.path not in named]
+        others = [f"{shown_path(file.path)} ({file.count})" for file in self.files if file.path not in named]
         if others:
             yield from ("", "---", "") if named else ()
             yield f"{'Also matching' if named else 'Matching files'}, not shown: {', '.join(others)}"

@@ -8,7 +8,7 @@ lack the name of the subdirectory, so the globs might not match them.
 import io
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import BinaryIO, cast
 
@@ -119,6 +119,13 @@ class ItemSearch:
         limits = ArchiveLimits(denied, self.scope.allowed, self.allows, self._noting)
         call = search_query(pattern, location.cwd, location.paths, options, mode)
         return in_files(call, comma_separated(self.arguments.inside), limits)
+
+    def listing(self, query: Query) -> Query:
+        """Return a listing of files as a listing of the revision; without `rev`, return the listing as it is."""
+        if not self.arguments.rev:
+            return query
+        opens, allows = partial(self._revision, self.scope.location), ItemFilter(self.scope, hidden=True).allows
+        return in_items(replace(query, paths=()), ItemPlace(opens, opens().roots, allows))
 
     def allows(self, name: str) -> bool:
         """Return True if an answer may show an item."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from ripwrap._text import plural, shown
+from ripwrap._text import plural, shown, shown_path
 from ripwrap.models import Model
 from ripwrap.workspace.results import ToolResult
 
@@ -54,7 +54,7 @@ class IndexCodebaseResult(ToolResult, frozen=True):
             files = f"{one.added} new, {one.changed} changed, {one.removed} removed, {one.unchanged} unchanged"
             gone = f"; removed branches that are gone: {', '.join(map(shown, one.pruned))}" if one.pruned else ""
             embedded = f", {plural(one.embedded, 'text')} embedded" if one.embedded else ""
-            yield f"{shown(one.root)}: {files}, {one.skipped} left out{embedded}{gone}"
+            yield f"{shown_path(one.root)}: {files}, {one.skipped} left out{embedded}{gone}"
             yield from (f"  {shown(why)}" for why in one.failed)
 
 
@@ -112,7 +112,7 @@ class IndexStatusResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         for one in self.roots:
-            name = f"{shown(one.root)} ({shown(one.branch)})"
+            name = f"{shown_path(one.root)} ({shown(one.branch)})"
             if one.built:
                 yield f"{name}: {_indexed(one)}"
             else:
@@ -167,5 +167,5 @@ class IndexHealthResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         for one in self.roots:
-            yield f"{shown(one.root)}: {'sound' if one.ok else 'NOT sound'}, {one.chunks} chunks"
+            yield f"{shown_path(one.root)}: {'sound' if one.ok else 'NOT sound'}, {one.chunks} chunks"
             yield from (f"  {shown(message)}" for message in one.messages)

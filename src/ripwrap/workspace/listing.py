@@ -8,21 +8,29 @@ from functools import partial
 from itertools import accumulate
 
 from ripwrap._operations.tree import EXCLUDE, Children, Order, TreeDirectory, arrange, in_order
+from ripwrap._overlay import active_overlay
 from ripwrap._ripgrep.command import files_query
 from ripwrap._ripgrep.protocols import Step
-from ripwrap._text import as_utf8, nothing_found, plural, shown
+from ripwrap._text import as_utf8, nothing_found, plural, shown_path
 from ripwrap.errors import BinaryError
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions
 from ripwrap.places.holes import refuse_places
 from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.listing_tools import Layout, ListEntry, ListResult, LsArguments, TreeArguments
-from ripwrap.workspace.notes import denied_note, scope_notes
+from ripwrap.workspace.notes import denied_note, links_note, scope_notes
 from ripwrap.workspace.results import ListingEngine
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import Scope, Settings, exclude_options, open_scope
 from ripwrap.workspace.tool import ToolCall
-from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, add_folders, find_denied, walk_tree
+from ripwrap.workspace.tree_collector import (
+    COMMON_FILES,
+    TreeCollector,
+    add_folders,
+    find_denied,
+    find_links,
+    walk_tree,
+)
 
 MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
@@ -54,7 +62,7 @@ async def run_ls(call: ToolCall, arguments: LsArguments) -> ListResult:
             tree = await run.call(partial(walk_tree, scope, new, options))
         if tree.is_empty:
             tree = await run.call(partial(add_folders, tree, scope, options))
-        listed = await run.call(partial(_with_denied, settings, scope, tree, options))
+        listed = await run.call(partial(_with_links, settings, scope, tree, options))
         return await run.call(
             partial(_tree_result, settings, listed, tree, arguments.limit, engine=engine, layout="ls")
         )
@@ -72,10 +80,23 @@ async def run_tree(call: ToolCall, arguments: TreeArguments) -> ListResult:
         tree = await run.collect(Step(query, new, scope.timeout))
         if tree.is_empty:
             tree = await run.call(partial(add_folders, tree, scope, scope.options))
-        listed = await run.call(partial(_with_denied, settings, scope, tree, scope.options))
+        listed = await run.call(partial(_with_links, settings, scope, tree, scope.options))
         return await run.call(
             partial(_tree_result, settings, listed, tree, arguments.limit, engine="rg", layout="tree")
         )
+
+
+def _with_links(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
+    """Return the scope of `_with_denied()`, with a note about the links that are not listed, as no link is followed.
+
+    Links to denied files, and out of the roots, are not named.
+    """
+    scope = _with_denied(settings, scope, tree, options)
+    if settings.follow or tree.timed_out or active_overlay() is not None:
+        return scope
+    found, late = find_links(scope, tree, options)
+    shown_links = [one for one in found if settings.sandbox.holds(os.path.join(scope.location.cwd, one))]
+    return replace(scope, notes=(*scope.notes, *links_note(map(scope.location.shown, shown_links), late=late)))
 
 
 def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
@@ -145,7 +166,7 @@ def _roots_note(settings: Settings, location: RootLocation) -> Iterator[str]:
     roots = settings.sandbox.roots
     if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
         return
-    names = [shown(root) for root in roots]
+    names = [shown_path(root) for root in roots]
     room = settings.max_chars // ROOTS_SHARE
     count = max(1, sum(length <= room for length in accumulate(len(name) + 2 for name in names)))
     more = f" and {len(names) - count} more" if count < len(names) else ""

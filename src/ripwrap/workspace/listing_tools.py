@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias, Unpack
 
-from ripwrap._text import shown
+from ripwrap._text import shown_path
 from ripwrap.models import Model
 from ripwrap.workspace.arguments import Number, StringList, ToolArguments, VisibilityOptions
 from ripwrap.workspace.dispatch import ToolMethods
@@ -116,10 +116,10 @@ class ListResult(ToolResult, frozen=True):
             return
         dash, indent = ("- ", "  ") if self.layout == "ls" else ("", "    ")
         if [entry.path for entry in self.entries] == [self.path]:  # a file
-            yield f"{dash}{shown(self.path)}"
+            yield f"{dash}{shown_path(self.path)}"
             return
         if self.layout == "ls":
-            yield f"- {shown(self.path.rstrip(os.sep))}/"
+            yield f"- {shown_path(self.path.rstrip(os.sep))}/"
         for entry in self.entries:
             depth = entry.depth + (self.layout == "ls")
             yield f"{indent * depth}{dash}{_name(entry)}"
@@ -128,7 +128,7 @@ class ListResult(ToolResult, frozen=True):
 def _name(entry: ListEntry) -> str:
     if entry.truncated:
         return f"[{entry.truncated} truncated]"
-    name = shown(entry.name)
+    name = shown_path(entry.name)
     if entry.denied:
         return f"{name}{'/' * entry.is_dir} [denied]"
     return f"{name}/ [not listed]" if entry.closed else f"{name}/" if entry.is_dir else name

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ripwrap._ripgrep.page_collector import path_order
-from ripwrap._text import in_seconds, plural, shown
+from ripwrap._text import in_seconds, plural, shown, shown_path
 from ripwrap.models import PathError
-from ripwrap.workspace.results import ListingEngine
+from ripwrap.workspace.results import ListingEngine, shown_start
 from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
@@ -76,11 +76,28 @@ def denied_note(number: int) -> Iterator[str]:
         yield f"{number} {what} not listed."
 
 
+def links_note(links: Iterable[str], *, late: bool) -> Iterator[str]:
+    """Yield a note that names links, which are not listed because they are not followed, if there are any.
+
+    Args:
+        links: Paths of the links, as answers have them.
+        late: True if there may be more links, because the time limit was reached.
+    """
+    first, *more = [*links] or [""]
+    if first:
+        least, example = "at least " if late else "", shown_start(first)
+        yield (
+            f"Not listed: {least}{len(more) + 1} symbolic links, which are not followed, e.g. {example}."
+            if more or late
+            else f"Not listed: 1 symbolic link, which is not followed: {example}."
+        )
+
+
 def _path_error_text(error: PathError) -> str:
     """Return the text of an error about a path, without the line of an ignore file that rg quotes.
 
     The ignore file may be a link out of the roots, so no answer may show its lines.
     """
     line = re.match(r"line \d{1,10}(?=: )", error.message)
-    said = f"{shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
+    said = f"{shown_path(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
     return shown(said)[:MAX_ERROR_CHARS]

@@ -9,7 +9,8 @@ from functools import partial
 
 from ripwrap._ripgrep.protocols import Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import as_utf8, byte_order_mark, plural, shown
+from ripwrap._text import as_utf8, byte_order_mark, plural, shown_path
+from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import AccessDeniedError
 from ripwrap.workspace.dispatch import MAX_READ_BYTES, ToolMethods
 from ripwrap.workspace.read_file import Deadline
@@ -28,7 +29,7 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
         masking = settings.redact
         return content if masking is None else await run.call(partial(_masked, masking, content, settings.timeout))
     except MemoryError:
-        raise ValueError(f"reading {shown(path)} needs too much memory; pass a smaller max_bytes") from None
+        raise ValueError(f"reading {shown_path(path)} needs too much memory; pass a smaller max_bytes") from None
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
@@ -55,13 +56,14 @@ def _refuse_places(method: str) -> None:
 def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     location = sandbox.locate(path)
     if not location.is_file:
-        raise IsADirectoryError(f"{shown(location.name)} is a directory; list_directory() lists its entries")
+        raise IsADirectoryError(f"{shown_path(location.name)} is a directory; list_directory() lists its entries")
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         # Read one byte more than allowed: if it exists, the file is too large, even if it has grown since `fstat()`.
         content = b"" if max_bytes is not None and size > max_bytes else file.read(_size(max_bytes))
     if max_bytes is not None and max(size, len(content)) > max_bytes:
-        has = f"{shown(location.name)} has {plural(max(size, len(content)), 'byte')}, more than max_bytes={max_bytes}"
+        much = plural(max(size, len(content)), "byte")
+        has = f"{shown_path(location.name)} has {much}, more than max_bytes={max_bytes}"
         raise ValueError(f"{has}; read a part with read_file, or pass a larger max_bytes")
     return content
 
@@ -102,29 +104,48 @@ def _time(state: os.stat_result) -> datetime | None:
 def _list_directory(sandbox: Sandbox, path: str, deadline: Deadline) -> tuple[FileInfo, ...]:
     location = sandbox.locate(path)
     if location.several:
-        return tuple(_file_info(sandbox.locate(root)) for root in sandbox.roots)
+        return tuple(_file_info(sandbox.locate(root, exact=True)) for root in sandbox.roots)
     if location.is_file:
-        raise NotADirectoryError(f"{shown(location.name)} is a file; pass the directory that contains it")
+        raise NotADirectoryError(f"{shown_path(location.name)} is a file; pass the directory that contains it")
     folder = os.path.join(location.cwd, location.paths[0])
-    named = (
-        (name, location.shown(os.path.normpath(os.path.join(location.paths[0], name)))) for name in os.listdir(folder)
-    )
     found: list[FileInfo] = []
-    for name, shown_as in sorted(named):
-        deadline.check()
-        entry = _entry(sandbox, os.path.join(folder, name), as_utf8(name), shown_as)
-        if entry is not None:
-            found.append(entry)
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            deadline.check()
+            relative = os.path.normpath(os.path.join(location.paths[0], entry.name))
+            shown_as, name = location.shown(relative), as_utf8(entry.name)
+            if entry.is_symlink() or IS_WINDOWS:  # on Windows, it may be a junction
+                info = _linked(sandbox, os.path.join(folder, entry.name), name, shown_as)
+            else:
+                info = _plain_entry(sandbox, entry, relative, name, shown_as)
+            found += [] if info is None else [info]
     return tuple(found)
 
 
-def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
-    """Return an entry of a directory; `None` for an entry that tools may not use, such as a link out of the roots.
+def _plain_entry(
+    sandbox: Sandbox, entry: "os.DirEntry[str]", relative: str, name: str, shown_as: str
+) -> FileInfo | None:
+    """Return an entry that is no link; `None` for a denied entry, and for an entry that is no file or directory.
 
-    An entry that cannot be read, such as a broken link, has no size and no time.
+    Its real path needs no look-up: the directory that is listed has one.
     """
     try:
-        located = _file_info(sandbox.locate(path))
+        state = entry.stat(follow_symlinks=False)
+    except OSError:
+        return FileInfo(path=shown_as, name=name, is_dir=False)
+    known = stat.S_ISDIR(state.st_mode) or stat.S_ISREG(state.st_mode)
+    if not known or sandbox.deny.glob_of(relative, folder=stat.S_ISDIR(state.st_mode)):
+        return None
+    return _info(shown_as, name, state)
+
+
+def _linked(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
+    """Return an entry that is a link; `None` if tools may not use it, for example because it leads out of the roots.
+
+    A broken link has no size and no time.
+    """
+    try:
+        located = _file_info(sandbox.locate(path, exact=True))
     except AccessDeniedError:
         return FileInfo(path=shown_as, name=name, is_dir=False) if _is_link_loop(path) else None
     except ValueError:  # neither a file nor a directory, such as a pipe, or a name that is not UTF-8

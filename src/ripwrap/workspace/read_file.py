@@ -3,12 +3,13 @@
 import io
 import os
 import re
+import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, NamedTuple, TypeAlias, Unpack, cast
+from typing import Annotated, Any, BinaryIO, NamedTuple, TypeAlias, Unpack, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,7 +17,7 @@ from typing_extensions import TypedDict
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown
+from ripwrap._text import as_utf8, byte_order_mark, cut_text, in_seconds, is_binary, plural, shown_path
 from ripwrap.models import Model
 from ripwrap.options import ALIASES
 from ripwrap.workspace.anchors import HASHED_CHARS, MAX_QUOTED_CHARS, SEPARATOR, labels, line_hash, parse_anchor
@@ -35,7 +36,9 @@ _BINARY_CHECK_BYTES = 8_192
 _COUNT_SECONDS = 1.0
 """Time limit in seconds for counting the lines after the last shown line."""
 _PIECE_CHARS = 65_536
-"""Number of characters to read at a time while lines are skipped or counted."""
+"""Number of characters to read at a time while lines are skipped."""
+_PIECE_BYTES = 262_144
+"""Number of bytes to read at a time while lines are counted."""
 
 MAX_LINE_NUMBER = 1_000_000_000
 """Largest value of `start_line` and `end_line`; the numbers in `ranges` may have up to 18 digits."""
@@ -219,7 +222,7 @@ class ReadFileResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         for number, block in enumerate(self.blocks):
-            yield "  --" if number else f"File: {shown(self.path)}"
+            yield "  --" if number else f"File: {shown_path(self.path)}"
             yield from block.rows()
 
 
@@ -257,7 +260,7 @@ async def run_read_file(call: ToolCall, arguments: ReadFileArguments) -> ReadFil
     found = await run.call(partial(_read, settings, location, ranges))
     if not found.lines and found.total:
         first = min(one.start for one in ranges)
-        has = f"{shown(location.name)} has {plural(found.total, 'line')}"
+        has = f"{shown_path(location.name)} has {plural(found.total, 'line')}"
         raise ValueError(f"{has}, so there is no line {first} (the file may have changed); pass a smaller line number")
     answer = partial(_answer, location, ranges, found)
     return await run.call(partial(shortened, answer, len(found.lines), settings.max_chars))
@@ -342,7 +345,7 @@ def open_text(
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
         if is_binary(start):
             size = os.fstat(file.fileno()).st_size
-            raise ValueError(f"{shown(location.name)} is binary ({size:,} bytes); {tool} shows text only")
+            raise ValueError(f"{shown_path(location.name)} is binary ({size:,} bytes); {tool} shows text only")
         mark, encoding = byte_order_mark(start)
         file.read(len(mark))
         with io.TextIOWrapper(file, encoding, errors="replace", newline="\n") as text:
@@ -362,10 +365,7 @@ def _read_text(
     most = max(settings.max_line, HASHED_CHARS if settings.anchors else 0) + 1 + (MAX_SECRET_CHARS if redactor else 0)
     try:
         for one in ranges:
-            while number + 1 < one.start:
-                if not skip_line(text, deadline):
-                    return lines, number
-                number += 1
+            number += skip_lines(text, one.start - 1 - number, deadline)
             while room > 0 and (one.end is None or number < one.end):
                 piece = text.readline(most)
                 if not piece:
@@ -378,16 +378,43 @@ def _read_text(
                 if not piece.endswith("\n"):
                     skip_line(text, deadline)
         deadline.shorten(_COUNT_SECONDS)
-        last = "\n"
-        while piece := text.read(_PIECE_CHARS):
-            deadline.check()
-            number += piece.count("\n")
-            last = piece[-1]
+        number += skip_lines(text, sys.maxsize, deadline)
     except TimeoutError:
         if CANCELLED.get().is_set() or not lines:
             raise
         return lines, None
-    return lines, number + (last != "\n")
+    return lines, number
+
+
+def skip_lines(text: io.TextIOWrapper, count: int, deadline: "Deadline") -> int:
+    """Skip lines of a file, and return how many were skipped: fewer than `count` at the end of the file."""
+    start = text.tell() if count > 0 and text.encoding == "utf-8" else -1
+    if not 0 <= start < 1 << 63:  # a larger number would also have a state of the decoder
+        skipped = 0
+        while skipped < count and skip_line(text, deadline):
+            skipped += 1
+        return skipped
+    file = cast("BinaryIO", text.buffer)
+    file.seek(start)
+    skipped, length = _skip_bytes(file, count, deadline)
+    text.seek(start + length)
+    return skipped
+
+
+def _skip_bytes(file: BinaryIO, count: int, deadline: "Deadline") -> tuple[int, int]:
+    """Read up to the end of a number of lines, without decoding them; return the numbers of lines and of bytes."""
+    skipped = length = 0
+    last = b"\n"
+    while chunk := file.read(_PIECE_BYTES):
+        deadline.check()
+        found = chunk.count(b"\n")
+        if skipped + found >= count:
+            end = -1
+            for _ in range(count - skipped):
+                end = chunk.index(b"\n", end + 1)
+            return count, length + end + 1
+        skipped, length, last = skipped + found, length + len(chunk), chunk[-1:]
+    return skipped + (last != b"\n"), length
 
 
 def skip_line(text: io.TextIOWrapper, deadline: "Deadline") -> bool:

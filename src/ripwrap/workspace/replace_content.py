@@ -15,6 +15,7 @@ from ripwrap.edits import EditPlan, FileEdits
 from ripwrap.options import SearchOptions
 from ripwrap.workspace.budget import shortened
 from ripwrap.workspace.edit_masks import EditMasks
+from ripwrap.workspace.literal_names import names_on_disk, resolve_names
 from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import MAX_SECRET_CHARS
 from ripwrap.workspace.replace_content_tool import ReplaceContentArguments, ReplaceContentResult
@@ -54,7 +55,8 @@ async def run_replace_content(call: ToolCall, arguments: ReplaceContentArguments
         limited, settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
     ) as scope:
         location = scope.location
-        files = file_filter(location, arguments.file_pattern, arguments.file_type)
+        globs = await resolve_names(arguments.file_pattern, names_on_disk(limited, scope))
+        files = file_filter(location, globs, arguments.file_type)
         allowed, incomplete = await visible_paths(limited, scope, files)
         if incomplete:
             raise TimeoutError("there was not enough time to list the files; pass a directory with fewer files as path")

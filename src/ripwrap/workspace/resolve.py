@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
-from ripwrap._text import as_utf8, plural, shown
+from ripwrap._text import as_utf8, plural, shown_path
 from ripwrap.workspace.anchors import HASHED_CHARS, SEPARATOR, Anchor, line_hash, parse_place
 from ripwrap.workspace.arguments import ToolArguments
 from ripwrap.workspace.dispatch import ToolMethods
@@ -50,7 +50,7 @@ class ResolveResult(ToolResult, frozen=True):
 
     def _body(self) -> Iterator[str]:
         if self.line is not None:
-            yield f"File: {shown(self.path)}"
+            yield f"File: {shown_path(self.path)}"
             hashed = self.anchor.partition(SEPARATOR)[2]
             yield f"  {self.line}{SEPARATOR}{hashed}: {self.text}".rstrip()
 

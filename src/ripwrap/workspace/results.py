@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ripwrap._text import shown
+from ripwrap._text import shown, shown_path
 from ripwrap.models import Model
 from ripwrap.workspace.structured import first_entries, fit, shown_values
 
@@ -108,7 +108,7 @@ def next_offset_after(result: ToolResult, count: int, page: Sequence[object], to
 
 def shown_start(text: str) -> str:
     """Return a text on one line, with control characters escaped, and with at most `MAX_NAME_CHARS` characters."""
-    return shown(text)[:MAX_NAME_CHARS]
+    return shown_path(text)[:MAX_NAME_CHARS]
 
 
 class FileInfo(Model, frozen=True):

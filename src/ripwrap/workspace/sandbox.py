@@ -4,6 +4,7 @@ This module opens no file; it uses `lstat`, `readlink` and `stat`. Its results a
 another program may replace a directory by a link while a tool runs.
 """
 
+import errno
 import os
 import re
 import unicodedata
@@ -15,7 +16,7 @@ from pathlib import PurePath
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._overlay import active_overlay
-from ripwrap._text import as_utf8, shown
+from ripwrap._text import as_utf8, path_from_shown, shown_path
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
@@ -99,8 +100,10 @@ class Sandbox:
         self._folded_roots = [(root, tuple(map(_folded, PurePath(root).parts))) for root in self.roots]
         self._windows = windows
 
-    def locate(self, path: str) -> RootLocation:
+    def locate(self, path: str, *, exact: bool = False) -> RootLocation:
         """Return the location of a path (absolute, relative to a root, or below `~`); `.` stands for all roots.
+
+        Unless `exact` is set, the path may have the escapes with which answers show control characters.
 
         Raises:
             AccessDeniedError: The path leads out of the roots, or is denied. For a denied path, the error does not tell
@@ -119,14 +122,15 @@ class Sandbox:
         if several and os.path.normpath(path) == os.curdir:
             common = self._common()
             return RootLocation(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
-        readings = self._readings(path)
+        spellings = dict.fromkeys((path if exact else path_from_shown(path), path))
+        readings = [one for spelling in spellings for one in self._readings(spelling)]
         if glob := next(filter(None, map(self.denied_by, readings)), None):
-            said = f'{shown(path)} is denied by "{glob}"; pass another path'
+            said = f'{shown_path(path)} is denied by "{glob}"; pass another path'
             raise AccessDeniedError(said, path=path, roots=self.roots, denied_by=glob)
         candidates = [held for held in map(self._held, readings) if held]
         if not candidates:
             raise AccessDeniedError(
-                f"{shown(path)} is outside of the allowed directories: {', '.join(map(shown, self.roots))}",
+                f"{shown_path(path)} is outside of the allowed directories: {', '.join(map(shown_path, self.roots))}",
                 path=path,
                 roots=self.roots,
             )
@@ -142,7 +146,7 @@ class Sandbox:
         """
         location = self.locate(path)
         if not location.is_file:
-            raise IsADirectoryError(f"{shown(location.name)} is a directory; {instead}")
+            raise IsADirectoryError(f"{shown_path(location.name)} is a directory; {instead}")
         return location
 
     def holds(self, path: str) -> bool:
@@ -194,31 +198,36 @@ class Sandbox:
             except PermissionError as error:
                 denied = error
                 continue
-            except OSError:
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise _link_loop(path) from error
                 texts = active_overlay()
                 if texts is None or not texts.exists(target):
                     continue
+            if os.path.islink(target):  # the real path of a link is a link only if the link leads back to itself
+                raise _link_loop(path)
             if not os.path.isdir(target) and os.path.exists(target) and not os.path.isfile(target):
-                raise ValueError(f"{shown(path)} is neither a file nor a directory; pass another path")
+                raise ValueError(f"{shown_path(path)} is neither a file nor a directory; pass another path")
             return RootLocation(root, (relative,), root if several else "")
         if denied is not None:
             raise PermissionError(
-                f"{shown(path)} cannot be read: {denied.strerror}; change the permissions of the path or of the "
+                f"{shown_path(path)} cannot be read: {denied.strerror}; change the permissions of the path or of the "
                 "directories above it, or pass another path"
             )
         if re.search(r"[*?\[{]", path):
             raise FileNotFoundError(
-                f"{shown(path)} does not exist; pass one existing file or directory as path, and a glob as file_pattern"
+                f"{shown_path(path)} does not exist; pass one existing file or directory as path, "
+                "and a glob as file_pattern"
             )
         raise FileNotFoundError(
-            f"{shown(path)} does not exist in {', '.join(map(shown, self.roots))}; ls lists the files"
+            f"{shown_path(path)} does not exist in {', '.join(map(shown_path, self.roots))}; ls lists the files"
         )
 
     def _common(self) -> str:
         try:
             return os.path.commonpath(self.roots)
         except ValueError:
-            names = ", ".join(map(shown, self.roots))
+            names = ", ".join(map(shown_path, self.roots))
             raise ValueError(f"the roots are on several drives; name one of them as path: {names}") from None
 
     def _held(self, path: str) -> tuple[str, str] | None:
@@ -239,9 +248,13 @@ class Sandbox:
         for root in self.roots:
             if os.path.realpath(root) != root or not os.path.isdir(root):
                 raise FileNotFoundError(
-                    f"the root {shown(root)} does not exist any more, or leads to another directory; restore it, or "
-                    "make a new Workspace"
+                    f"the root {shown_path(root)} does not exist any more, or leads to another directory; "
+                    "restore it, or make a new Workspace"
                 )
+
+
+def _link_loop(path: str) -> FileNotFoundError:
+    return FileNotFoundError(f"{shown_path(path)} is a symbolic link that leads back to itself; ls lists the files")
 
 
 def _check_text(path: str) -> None:
@@ -360,7 +373,7 @@ def _real_root(root: StrPath) -> str:
         raise ValueError("a root is an empty string, perhaps from a variable that is not set; pass a directory")
     real = os.path.realpath(path)
     if not os.path.exists(real):
-        raise FileNotFoundError(f"the root {shown(path)} does not exist; pass an existing directory")
+        raise FileNotFoundError(f"the root {shown_path(path)} does not exist; pass an existing directory")
     if not os.path.isdir(real):
-        raise NotADirectoryError(f"the root {shown(path)} is not a directory; pass the directory that contains it")
+        raise NotADirectoryError(f"the root {shown_path(path)} is not a directory; pass the directory that contains it")
     return real

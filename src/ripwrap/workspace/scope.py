@@ -3,17 +3,18 @@
 import os
 import re
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeAlias, cast
 
-from ripwrap._ripgrep.command import files_query
+from ripwrap._ripgrep.command import check_text, files_query
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.protocols import Runner, Step
-from ripwrap._text import plural, shown
+from ripwrap._text import path_from_shown, plural, shown
+from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, ShowDenied
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
@@ -36,6 +37,9 @@ rg gives `--ignore-file` the lowest precedence, so files that other ignore files
 """
 
 MATCH_ALL_GLOBS = frozenset({"", "*", "**", "**/*", "*.*"})
+LEFT_OUT = ("hidden", "no_ignore")
+"""Options of rg that include the files that an answer usually leaves out."""
+
 TYPE_NAME = "ripwrap"
 """Name of the file type to which the globs of a call are added."""
 
@@ -250,6 +254,19 @@ async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[P
     return frozenset(listing.every()).__contains__, listing.timed_out
 
 
+def wider(scope: Scope, names: Iterable[str], seconds: float | None) -> Scope:
+    """Return a scope that also includes hidden or ignored files, and has the time limit `seconds`.
+
+    Args:
+        scope: Location of the call, and options of rg.
+        names: Options of rg to set to True: `hidden`, `no_ignore`, or both.
+        seconds: Time limit in seconds for a run of rg.
+    """
+    added = dict.fromkeys(names, True)
+    kept = {name: value for name, value in scope.options.items() if name != "ignore_file" or "no_ignore" not in added}
+    return replace(scope, options=cast("FileOptions", {**kept, **added}), timeout=seconds)
+
+
 def half(timeout: float | None) -> float | None:
     """Return half of a time limit: the limit of a step before the search, which leaves time for the search."""
     return None if timeout is None else timeout / 2
@@ -263,7 +280,7 @@ def file_filter(location: RootLocation, file_pattern: str, file_type: str = "") 
     type, because rg applies file types after ignore files. This is not possible if `file_type` is given, or if a glob
     has a slash or a colon. The globs are then passed as `--glob`, and `overrides` is set.
     """
-    globs = [_plain(one) for one in _slashed(comma_separated(file_pattern), location)]
+    globs = [plain_glob(one) for one in _slashed(comma_separated(file_pattern), location)]
     without = [one for one in globs if one.startswith("!")]
     only = [one for one in globs if not one.startswith("!")]
     if not MATCH_ALL_GLOBS.isdisjoint(only):
@@ -277,9 +294,9 @@ def file_filter(location: RootLocation, file_pattern: str, file_type: str = "") 
     refused = r"[/:]" if location.sep == "/" else r"[/:\\]"
     by_name = not file_type and not any(re.search(refused, one) for one in only)
     if only and by_name:
-        options |= {"type_add": [f"{TYPE_NAME}:{one}" for one in only], "type": TYPE_NAME}
+        options |= {"type_add": [f"{TYPE_NAME}:{one}" for glob in only for one in _readings(glob)], "type": TYPE_NAME}
         return FileFilter(_excluding(options, location, without), names=tuple(names))
-    options["glob"] = [anchored for glob in only for anchored in _anchored(glob, location)]
+    options["glob"] = [one for glob in only for one in anchored(glob, location)]
     return FileFilter(_excluding(options, location, without), overrides=bool(only), names=tuple(names))
 
 
@@ -291,14 +308,14 @@ def entry_globs(location: RootLocation, pattern: str) -> tuple[list[str], FileOp
     """
     globs = _slashed(comma_separated(pattern), location)
     only = [
-        anchored + "/" * one.endswith("/")
+        path + "/" * one.endswith("/")
         for one in globs
         if not one.startswith("!")
-        for anchored in _anchored(_plain(one.rstrip("/")), location)
+        for path in anchored(plain_glob(one.rstrip("/")), location)
     ]
     if not MATCH_ALL_GLOBS.isdisjoint(globs):
         only = []
-    return only, _excluding({}, location, [_plain(one) for one in globs if one.startswith("!")])
+    return only, _excluding({}, location, [plain_glob(one) for one in globs if one.startswith("!")])
 
 
 def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
@@ -312,27 +329,46 @@ def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
 
 def exclude_options(location: RootLocation, globs: Sequence[str]) -> FileOptions:
     """Return the options that exclude the paths that globs match. Globs with a slash start from `location`."""
-    return _excluding({}, location, [_plain(f"!{one.removeprefix('!')}") for one in _slashed(globs, location)])
+    return _excluding({}, location, [plain_glob(f"!{one.removeprefix('!')}") for one in _slashed(globs, location)])
 
 
 def _excluding(options: FileOptions, location: RootLocation, without: list[str]) -> FileOptions:
-    globs = [f"!{anchored}" for glob in without for anchored in _anchored(glob[1:], location)]
+    # rg leaves out everything for a glob that is blank or only `/`.
+    globs = [f"!{one}" for glob in without if glob[1:].strip().strip("/") for one in anchored(glob[1:], location)]
     options["glob"] = [*options.get("glob", ()), *globs]
     return options if options["glob"] else cast("FileOptions", {k: v for k, v in options.items() if k != "glob"})
 
 
-def _anchored(glob: str, location: RootLocation) -> list[str]:
-    """Convert a glob that starts from the location to globs that start from the directory that rg runs in."""
+def anchored(glob: str, location: RootLocation) -> list[str]:
+    """Convert a glob that starts from the location to globs that start from the directory that rg runs in.
+
+    A glob with brackets or braces also matches as a name (`[slug]` is a common name of a directory).
+    """
     cwd = location.cwd.replace(location.sep, "/").rstrip("/") + "/"
     same = str if location.sep == "/" else str.lower
     if same(glob[: len(cwd)]) == same(cwd):  # the glob begins with an absolute path, as in an answer with several roots
-        return [f"/{glob[len(cwd) :].lstrip('/')}"]
+        return _readings(f"/{glob[len(cwd) :].lstrip('/')}")
     if ".." in glob.split("/"):
         raise ValueError(f"{shown(glob)} leads out of the searched directory; pass a directory as path instead")
     if "/" not in glob.rstrip("/"):
-        return [glob]
+        return _readings(glob)
     starts = ("" if path in ("", os.curdir) else f"{escaped(path, location.sep)}/" for path in location.paths)
-    return [f"/{start}{glob.lstrip('/')}" for start in starts]
+    return [f"/{start}{one}" for start in starts for one in _readings(glob.lstrip("/"))]
+
+
+def _readings(glob: str) -> list[str]:
+    """Return a glob and, if it has brackets or braces, a glob that matches it as a name with wildcards."""
+    return [glob, as_name(glob)] if re.search(r"[\[\]{}]", glob) and "\\" not in glob else [glob]
+
+
+def as_name(glob: str) -> str:
+    """Return a glob in which brackets, braces, commas and backslashes stand for themselves.
+
+    On Windows, where a backslash is a separator or an escape, a glob with backslashes stays.
+    """
+    if IS_WINDOWS and "\\" in glob:
+        return glob
+    return re.sub(r"[\[\]{},]", r"[\g<0>]", glob.replace("\\", r"\\"))
 
 
 def _slashed(globs: Sequence[str], location: RootLocation) -> Sequence[str]:
@@ -345,10 +381,17 @@ def _slashed(globs: Sequence[str], location: RootLocation) -> Sequence[str]:
     return [re.sub(r"\\+(?![\[\]{},!])", "/", glob) for glob in globs]
 
 
-def _plain(glob: str) -> str:
+def unescaped(glob: str) -> str:
+    r"""Return a glob of a path as answers show it, in which `\x1b` is the control character and `\x5c` a backslash."""
+    escapes = r"\\(?:\\|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})"
+    return re.sub(escapes, lambda found: r"\\" if (one := path_from_shown(found[0])) == "\\" else one, glob)
+
+
+def plain_glob(glob: str) -> str:
     """Convert a glob to rg's form: `src/` to `**/src/**`, `./a` to `a`, and `**/*.py` to `*.py`, which is the same."""
+    check_text(glob)
     bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
-    glob = glob.removeprefix("./")
+    glob = unescaped(glob).removeprefix("./")
     while glob.startswith("**/") and "/" not in glob[3:]:
         glob = glob[3:]  # without a slash, rg matches a glob at any depth anyway
     if glob.endswith("/") and not bang:  # change it to match the files in the directory; `!dir/` already excludes them

@@ -5,12 +5,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, cast
 
-from ripwrap._text import cut_text, shown
+from ripwrap._text import cut_text, shown, shown_path
 
 Values: TypeAlias = dict[str, Any]
 
 _KEPT_CHARS = (1000, 300, 100, 30)
 """Maximum lengths of strings, tried in this order, in an answer that is too long even with one entry."""
+
+_PATHS = frozenset({"path", "root", "file", "files", "denied", "entries"})
+"""Names of fields that have paths."""
 
 
 def json_chars(values: Values) -> int:
@@ -18,15 +21,21 @@ def json_chars(values: Values) -> int:
     return len(json.dumps(values))
 
 
-def shown_values(value: Any) -> Any:
-    """Return JSON values with all strings and keys as `shown()` shows them: they reach a model, as the text does."""
+def shown_values(value: Any, show: Callable[..., str] = shown) -> Any:
+    """Return JSON values with all strings and keys as `shown()` shows them: they reach a model, as the text does.
+
+    Paths are as `shown_path()` shows them.
+    """
     if isinstance(value, str):
-        return shown(value, lines=True)
+        return show(value, lines=True)
     if isinstance(value, dict):
-        return {shown(key, lines=True): shown_values(one) for key, one in cast("Values", value).items()}
+        return {
+            show(key, lines=True): shown_values(one, shown_path if key in _PATHS else show)
+            for key, one in cast("Values", value).items()
+        }
     if isinstance(value, list):
         entries: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return [*map(shown_values, entries)]
+        return [shown_values(one, show) for one in entries]
     return value
 
 

@@ -2,7 +2,10 @@
 
 import fnmatch
 import os
+import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import cast
 
 from ripwrap._operations.tree import TreeDirectory, directory_at, insert_parts
 from ripwrap._ripgrep.decoder import PathDecoder
@@ -21,11 +24,17 @@ COMMON_DIRECTORIES = frozenset(
 Their content is listed with `include_ignored`, or if the searched directory or a directory above it has an ignore file.
 """
 
+MAX_LINK_SECONDS = 1.0
+"""Time limit in seconds for finding the links that a tree leaves out."""
+
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
 """Globs of files that `ls` and `tree` count but do not name.
 
 They name these files in the cases in which they list the content of `COMMON_DIRECTORIES`.
 """
+
+
+_is_common = re.compile("|".join(map(fnmatch.translate, COMMON_FILES))).match
 
 
 class TreeCollector(BaseListingCollector[str]):
@@ -99,7 +108,7 @@ class TreeCollector(BaseListingCollector[str]):
                 self.closed.add(os.path.join(*levels[:closed]))
                 directory_at(self.root, levels[:closed])
                 return
-            if any(fnmatch.fnmatchcase(name, glob) for glob in COMMON_FILES):
+            if _is_common(name):
                 self.skipped += 1
                 return
         if not name:
@@ -128,6 +137,17 @@ class TreeCollector(BaseListingCollector[str]):
             directory_at(self.root, parts)
         else:
             insert_parts(self.root, parts[:-1], parts[-1])
+
+    @property
+    def all_common(self) -> bool:
+        """True if no searched path has an ignore file."""
+        return set(self._scope.location.paths) <= set(self._common)
+
+    def would_list(self, path: str) -> bool:
+        """Return True if the tree lists a path that is neither excluded, nor too deep, nor in a closed directory."""
+        start, parts = self._parts(path)
+        closed = start in self._common and not COMMON_DIRECTORIES.isdisjoint(parts[:-1])
+        return not closed and self._exclude.isdisjoint(parts) and not 0 < self._max_depth < len(parts)
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
         """Return the searched path that contains `path`, and the names of the directories and the file below it.
@@ -165,6 +185,21 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> Tree
         tree.add(path)
     tree.timed_out = walk.timed_out
     return tree
+
+
+def find_links(scope: Scope, tree: TreeCollector, options: FileOptions) -> tuple[list[str], bool]:
+    """Return the links that a tree leaves out, as none is followed, and True if the time limit was reached; blocking.
+
+    Ignored and hidden links, and links in closed directories, are left out.
+    """
+    from ripwrap.workspace.walk import ScopeWalk
+
+    if tree.all_common:  # a link in these directories is not listed, and they may be large
+        globs = options.get("glob", ())
+        pruned = [f"!{name}/" for name in sorted(COMMON_DIRECTORIES)]
+        options = cast("FileOptions", {**options, "glob": [*([globs] if isinstance(globs, str) else globs), *pruned]})
+    walk = ScopeWalk(replace(scope, timeout=MAX_LINK_SECONDS), options)
+    return [path for path in walk.paths(links=True) if tree.would_list(path)], walk.timed_out
 
 
 def find_denied(scope: Scope, options: FileOptions) -> tuple[list[str], bool]:

@@ -38,10 +38,11 @@ class ScopeWalk:
         self._options = options
         self._timeout = scope.timeout
 
-    def paths(self, *, folders: bool = False) -> Iterator[str]:
+    def paths(self, *, folders: bool = False, links: bool = False) -> Iterator[str]:
         """Yield the paths of files, relative to the directory that rg runs in.
 
-        Each step blocks. With `folders`, directories are yielded too; the path of a directory ends in a separator.
+        Each step blocks. With `folders`, directories are yielded too; the path of a directory ends in a separator. With
+        `links`, only symbolic links are yielded, in place of files.
 
         Raises:
             GlobError: A glob of the options does not parse.
@@ -67,6 +68,7 @@ class ScopeWalk:
                 max_depth=options.get("max_depth"),
                 one_file_system=options.get("one_file_system", False),
                 folders=folders,
+                links=links,
                 stop=stop,
                 report=partial(self._report, start),
                 is_denied=partial(self._is_denied, start),
@@ -130,6 +132,7 @@ def walk(
     max_depth: int | None,
     one_file_system: bool,
     folders: bool = False,
+    links: bool = False,
     stop: Callable[[], bool],
     report: Callable[[str, OSError], object],
     is_denied: Callable[[str], bool] = lambda _: False,
@@ -149,6 +152,7 @@ def walk(
         max_depth: Number of levels below `sub` to list; `None` is no limit.
         one_file_system: Leave out directories that are on another file system than `sub`.
         folders: Yield directories below `sub`, too: each before its content, and with a separator at the end.
+        links: Yield symbolic links, and no files.
         stop: Function that is called before each directory and file; the listing ends when it returns True.
         report: Function that is called for each path that cannot be read, with the path relative to the root and the
             error.
@@ -166,6 +170,7 @@ def walk(
         max_depth=max_depth,
         device=os.stat(os.path.join(root, sub)).st_dev if one_file_system else None,
         folders=folders,
+        links=links,
         report=report,
         is_denied=is_denied,
     )
@@ -190,12 +195,13 @@ class _Walker:
     max_depth: int | None
     device: int | None
     folders: bool
+    links: bool
     report: Callable[[str, OSError], object]
     is_denied: Callable[[str], bool]
 
     def walk(self, sub: str, stop: Callable[[], bool]) -> Iterator[str]:
         if os.path.isfile(os.path.join(self.root, sub)):
-            yield sub
+            yield from () if self.links else (sub,)
             return
         ignores = IgnoreStack() if self.no_ignore else IgnoreStack.above(self.root, sub)
         # This uses a stack instead of recursion, because a tree may be deeper than Python's recursion limit.
@@ -233,6 +239,8 @@ class _Walker:
             except OSError as error:
                 self.report(path, error)
                 continue
+            if self.links and not is_folder:  # a file is left out, before its name is compared with rules
+                is_folder = False if entry.is_symlink() else None
             if is_folder is not None and not self._is_left_out(entry, path, ignores, is_folder=is_folder):
                 yield _Entry(path, folder.depth + 1, ignores if is_folder else None)
 
