@@ -208,6 +208,41 @@ class Both(Change):
         return self._then.exit(self._first.exit(end))
 
 
+class Before(Change):
+    """Change that is done before the change of a place, which several runs may share; a run has its own `Before`."""
+
+    def __init__(self, then: Change | None) -> None:
+        self._then = then
+        self.last = True
+
+    def restart(self) -> None:
+        """Do nothing: each run has a new object."""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Filter the next bytes of rg's output, and return the changed output."""
+        return self._pass_on(self._own(chunk))
+
+    def close(self) -> bytes:
+        """Return the rest of the changed output at the end of a run."""
+        rest = self._pass_on(self._own_rest())
+        return rest if self._then is None else rest + self._then.close()
+
+    def exit(self, end: Exit) -> Exit:
+        """Convert the exit of a run, as if rg had written the changed output."""
+        return end if self._then is None else self._then.exit(end)
+
+    def _own(self, chunk: bytes) -> bytes:
+        """Return the output for a chunk, before the other change."""
+        raise NotImplementedError
+
+    def _own_rest(self) -> bytes:
+        """Return the rest of the output at the end of a run, before the other change."""
+        return b""
+
+    def _pass_on(self, taken: bytes) -> bytes:
+        return self._then.feed(taken) if taken and self._then is not None else taken
+
+
 def _complete(data: bytes, start: int) -> int:
     """Return the position up to which the records of a file can be changed: before a record whose head may be cut."""
     line = data.rfind(b"\n", start)

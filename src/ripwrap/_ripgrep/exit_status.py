@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.stderr import MAX_STDERR, failure, only_path_errors, out_of_threads, path_errors
+from ripwrap._ripgrep.stderr import MAX_STDERR, failure, only_path_errors, out_of_threads, panicked, path_errors
 from ripwrap.errors import SearchError
 from ripwrap.models import PathError
 
@@ -104,6 +104,11 @@ class Exit:
     def out_of_threads(self) -> bool:
         """True if rg ended because the system did not let it start another thread."""
         return not self.ended and out_of_threads(self.stderr)
+
+    @property
+    def panicked(self) -> bool:
+        """True if rg ended because it panicked, other than for lack of threads, or was killed after that."""
+        return not self.ended and panicked(self.stderr) and not out_of_threads(self.stderr)
 
     def failure(self, types: Collection[str] = ()) -> SearchError:
         """Return the error for an rg that ended without an answer; `types` are rg's file types, if they are known."""

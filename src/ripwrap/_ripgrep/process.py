@@ -43,7 +43,7 @@ from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost, host_start_error
 from ripwrap._ripgrep.place import Part
 from ripwrap._ripgrep.query import Query
-from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads
+from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads, panicked
 from ripwrap._subprocess import (
     KILLED_RETURNCODE,
     Popen,
@@ -104,7 +104,7 @@ class ProcessSettings:
     Attributes:
         can_await_pipes: True if event loops can wait for a pipe. On Windows they cannot, so a thread waits.
         stall_seconds: Seconds without output after which stderr is read. rg may hang if it could not start a thread
-            (rg-facts 8).
+            (rg-facts 8), or if a thread panicked (rg-facts 61).
         reap_seconds: Seconds for a killed rg to end; only a process in uninterruptible sleep needs more (rg-facts 33).
     """
 
@@ -336,8 +336,8 @@ class _Child:
         """Return True if waiting for stdout must stop; called after `stall_seconds` without output.
 
         Waiting must stop if rg has ended, but another process still holds the pipe open. If rg could not start a
-        thread, rg may hang (rg-facts 8). In that case, this method kills rg and returns False, so waiting
-        continues.
+        thread, or a thread panicked, rg may hang (rg-facts 8 and 61). In that case, this method kills rg and returns
+        False, so waiting continues.
 
         Args:
             whole: True if rg has written its last message. If False, waiting stops only if rg has ended with an exit
@@ -349,7 +349,8 @@ class _Child:
         size = os.fstat(self._stderr.fileno()).st_size
         if size != self._checked_stderr_bytes:
             self._checked_stderr_bytes = size
-            if out_of_threads(read_beginning(self._stderr, MAX_STDERR)):
+            stderr = read_beginning(self._stderr, MAX_STDERR)
+            if out_of_threads(stderr) or panicked(stderr):
                 self.kill()
         return False
 
@@ -553,7 +554,8 @@ class BlockingChild(_Child):
             if left > SETTINGS.stall_seconds and self._has_stalled(whole=whole):
                 return b""
         if not is_whole(self._popen, self._stdout):  # rg, or a child of a launcher, may write more
-            self.timed_out = True
+            stderr = read_beginning(self._stderr, MAX_STDERR)
+            self.timed_out = out_of_threads(stderr) or not panicked(stderr)
             self.kill()
         return (self._take() if wait_for_output(self._stdout, 0) else b"") or b""
 

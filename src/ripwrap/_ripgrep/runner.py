@@ -326,7 +326,7 @@ async def _run(step: Step[C], binary: RgBinary, plan: Plan, meter: "Meter | None
                 collector = _begin(step, meter)
                 continue
             runs.add(end)
-            if scope.cancelled_caught and (runs.unfinished or not end.partial):
+            if scope.cancelled_caught and not end.panicked and (runs.unfinished or not end.partial):
                 return collector, runs.end(step.query), True
             try:
                 collector.end_run(end)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from ripwrap._ripgrep.cut import answerable
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.process import split
@@ -90,7 +91,7 @@ class Runs(Generic[Child]):
                 self._more = None
                 break
             self._waits = not parts and bool(self.pending)
-            self.pending += [_Run(part, self._start(part)) for part in parts]
+            self.pending += [_Run(part, self._start(answerable(part))) for part in parts]
         return bool(self.pending)
 
     def next(self) -> tuple[Part, Child]:
@@ -99,7 +100,7 @@ class Runs(Generic[Child]):
         if part.change is not None:
             part.change.last = all(other.part.change is not part.change for other in list(self.pending)[1:])
         if run.child is None:
-            run.child = self._start(part)
+            run.child = self._start(answerable(part))
         return part, run.child
 
     def add(self, end: Exit) -> None:

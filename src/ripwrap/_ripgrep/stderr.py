@@ -49,6 +49,7 @@ _INSTALL_RG = Hint(kind="install", target="ripwrap[bin]")
 _LITERAL = HintedText("Fix the pattern, or pass ", Hint("fixed_strings", True), " to search for it literally.")
 
 _NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
+_ANY_PANIC = r"^thread '.*' (\(\d+\) )?panicked at "
 
 # These regular expressions match from the start of a line. Elsewhere in a line, rg may quote any text of the caller.
 _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
@@ -147,6 +148,15 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
             ".",
         ),
     ),
+    (
+        _ANY_PANIC,
+        SearchError,
+        HintedText(
+            "This is a fault of rg, and the answer would be incomplete. Try another pattern",
+            (", or leave ", Hint("multiline", kind="omit"), " out"),
+            ".",
+        ),
+    ),
 )
 
 _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
@@ -154,7 +164,10 @@ _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
 
 _FLAG = re.compile(r"(error parsing flag |unrecognized flag )--(?P<name>[a-z][a-z0-9-]+)(?=:|$)", re.MULTILINE)
 _UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
-_PANIC = re.compile(_NO_THREAD.encode(), re.MULTILINE)
+_OUT_OF_THREADS = re.compile(_NO_THREAD.encode(), re.MULTILINE)
+_PANIC = re.compile(_ANY_PANIC.encode(), re.MULTILINE)
+_BACKTRACE = re.compile(r"\n(stack backtrace:|note: ).*", re.DOTALL)
+"""What follows the message of a panic: a backtrace, and the panics of other threads, which are consequences."""
 
 
 def failure(
@@ -187,6 +200,8 @@ def failure(
     if lingered:
         said = "rg closed its stdout but did not exit, so its answer may be incomplete; try again"
         kind, text = SearchError, f"{said}\n{text}".rstrip()
+    elif panicked(stderr):
+        text = _BACKTRACE.sub("", text)
     elif returncode < 0:
         kind, text = SearchError, f"rg was killed by signal {-returncode}\n{text}".rstrip()
     suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
@@ -234,6 +249,11 @@ def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
 
 def out_of_threads(stderr: bytes) -> bool:
     """Return True if the system did not let rg start another thread; rg then panics and may hang (rg-facts 8)."""
+    return any(map(_OUT_OF_THREADS.search, _not_of_paths(stderr)))
+
+
+def panicked(stderr: bytes) -> bool:
+    """Return True if a thread of rg panicked. Its other threads may then wait for it for ever (rg-facts 61)."""
     return any(map(_PANIC.search, _not_of_paths(stderr)))
 
 
