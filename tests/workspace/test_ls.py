@@ -235,8 +235,13 @@ def test_timeout_ends_an_ls_without_rg(plant: Plant) -> None:
 UNPRIVILEGED = """
 import json, sys
 from ripwrap import sync
-calls = json.loads(sys.argv[1])
-print(json.dumps([sync.Workspace(*roots, rg=rg).call(tool, {"path": path}) for roots, rg, tool, path in calls]))
+def answer(roots, rg, tool, path):
+    tool, _, mode = tool.partition(":")
+    more = {"find_files": {"pattern": "*"}, "codebase_search": {"query": "needle"},
+            "grep_content": {"pattern": "needle", "output_mode": mode}}.get(tool, {})
+    follow = roots[0] == "follow"
+    return sync.Workspace(*roots[follow:], rg=rg, follow=follow).call(tool, {"path": path, **(more if follow else {})})
+print(json.dumps([answer(*call) for call in json.loads(sys.argv[1])]))
 """
 
 
@@ -246,6 +251,31 @@ def unprivileged(calls: list[tuple[list[str], str, str, str]]) -> list[str]:
     done = forks.run(argv, UNPRIVILEGED, cwd=cwd, env=os.environ, launcher=forks.UNPRIVILEGED)
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout))
+
+
+@pytest.mark.posix
+def test_notes_name_no_unreadable_path_outside_of_the_roots(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    """Issue 38, 40: with `follow=True`, a path behind a link lay below the root by its name, and was shown."""
+    plant(
+        {"root/a.py": "needle\n", "root/in/x": "", "root/part/y": "", "out/x.py": "needle\n", "out/no.py": "needle\n"}
+    )
+    (folder / "out" / "closed").mkdir(mode=0)
+    (folder / "out" / "loop").symlink_to(".")
+    (folder / "out" / "no.py").chmod(0)
+    (folder / "root" / "in" / "x").chmod(0)
+    (folder / "root" / "link").symlink_to("../out")
+    (folder / "root" / "part" / "alias").symlink_to("../in")  # within the root
+    root = str(folder / "root")
+    asked = [("ls", "."), ("tree", "."), ("find_files", "."), ("codebase_search", "."), ("ls", "part")]
+    calls = [(["follow", root], rg.path, tool, path) for tool, path in asked]
+    modes = ("content", "count", "files_with_matches")
+    calls += [(["follow", root], rg.path, f"grep_content:{mode}", ".") for mode in modes]
+    for (_, _, tool, path), text in zip(calls, unprivileged(calls), strict=True):
+        assert "loop" not in text and "closed" not in text and "no.py" not in text, (tool, text)
+        if tool.startswith(("grep", "code")):
+            assert "2 paths could not be read, the first: in/x: Permission denied" in text, (tool, text)
+        else:
+            assert "could not be read" not in text, (tool, path, text)
 
 
 @pytest.mark.slow

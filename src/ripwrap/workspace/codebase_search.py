@@ -71,7 +71,7 @@ async def run_codebase_search(call: ToolCall, arguments: CodebaseSearchArguments
             ranking = "files"
             errors: list[PathError] = []
             chunks = await _rank(run, scope, query, limit + 1, errors)
-            notes = [*notes_of(errors, None, scope.location), *notes]
+            notes = [*notes_of(errors, None, scope), *notes]
         else:
             ranking = "hybrid" if answer.by_vectors else "index"
             chunks = answer.chunks

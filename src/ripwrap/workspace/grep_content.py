@@ -586,7 +586,7 @@ def _about(call: ContentCall, end: Exit | None, *, timed_out: bool, notes: Itera
         "expand": call.arguments.expand,
         "notes": (
             *filter(None, notes),
-            *notes_of(errors, call.ended_after(timed_out=timed_out), location),
+            *notes_of(errors, call.ended_after(timed_out=timed_out), call.scope),
             *call.scope.notes,
             *denied_glob_notes(call.scope, call.arguments.file_pattern),
             *call.notes,

@@ -1,4 +1,4 @@
-"""Messages and notes of answers: what a page leaves out, and what could not be read; no I/O."""
+"""Messages and notes of answers: what a page leaves out, and what could not be read."""
 
 import os
 import re
@@ -8,8 +8,10 @@ from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._text import in_seconds, plural, shown, shown_path
 from ripwrap.models import PathError
 from ripwrap.workspace.results import ListingEngine, shown_start
-from ripwrap.workspace.sandbox import RootLocation
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
+
+MAX_CHECKED_ERRORS = 1000
+"""Maximum number of unreadable paths of which it is checked if they lead out of the roots; the others do not count."""
 
 MAX_ERROR_CHARS = 200
 """Maximum number of characters of the error about an unreadable path."""
@@ -37,24 +39,28 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
     return said if end >= total else f"{said} offset={end} gives the next page; a narrower pattern or path finds less."
 
 
-def notes_of(errors: Iterable[PathError], ended_after: float | None, location: RootLocation) -> Iterator[str]:
+def notes_of(errors: Iterable[PathError], ended_after: float | None, scope: Scope) -> Iterator[str]:
     """Yield a note if the search was stopped at its time limit, and a note if paths could not be read.
 
     Args:
         errors: Paths that could not be read, relative to the directory that rg runs in, in any order. Broken links are
             not shown.
         ended_after: Time limit in seconds, if the search was stopped at that limit; otherwise `None`.
-        location: Location of the search. Errors about paths outside of the location are not shown, because rg reads
-            ignore files above a root, and its errors may quote lines of these files.
+        scope: Location of the search. Errors about paths outside of it are neither shown nor counted: rg reads ignore
+            files above a root, and its errors may quote lines of these files. If links are followed, a path below the
+            location may lead out of it.
     """
+    location, allowed = scope.location, scope.allowed
     if ended_after is not None:
         seconds = in_seconds(ended_after)
         yield f"The search was stopped after {seconds}, so results may be missing; narrow the search, e.g. with path."
-    own = [error for error in errors if location.has(error.path) and not error.harmless]
+    failed = [error for error in errors if location.has(error.path) and not error.harmless]
+    failed.sort(key=lambda error: path_order(os.fsencode(error.path or "")))
+    own = [error for error in failed[:MAX_CHECKED_ERRORS] if allowed is None or allowed(error.path or "")]
     if own:
-        first = min(own, key=lambda error: path_order(os.fsencode(error.path or "")))
-        named = first.model_copy(update={"path": location.shown(first.path or "")})
-        yield f"{plural(len(own), 'path')} could not be read, the first: {_path_error_text(named)}."
+        named = own[0].model_copy(update={"path": location.shown(own[0].path or "")})
+        much = "at least " if len(failed) > MAX_CHECKED_ERRORS else ""
+        yield f"{much}{plural(len(own), 'path')} could not be read, the first: {_path_error_text(named)}."
 
 
 def scope_notes(
@@ -66,7 +72,7 @@ def scope_notes(
         "Links were not followed, because that needs rg." if note == FOLLOW_NOTE and engine == "python" else note
         for note in scope.notes
     ]
-    return (*notes_of(errors, ended_after, scope.location), *notes)
+    return (*notes_of(errors, ended_after, scope), *notes)
 
 
 def denied_note(number: int) -> Iterator[str]:
