@@ -217,18 +217,31 @@ class Selection:
             folder = Folder(path, real, folder.depth + 1, stack, folder.device, folder.above)
         return True
 
-    def allows_name(self, path: str, depth: int, *, is_folder: bool) -> bool:
+    def allows_name(
+        self, path: str, depth: int, *, is_folder: bool, chosen: Container[CauseKind] = frozenset[CauseKind]()
+    ) -> bool:
         """Return True if globs, types, depth and options about hidden files allow a path; ignore files do not count.
 
         Args:
             path: Path with `/` between its names; it need not exist.
             depth: Number of names in the path that are below the searched root.
             is_folder: True for a directory.
+            chosen: Kinds of options, `glob` and `type`, that need not choose the path; they may still exclude it.
         """
         if self._max_depth is not None and depth + is_folder > self._max_depth:
             return False
         name, text = path.rpartition("/")[2], byte_text(raw_bytes(path))
-        return self._by_names(name, text, None, lambda: name.startswith("."), is_folder=is_folder) is None
+        hidden = lambda: name.startswith(".")  # noqa: E731 - as short as a function
+        return self._by_names(name, text, None, hidden, is_folder=is_folder, chosen=chosen) is None
+
+    def chosen_by(self, path: str) -> frozenset[CauseKind] | None:
+        """Return the kinds of options, `glob` and `type`, that choose a file by its path; `None` if one excludes it."""
+        rule = self._globs.match(byte_text(raw_bytes(path)), is_folder=False)
+        typed = self._by_type(path.rpartition("/")[2])
+        if (rule is not None and not rule.ignores) or (rule is None and _excludes(typed)):
+            return None
+        kinds: dict[CauseKind, bool] = {"glob": rule is not None, "type": typed is True}
+        return frozenset(kind for kind, is_given in kinds.items() if is_given)
 
     def _by_rules(self, folder: Folder, name: str, info: os.stat_result, *, is_folder: bool) -> Cause | None:
         text = match_text(self._relative(folder.join(name)))
@@ -246,6 +259,7 @@ class Selection:
         hidden: Callable[[], bool],
         *,
         is_folder: bool,
+        chosen: Container[CauseKind] = frozenset[CauseKind](),
     ) -> Cause | None:
         """Return the cause if a glob, an ignore file or a type excludes an entry, or if it is hidden; otherwise `None`.
 
@@ -256,18 +270,19 @@ class Selection:
                 matches; `None` in place of the function if ignore files do not count.
             hidden: Function that returns True for a hidden entry.
             is_folder: True for a directory.
+            chosen: See `allows_name()`.
         """
         rule = self._globs.match(text, is_folder=is_folder)
         if rule is not None:
             return None if rule.ignores else _by_glob(rule)
-        if self._chooses and not is_folder:
+        if self._chooses and not is_folder and "glob" not in chosen:
             return Cause("glob", Hint(next(rule.file for rule in self._globs.rules if rule.ignores), kind="omit"))
         rule = ignoring and ignoring()
         if rule is not None and rule.ignores:
             option = "no_ignore_files" if rule.file in self._explicit_files else "no_ignore"
             return Cause("ignored", Hint(option, value=True), rule)
         typed = None if is_folder else self._by_type(name)
-        if isinstance(typed, Cause):
+        if isinstance(typed, Cause) and (_excludes(typed) or "type" not in chosen):
             return typed
         if rule is None and typed is None and not self._hidden and hidden():
             return Cause("hidden", Hint("hidden", value=True))
@@ -342,7 +357,9 @@ class Selection:
 class NameSelection:
     """Rules that select items by name, for searches of items that are not files.
 
-    A name is matched as if it were the path of a file. Ignore files and limits of the file size have no effect.
+    A name is matched as if it were the path of a file. Ignore files and limits of the file size have no effect. An item
+    inside of an archive is also selected if a glob or type chooses the archive by its name, and it is not selected if
+    one excludes the archive.
     """
 
     def __init__(
@@ -358,14 +375,39 @@ class NameSelection:
         self._selection = Selection("", {**options, "no_ignore": True}, types)
         self._roots = {"/".join(_parts(root)): True for root in roots}
         self._folders = {"": True, **self._roots}
+        self._archive: tuple[str, frozenset[CauseKind] | None] = "", None  # the last archive, and what chooses it
 
     def selects(self, name: str) -> bool:
-        """Return True if a search of files would read a file with the path `name`."""
+        """Return True if a search of files would read a file with the path `name`.
+
+        Args:
+            name: Name of an item. Its attribute `outer`, if it has one, is the name of the archive that has the item.
+        """
+        chosen = self._chosen(getattr(name, "outer", None))
+        if chosen is None:
+            return False
         parts = _parts(name)
         above = (len(_parts(root)) for root in self._roots if name.startswith(f"{root}/"))
-        return self._selects(parts, max(above, default=0), is_folder=False)
+        return self._selects(parts, max(above, default=0), chosen, is_folder=False)
 
-    def _selects(self, parts: Sequence[str], root: int, *, is_folder: bool) -> bool:
+    def _chosen(self, archive: str | None) -> frozenset[CauseKind] | None:
+        """Return the kinds of options that choose an archive, or one that has it; `None` if an option excludes it."""
+        if archive is None:
+            return frozenset()
+        if archive != self._archive[0]:
+            above, path = self._chosen(getattr(archive, "outer", None)), "/".join(_parts(archive))
+            own = frozenset[CauseKind]() if path in self._roots else self._selection.chosen_by(path)
+            self._archive = archive, None if above is None or own is None else above | own
+        return self._archive[1]
+
+    def _selects(
+        self,
+        parts: Sequence[str],
+        root: int,
+        chosen: frozenset[CauseKind] = frozenset(),
+        *,
+        is_folder: bool,
+    ) -> bool:
         """Return True if a path is selected; its first `root` parts are the path of a root."""
         above = "/".join(parts[:-1])
         if above not in self._folders:
@@ -373,7 +415,14 @@ class NameSelection:
                 self._folders = {"": True, **self._roots}
             self._folders[above] = self._selects(parts[:-1], root, is_folder=True)
         depth = len(parts) - root
-        return self._folders[above] and self._selection.allows_name("/".join(parts), depth, is_folder=is_folder)
+        return self._folders[above] and self._selection.allows_name(
+            "/".join(parts), depth, is_folder=is_folder, chosen=chosen
+        )
+
+
+def _excludes(typed: Cause | bool | None) -> bool:
+    """Return True if a type of `type_not` excludes a file, and not only no type of `type` chooses it."""
+    return isinstance(typed, Cause) and typed.hint is not None and typed.hint.option == "type_not"
 
 
 def _parts(path: str) -> list[str]:

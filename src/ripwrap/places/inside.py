@@ -27,7 +27,7 @@ from ripwrap.sources.reading import DocumentReader
 from ripwrap.sources.texts import TextCache
 
 _OF_MEMBERS = ("glob", "iglob", "glob_case_insensitive", "type", "type_not", "type_add", "type_clear", "max_filesize")
-"""Options that choose the members of archives, and documents; they do not choose the archives themselves."""
+"""Options that choose members by their names, or by the name of their archive, and documents (`NameSelection`)."""
 
 _OF_FILES = ("sort", "sortr", "threads", "ignore_file", "max_depth")
 """Options that choose or sort files on the disk; the search inside of files leaves them out."""
@@ -131,7 +131,8 @@ class _Inside:
         if found.timed_out:
             raise OverdueError(f"rg was stopped after timeout={self._seconds} seconds; allow more time")
         query = self._query.without(*_OF_FILES)
-        selects = await ItemPlace(tuple, allows=place.limits.allows).selects(query, run, left())
+        roots = () if query.paths == (os.curdir,) else query.paths
+        selects = await ItemPlace(tuple, roots, place.limits.allows).selects(query, run, left())
         seconds = left()
         until = None if seconds is None else time.monotonic() + seconds
         return place.limits.wrap(place.source(self._query, found.every(), until)), selects

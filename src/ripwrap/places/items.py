@@ -143,7 +143,7 @@ async def listed(
 
 def _packed(name: str) -> str:
     """Return the further fields of an item as a text without a slash."""
-    fields = name.fields(_json_text) if isinstance(name, NamedItem) else {}
+    fields: Mapping[str, object] = name.fields(_json_text) if isinstance(name, NamedItem) else {}
     return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode()
 
 
@@ -276,7 +276,8 @@ class Renamed(Change):
         self._old_match = _MATCH + self._old
         self._match = _MATCH + self._name
         if isinstance(name, NamedItem):
-            self._match += b"," + json.dumps(name.fields(_json_text))[1:-1].encode()
+            fields = json.dumps(name.fields(_json_text))[1:-1].encode()
+            self._match += b"," * bool(fields) + fields
         return record.replace(self._old, b'"path":' + _json_path(self._marked(name, path)), 1)
 
     def _records_of_file(self, records: bytes) -> bytes:

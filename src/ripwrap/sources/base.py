@@ -28,25 +28,22 @@ Adapter: TypeAlias = Callable[[bytes], Iterable[tuple[Location, str | Exception]
 
 
 class NamedItem(str):
-    """Name of an item whose matches have further fields, besides those that rg writes.
+    """Name of an item that is inside of another one, or whose matches have fields besides those that rg writes.
 
     Attributes:
-        outer: Name of the archive or document that has the item, if it has further fields, too; otherwise `None`.
+        outer: Name of the archive or document that has the item; `None` if the item is in none.
     """
 
-    outer: "NamedItem | None" = None
+    outer: str | None = None
 
     def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:
         """Return the further fields of each match, as JSON; `text` converts a text to JSON."""
-        return {} if self.outer is None else self.outer.fields(text)
+        return self.outer.fields(text) if isinstance(self.outer, NamedItem) else {}
 
 
-def inner_name(outer: str, name: str) -> str:
-    """Return the name of a member of an archive, with the further fields that the archive has."""
-    path = f"{outer}{SEPARATOR}{name}"
-    if not isinstance(outer, NamedItem):
-        return path
-    member = NamedItem(path)
+def inner_name(outer: str, name: str) -> NamedItem:
+    """Return the name of a member of an archive, whose matches have the further fields of the archive."""
+    member = NamedItem(f"{outer}{SEPARATOR}{name}")
     member.outer = outer
     return member
 
@@ -65,7 +62,7 @@ class LocatedName(NamedItem):
         """Return the name of a part of a document, such as `report.pdf!/page 3`."""
         name = cls(f"{document}{SEPARATOR}{location}")
         name.location = location
-        name.outer = document if isinstance(document, NamedItem) else None
+        name.outer = document
         return name
 
     def fields(self, text: Callable[[str], object]) -> Mapping[str, object]:
