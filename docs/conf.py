@@ -50,6 +50,7 @@ html_title = f"ripwrap {version}"
 html_static_path = ["pictures/style.css"]
 html_css_files = ["style.css"]
 html_copy_source = False
+copybutton_exclude = ".linenos, .gp"  # prompts
 
 ROOT = Path(__file__).parent.parent
 # Map files outside the folder that Sphinx reads to the pages that show them.

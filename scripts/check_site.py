@@ -2,7 +2,7 @@
 
 Faults are links to missing pages or anchors of the site, public names that the reference lacks, and Python or Markdown
 source in the text of a page. If Chromium is installed, each page is also opened in a wide and a narrow window. Then
-pages that are wider than the window and pictures that do not load are faults too.
+pages that are wider than the window, pictures that do not load and copied prompts are faults too.
 """
 
 import os
@@ -86,6 +86,10 @@ def wrong_in(page: Page) -> Iterator[str]:
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if wide > 0:
         yield f"is {wide} pixels wider than its window"
+    # The function of sphinx-copybutton that a click calls.
+    for copied in page.evaluate("[...document.querySelectorAll('button.copybtn')].map(copyTargetText)"):
+        if re.search(r"^(\$|>>>|\.\.\.) ", copied, re.MULTILINE):
+            yield f"has a button that copies a prompt: {copied.splitlines()[0]!r}"
 
 
 def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:

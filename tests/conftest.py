@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ripwrap import binary
     from support.mirror import Mirror
 
-ALL_RGS = bool(os.environ.get("RIPWRAP_ALL_RGS"))
 ALL_EXTRAS = bool(os.environ.get("RIPWRAP_ALL_EXTRAS"))
 
 NEEDS_POSIX = "marked `posix`"
@@ -48,7 +47,7 @@ def _load_profile() -> None:
     from hypothesis import settings
 
     if settings.get_current_profile_name() != "ripwrap":
-        settings.register_profile("ripwrap", deadline=None, derandomize=ALL_RGS, max_examples=times(12, 200))
+        settings.register_profile("ripwrap", deadline=None, derandomize=rgs.ALL_RGS, max_examples=times(12, 200))
         settings.load_profile("ripwrap")
 
 
@@ -160,12 +159,7 @@ def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
 def _provided(version: str) -> binary.RgBinary:
     from ripwrap import sync
 
-    try:
-        return sync.resolve(rgs.provide(version))
-    except rgs.UnavailableError as error:
-        if ALL_RGS:
-            raise
-        pytest.skip(f"rg {version}: {error}")
+    return sync.resolve(rgs.provide(version))
 
 
 @pytest.fixture(scope="session")

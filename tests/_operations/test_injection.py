@@ -24,7 +24,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import ripwrap
-from conftest import ALL_RGS
 from ripwrap import CapabilityError, SearchError, UnknownTypeError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.options import FileOptions, SearchOptions
@@ -441,12 +440,7 @@ class Watched:
 @pytest.fixture(scope="session")
 def tracing() -> None:
     """Skip the test if strace does not work here, or fail if RIPWRAP_ALL_RGS is set."""
-    try:
-        strace.provide()
-    except rgs.UnavailableError as error:
-        if ALL_RGS:
-            raise
-        pytest.skip(f"strace LEFT OUT: {error}")
+    strace.provide()
 
 
 @pytest.fixture

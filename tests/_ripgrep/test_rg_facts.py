@@ -844,7 +844,7 @@ def test_rg_applies_iglobs_last_and_not_to_named_files(rg: RgBinary, plant: Plan
 def rg_of_a_pipe(request: pytest.FixtureRequest) -> RgBinary:
     """Return an rg with the defect of ripgrep#3194, and one without it."""
     try:
-        return sync.resolve(rgs.provide(request.param))
+        return sync.resolve(rgs.find_or_fetch(request.param))
     except rgs.UnavailableError as error:
         pytest.skip(str(error))
 

@@ -35,7 +35,7 @@ def main() -> None:
             (Path(folder) / os.fsdecode(name)).write_bytes(content)
         for version in rgs.VERSIONS:
             for search, arguments in SEARCHES.items():
-                argv = [str(rgs.provide(version)), "--no-config", "--json", "--sort=path", *arguments, "--", "."]
+                argv = [str(rgs.find_or_fetch(version)), "--no-config", "--json", "--sort=path", *arguments, "--", "."]
                 output = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True)
                 (HERE / f"{search}-{version}.jsonl").write_bytes(output.stdout)
 

@@ -17,6 +17,7 @@ from ripwrap.errors import PatternError, RipwrapError
 from ripwrap.index import Index
 from ripwrap.places import Directory
 from support.grep import same
+from support.replacing import replace_file
 
 VISIBLE = {"hidden": False, "follow": False}
 
@@ -279,7 +280,7 @@ def _remove(folder: Path) -> None:
 
 def _truncate(folder: Path) -> None:
     for file in folder.glob("*.term"):
-        file.write_bytes(file.read_bytes()[:-20])
+        replace_file(file, file.read_bytes()[:-20])
 
 
 def _forge_meta(folder: Path) -> None:
@@ -290,7 +291,7 @@ def _flip(folder: Path) -> None:
     for file in folder.glob("*.idx"):
         content = bytearray(file.read_bytes())
         content[len(content) // 3] ^= 0xFF
-        file.write_bytes(content)
+        replace_file(file, content)
 
 
 @pytest.mark.slow

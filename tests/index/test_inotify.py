@@ -15,7 +15,7 @@ import pytest
 
 from ripwrap import sync
 from ripwrap._concurrency import CANCELLED, Cancellation
-from ripwrap.index.inotify import InotifyJournal, is_local
+from ripwrap.index.inotify import InotifyJournal, _type_of, is_local
 from support.counting import inotify_instances
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
@@ -336,6 +336,36 @@ def mounts(*points: tuple[str, str]) -> str:
 )
 def test_network_file_systems_are_recognised(points: list[tuple[str, str]], local: bool) -> None:
     assert is_local("/src/my code", mounts(*points)) is local
+
+
+@pytest.mark.parametrize(
+    ("points", "own", "local"),
+    [
+        ([], "ext4", True),
+        ([("/proc", "proc")], "overlay", True),
+        ([("/srcs", "9p")], "xfs", True),
+        ([("/src/vendor", "tmpfs")], "btrfs", True),
+        ([("/src/vendor", "9p")], "ext4", False),
+        ([("/proc", "proc")], "", False),
+        ([("/", "nfs4")], "ext4", False),
+    ],
+)
+def test_root_of_a_chroot_that_is_no_mount_point_is_asked_for_its_type(
+    points: list[tuple[str, str]], own: str, local: bool
+) -> None:
+    """Issue 38, 33: in a chroot, the list has no mount above the directory, and no directory was watched."""
+    assert is_local("/src", mounts(*points), lambda: own) is local
+
+
+def test_type_of_a_local_file_system_is_its_name_in_the_list_of_mounts(tmp_path: Path) -> None:
+    """Issue 38, 33."""
+    with open("/proc/self/mountinfo") as lines:
+        kinds = {line.split()[4]: line.partition(" - ")[2].split()[0] for line in lines}
+    points = [
+        point for point in kinds if os.path.ismount(point) and kinds[point] in ("ext4", "overlay", "tmpfs", "xfs")
+    ]
+    assert {point: _type_of(point) for point in points} == {point: kinds[point] for point in points}
+    assert _type_of("/proc") == _type_of(str(tmp_path / "none")) == ""
 
 
 def test_mounts_below_the_root_folder_are_considered() -> None:

@@ -25,6 +25,7 @@ from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_erro
 from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.postings import MIN_WASTE, filling_lengths, next_length
 from support import forks
+from support.replacing import replace_file
 
 Plant = Callable[..., Path]
 
@@ -233,7 +234,7 @@ def segment(folder: Path, kind: str) -> Path:
 def newer(folder: Path) -> None:
     for file in folder.glob("*.*"):
         if b'"index_format_version":7' in (content := file.read_bytes()):
-            file.write_bytes(content.replace(b'"index_format_version":7', b'"index_format_version":9'))
+            replace_file(file, content.replace(b'"index_format_version":7', b'"index_format_version":9'))
 
 
 def of_another_schema(folder: Path) -> None:
@@ -242,11 +243,11 @@ def of_another_schema(folder: Path) -> None:
 
 
 def truncate(file: Path) -> None:
-    os.truncate(file, file.stat().st_size // 2)
+    replace_file(file, file.read_bytes()[: file.stat().st_size // 2])
 
 
 def spoil(file: Path) -> None:
-    with file.open("r+b") as opened:  # not truncated: threads of tantivy may read its mapped pages
+    with file.open("r+b") as opened:  # not truncated; see `replace_file()`
         (first,) = opened.read(1)
         opened.seek(0)
         opened.write(bytes([first ^ 1]))
@@ -269,7 +270,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     ),
     "newer format": newer,
     "another schema": of_another_schema,
-    "junk that has its checksum": lambda folder: segment(folder, "term").write_bytes(with_checksum(b"\xa5" * 999)),
+    "junk that has its checksum": lambda folder: replace_file(segment(folder, "term"), with_checksum(b"\xa5" * 999)),
     **{
         f"{how.__name__} {kind}": partial(damage_segment, how, kind)
         for kind in ("fast", "fieldnorm", "idx", "pos", "store", "term")

@@ -10,6 +10,7 @@ import sqlite3
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import nullcontext
 from functools import partial
@@ -30,6 +31,7 @@ from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.schema import SCHEMA_VERSION
 from support import forks
 from support.effort import times
+from support.replacing import replace_file
 from support.shop import held
 from support.waiting import until
 
@@ -406,7 +408,7 @@ def postings_of(home: Path) -> Path:
 
 def junk_in_the_words(file: Path) -> None:
     words = next(postings_of(file.parent).glob("*.idx"))
-    words.write_bytes(words.read_bytes().replace(b"\0", b"\1", 1))
+    replace_file(words, words.read_bytes().replace(b"\0", b"\1", 1))
 
 
 def without_segments(file: Path) -> None:
@@ -871,11 +873,16 @@ def test_read_only_index_is_searched_while_nothing_has_changed(
 
     async def make() -> None:
         async with Index(root, location=home) as index:
-            # A new file is read again by the next refresh, since it may change without a new timestamp.
-            await index.refresh(lambda _: plant({"a.py": "cookies\n", "b.bin": b"cookies\0"}))
+            # A file that has just been changed is read again by the next refresh, since it may change without a new
+            # timestamp. The files say so for an hour, so that the test does not depend on the time that it takes.
+            soon = time.time_ns() + 3_600_000_000_000
+            for name in ("a.py", "b.bin"):
+                os.utime(root / name, ns=(soon, soon))
+            await index.refresh()
             assert (-1,) in index._store.run(sizes)
             (root / "gone.py").unlink()
-            await index.refresh(lambda _: plant({"a.py": "cookies\n", "b.bin": b"cookies\0"}))
+            await index.refresh()
+            assert (-1,) in index._store.run(sizes)
 
     def sizes(database: sqlite3.Connection) -> list[tuple[int]]:
         return database.execute("SELECT size FROM tree").fetchall()

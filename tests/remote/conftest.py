@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.sshd import find as find_sshd
 from support.waiting import until_blocking
 
 if TYPE_CHECKING:
@@ -60,20 +60,6 @@ Host closed
   HostName 127.0.0.1
   Port 1
 """
-
-
-def find_sshd() -> str:
-    """Return the path of sshd; as root on Debian, install it if it is missing."""
-    path = f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin"
-    if shutil.which("sshd", path=path) is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        waiting = ["-qq", "-o", "DPkg::Lock::Timeout=300"]
-        subprocess.run(["apt-get", "update", *waiting], check=False, timeout=300)
-        install = ["apt-get", "install", "-y", "--no-install-recommends", *waiting, "openssh-server"]
-        subprocess.run(install, check=False, timeout=300, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
-    found = shutil.which("sshd", path=path)
-    if found is None or shutil.which("ssh") is None:
-        pytest.fail("these tests need ssh and sshd: apt install openssh-client openssh-server")
-    return found
 
 
 def free_port() -> int:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.rgs import CACHE, UnavailableError, extract_debian
+from support.rgs import CACHE, UnavailableError, extract_debian, or_skip
 
 _PROCESSES = ("fork", "vfork", "clone", "clone3")
 _SOCKETS = ("socket", "socketpair", "connect")
@@ -153,6 +153,11 @@ def _unescaped(text: str) -> str:
 
 
 def provide() -> tuple[str, ...]:
+    """Return the command of strace for a test, which is skipped if this machine has no strace, or may not trace."""
+    return or_skip(find_or_fetch)
+
+
+def find_or_fetch() -> tuple[str, ...]:
     """Return the command of strace: the one in PATH, or Debian's, fetched if it is missing.
 
     Raises:

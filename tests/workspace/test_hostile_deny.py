@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALL_RGS
 from support import hostile, hostile_calls, hostile_deny, rgs, strace
 from support.effort import times
 
@@ -46,12 +45,7 @@ def test_no_denied_file_is_opened_or_shown_as_a_resource(tmp_path: Path) -> None
 
 def answers_without_opening_a_denied_file(tmp_path: Path, what: str, *arguments: str) -> int:
     """Run the calls under strace, check what was opened, and return the number of answers."""
-    try:
-        command = strace.provide()
-    except rgs.UnavailableError as error:
-        if ALL_RGS:
-            raise
-        pytest.skip(f"no strace here: {error}")
+    command = strace.provide()
     root = hostile_deny.furnish(tmp_path / "yard")
     log, scratch, cwd = tmp_path / "log", tmp_path / "scratch", tmp_path / "cwd"
     for folder in (scratch, cwd):

@@ -5,7 +5,8 @@ Facts about the releases:
 - The build for Linux on x86_64 uses musl and is statically linked, so it runs with any libc.
 - For Linux on arm64, there is a static build (musl) from 15.2.0 on; earlier builds need glibc.
 - For Windows on arm64, there are builds from 15.0.0 on.
-- The asset of 14.1.1 for macOS on arm64 does not start without Homebrew's libpcre2 (ripgrep#3155).
+- The asset of 14.1.1 for macOS on arm64 does not start without Homebrew's libpcre2 (ripgrep#3155), so it is tried
+  after the one for x86_64, which needs Rosetta.
 """
 
 import os
@@ -139,9 +140,9 @@ def _linux(machine: str, here: Platform, version: tuple[int, ...]) -> tuple[str,
 
 
 def _macos(machine: str, _: Platform, version: tuple[int, ...]) -> tuple[str, ...]:
-    intel = ("x86_64-apple-darwin",)
-    if machine == "aarch64":
-        return ("aarch64-apple-darwin",) if version >= (15,) else intel  # runs under Rosetta
+    intel, arm = ("x86_64-apple-darwin",), ("aarch64-apple-darwin",)
+    if machine == "aarch64":  # the first target of an older release runs under Rosetta
+        return arm if version >= (15,) else (*intel, *arm) if version >= (14, 1, 1) else intel
     return intel if machine == "x86_64" else ()
 
 

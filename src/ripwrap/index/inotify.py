@@ -50,6 +50,18 @@ _LOCAL_FILE_SYSTEM = re.compile(
 by other machines.
 """
 
+_NUMBERED_FILE_SYSTEMS = {
+    0xEF53: "ext4",
+    0x58465342: "xfs",
+    0x9123683E: "btrfs",
+    0x794C7630: "overlay",
+    0x01021994: "tmpfs",
+    0xF2F52010: "f2fs",
+    0x2FC12FC1: "zfs",
+    0xCA451A4E: "bcachefs",
+}
+"""Local file systems by the number of their type (statfs(2), linux/magic.h)."""
+
 _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
 _ATTRIB, _MOVED_TO, _CREATE, _DELETE_SELF, _MOVE_SELF = 0x4, 0x80, 0x100, 0x400, 0x800
@@ -407,16 +419,27 @@ def _check_local(root: str) -> None:
     Raises:
         OSError: Another machine can write to the directory.
     """
-    if not is_local(root, os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
+    mounts = os.fsdecode(Path("/proc/self/mountinfo").read_bytes())
+    if not is_local(root, mounts, lambda: _type_of(root)):
         raise OSError(errno.ENOTSUP, "it is on a network file system", root)
 
 
-def is_local(root: str, mounts: str) -> bool:
+def _type_of(path: str) -> str:
+    """Return the name of the local file system of a directory; '' if it is not one of `_NUMBERED_FILE_SYSTEMS`."""
+    found = (ctypes.c_long * 64)()  # more than a `struct statfs`, which begins with the type
+    if _libc().statfs(os.fsencode(path), found):
+        return ""
+    return _NUMBERED_FILE_SYSTEMS.get(found[0] & 0xFFFFFFFF, "")
+
+
+def is_local(root: str, mounts: str, own_type: Callable[[], str] = str) -> bool:
     """Return True if all file systems in a directory are local; do no I/O.
 
     Args:
         root: Directory, as a real path.
         mounts: Text of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
+        own_type: Function that returns the name of the file system of the directory. It is called if no mount is above
+            the directory, which is so in a chroot: the list has only the mounts that the process can reach.
     """
     own, kinds = "", set[str]()
     longest = 0
@@ -428,4 +451,4 @@ def is_local(root: str, mounts: str) -> bool:
             kinds.add(kind)
         elif f"{root}/".startswith(f"{point}/") and len(point) >= longest:  # of equal paths, the later mount counts
             own, longest = kind, len(point)
-    return all(map(_LOCAL_FILE_SYSTEM.fullmatch, (own, *kinds)))
+    return all(map(_LOCAL_FILE_SYSTEM.fullmatch, (own or own_type(), *kinds)))

@@ -452,7 +452,10 @@ def _open(archive: zipfile.ZipFile, file: Input, info: zipfile.ZipInfo, checksum
 
     Raises:
         NotImplementedError: The member has a compression that needs a package.
+        BadZipFile: Another member has the same bytes.
     """
+    if getattr(info, "_end_offset", None) == info.header_offset:  # newer zipfiles only warn
+        raise zipfile.BadZipFile(f"overlapped entries: {info.orig_filename!r}")
     if info.compress_type == DEFLATE64:
         chunks = inflated(file, info, checksum)
         if chunks is not None:
