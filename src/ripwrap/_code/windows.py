@@ -48,6 +48,10 @@ class Chunk(NamedTuple):
     symbol: str | None = None
 
 
+EMPTY_CHUNK = Chunk(0, 0, 1, 1)
+"""Chunk of a file without text, which is found only by its name."""
+
+
 def window_chunks(text: str) -> Iterator[Chunk]:
     """Split text into chunks, so that each line is in one chunk; empty text has no chunks.
 

@@ -9,14 +9,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
-from ripwrap._code.windows import Chunk, window_chunks
+from ripwrap._code.windows import EMPTY_CHUNK, Chunk, window_chunks
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
+from ripwrap._ranking.names import names_in
 from ripwrap._ranking.scoring import ChunkCandidate, TextContent, rank_candidates, word_worths
-from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems, query_stems
+from ripwrap._ranking.selection import NAME_TERM, choose_files, file_pattern, matched_stems, query_stems
 from ripwrap._ranking.word_query import WordQuery, parse_query
-from ripwrap._ripgrep.command import words_query
+from ripwrap._ripgrep.command import files_query, words_query
+from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.named_paths import must_exist
 from ripwrap._ripgrep.progress import Meter, OnProgress, count_words
 from ripwrap._ripgrep.protocols import Runner, Step
@@ -42,6 +45,9 @@ _POOL_DEPTH = 20
 _MAX_LINES_PER_FILE = 1_000
 """Maximum number of matching lines that rg prints for a file; more lines hardly change the choice of files."""
 
+_MAX_NAMED = 1_000
+"""Maximum number of files that are found because the query has their name: the first in path order."""
+
 MAX_TOTAL_BYTES = 8_000_000
 """Number of bytes, of all files together, after which no further file is read; the best files are read first."""
 
@@ -58,11 +64,12 @@ async def rank(
 ) -> list[RankedChunk]:
     """Find the code that answers a question, or that defines a symbol; best results first, without an index.
 
-    rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. The 40
-    best files are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks,
-    words of the query that are near each other, definitions of the query's symbol, and words in the path.
-    Tests, examples, legacy code, text and data rank lower, unless the query asks for them. First comes the best chunk
-    of each file, and then all other chunks. The same files and query give the same results.
+    rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. Files
+    whose name the query has, such as `package.json`, are also found by their name, and come first. The 40 best files
+    are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks, words of the
+    query that are near each other, definitions of the query's symbol, and words in the path. Tests, examples, legacy
+    code, text and data rank lower, unless the query asks for them. First comes the best chunk of each file, and then
+    all other chunks. The same files and query give the same results.
 
     The first million bytes of a file are read. After eight million bytes of all files, no further file is read.
     Binary files are not searched. If a query has more than 32 words, the rest is dropped: numbers and short words
@@ -105,6 +112,7 @@ class RankRequest:
         query: Parsed query.
         stems: Stems (words without endings) of the words of the query; rg searches for the stems.
         search: Query that searches each file for the stems.
+        listing: Query that lists all files; `None` if the query has no name of a file.
         limit: Maximum number of results; `None` returns all ranked chunks.
         timeout: Seconds for the whole call; `None` is no limit.
         allowed: Function that returns True for a file that may be read and shown; `None` allows all.
@@ -115,6 +123,7 @@ class RankRequest:
     query: WordQuery
     stems: Sequence[str]
     search: Query
+    listing: Query | None
     limit: int | None
     timeout: float | None
     allowed: Callable[[str], bool] | None
@@ -137,8 +146,10 @@ def rank_request(
     parsed, limit, timeout = parse_query(query), check_limit(limit), check_timeout(timeout)
     stems = query_stems(parsed)
     pattern = file_pattern(stems, parsed.symbols)
-    search = words_query(pattern, cwd, paths, {**VISIBLE_FILES, **options}, _MAX_LINES_PER_FILE)
-    return RankRequest(parsed, stems, search, limit, timeout, allowed, report)
+    options = {**VISIBLE_FILES, **options}
+    search = words_query(pattern, cwd, paths, options, _MAX_LINES_PER_FILE)
+    listing = files_query(search.cwd, search.paths, options) if names_in(parsed) else None
+    return RankRequest(parsed, stems, search, listing, limit, timeout, allowed, report)
 
 
 def with_named_paths(request: RankRequest) -> RankRequest:
@@ -196,7 +207,21 @@ async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, f
         hits.end.warn()
         if request.report is not None:
             request.report(hits.end.path_errors())
+    if request.listing is not None:
+        left = None if request.timeout is None else max(request.timeout - (time.monotonic() - begun), 0)
+        named = await _find_named(run, request.query, request.listing, left)
+        hits.add({path: {**hits.files.get(path, {}), NAME_TERM: 1} for path in named}, {}, 0)
     return hits, begun
+
+
+async def _find_named(run: Runner, query: WordQuery, listing: Query, seconds: float | None) -> list[str]:
+    """Return the files whose name is in the query; unreadable directories were reported by the search."""
+    names = names_in(query)
+
+    def collector() -> ListingCollector[str]:
+        return ListingCollector(PathDecoder(), _MAX_NAMED, allowed=lambda path: names.weight(path) > 0)
+
+    return (await run.collect(Step(listing, collector, seconds, metered=False))).items()
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +318,8 @@ def _pool(
         for number, source in enumerate(sources):
             deadline.check()
             chunks = list(window_chunks(source.text))
+            if not chunks and names_in(query).weight(source.path):
+                chunks = [EMPTY_CHUNK]
             texts = (source.readable(source.text[chunk.start : chunk.end]) for chunk in chunks)
             insert_chunks(database, len(pieces), as_utf8(source.path), texts)
             pieces += [(source, chunk) for chunk in chunks]

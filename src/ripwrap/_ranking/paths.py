@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from ripwrap._ranking.word_query import WordQuery, identifier_parts, rough_stem, to_nfc
+from ripwrap._ranking.word_query import WordQuery, identifier_parts, rough_stem, spell_languages, to_nfc
 
 _MIN_PREFIX_CHARS = 3
 """Minimum number of characters of a word that also matches longer words with the same beginning; a shorter word matches
@@ -147,7 +147,7 @@ def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
 
     A word may have any form: `parse` occurs in `parsing.py`.
     """
-    path = to_nfc(path).replace("\\", "/")
+    path = spell_languages(to_nfc(path)).replace("\\", "/")
     above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1
     if not _prefix_pattern(words).search(path, above):
         return []
@@ -157,7 +157,7 @@ def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
 
 def match_path(path: str, words: tuple[str, ...]) -> PathWords:
     """Return the words of a query that occur, in any form, in a path: `parse` occurs in `parsing.py`."""
-    path = to_nfc(path).replace("\\", "/")
+    path = spell_languages(to_nfc(path)).replace("\\", "/")
     folders, stem, parts = _path_parts(path)
     if not _prefix_pattern(words).search(path):
         return PathWords(parts=parts)

@@ -2,10 +2,11 @@
 
 The chunks to rank are called the pool.
 
-The score of a file is 1 plus the sum of the parts below. Each part except the penalties is a number from 0 to 1,
-multiplied by its weight:
+The score of a file is 1 plus the sum of the parts below. Each part except the first and the penalties is a number from
+0 to 1, multiplied by its weight:
 
 - BM25: the best three chunks of the file.
+- named: the query has the name of the file, such as `package.json`; more than all other parts together.
 - defines: a chunk defines a symbol of the query; more if the file is named like the symbol.
 - exact name: the name of the file consists of one to three consecutive words of the query.
 - first word: the name of the file has the first word of the query; a later word counts less.
@@ -28,6 +29,7 @@ from itertools import chain, islice, pairwise
 from typing import Protocol
 
 from ripwrap._ranking.definitions import definition_lines, has_definition
+from ripwrap._ranking.names import names_in
 from ripwrap._ranking.paths import PathWords, joined_stem, match_path, path_penalty
 from ripwrap._ranking.word_query import WordQuery, is_unspaced, rough_stem, split_camel_case, to_nfc
 from ripwrap._text import plural
@@ -166,6 +168,7 @@ class _ScoredFile:
         defined: Map from a chunk to the symbol of the query that the chunk defines.
         named: True if the file has the same name as a symbol that it defines.
         words: Words of the query in the path of the file.
+        asked: Weight of the name of the file, if the query has it; otherwise 0.
         kinds: Kinds of the file, such as test code, that the query does not ask for.
         near: Map from each of the best chunks to the proximity of the query's words in the chunk, from 0 to 1, and the
             reasons for this number as texts.
@@ -177,6 +180,7 @@ class _ScoredFile:
     score: float = 0.0
     defined: dict[ChunkCandidate, str] = field(default_factory=dict[ChunkCandidate, str])
     named: bool = False
+    asked: float = 0.0
     kinds: tuple[str, ...] = ()
     near: dict[ChunkCandidate, tuple[float, list[str]]] = field(
         default_factory=dict[ChunkCandidate, tuple[float, list[str]]]
@@ -221,7 +225,8 @@ def rank_candidates(
         _add_definitions(file, query)
         file.score += EXACT_NAME * _exact_name(file.words, worths) + FIRST_WORD * _first_word(file.words, query)
         penalty, file.kinds = path_penalty(file.path, query, defining=bool(file.defined))
-        file.score += penalty
+        file.asked = names_in(query).weight(file.path)
+        file.score += penalty + file.asked
     _add_scaled(files, [_top_bm25(file) for file in files], words_weight)
     _add_scaled(files, [_path_score(file.words, worths) for file in files], PATH_WORDS)
     _add_folders(files, worths)
@@ -419,7 +424,9 @@ def _reasons(query: WordQuery, file: _ScoredFile) -> list[str]:
         if file.defined
         else []
     )
-    if file.words.exact and len(file.words.stem) > 1:
+    if file.asked:
+        reasons.insert(0, "the query has the name of its file")
+    elif file.words.exact and len(file.words.stem) > 1:
         reasons.append("its file is named by words of the query")
     if file.words.anywhere:
         reasons.append("path has " + ", ".join(f'"{word}"' for word in file.words.anywhere))
@@ -429,7 +436,7 @@ def _reasons(query: WordQuery, file: _ScoredFile) -> list[str]:
     reasons += _match_reasons(first)
     if len(file.chunks) > 1:
         reasons.append(f"the best of {len(file.chunks)} chunks of its file")
-    reasons += [f"{kind}, which the query does not ask for" for kind in file.kinds]
+    reasons += [f"{kind}, which the query does not ask for" for kind in file.kinds if not file.asked]
     return [*reasons, query.remark] if query.remark else reasons
 
 

@@ -5,8 +5,18 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ripwrap._ranking.definitions import DEFINITION_PREFIX
+from ripwrap._ranking.names import NAMED, names_in
 from ripwrap._ranking.paths import path_weight, words_in_path
-from ripwrap._ranking.word_query import WordQuery, identifier_parts, is_unspaced, rough_stem, to_nfc, unicode_forms
+from ripwrap._ranking.word_query import (
+    WordQuery,
+    identifier_parts,
+    is_unspaced,
+    rough_stem,
+    signed_forms,
+    spell_languages,
+    to_nfc,
+    unicode_forms,
+)
 
 MAX_FILES_READ = 40
 """Maximum number of files that are read to rank their chunks."""
@@ -16,6 +26,10 @@ DEFINITION_TERM = "\0"
 (beginnings of words), with their number of matches.
 """
 
+NAME_TERM = "\1"
+"""Key in the counts of a file whose name is in the query; see `names_in()`."""
+
+_TERMS = (DEFINITION_TERM, NAME_TERM)
 _PREFIX = re.compile(DEFINITION_PREFIX)
 _SEPARATORS = re.compile(r"\W+")
 _BM25_K1 = 4.0
@@ -37,8 +51,9 @@ def choose_files(
     The score of a file begins with BM25: a word counts more if fewer files have it. Each further match of a word counts
     less than the match before, and a match in a large file counts less than in a small file. A word in the name of the
     file or of its directory counts more than all matches of this word in the file. If the file may define a symbol of
-    the query, its score becomes higher than the score of every file without a possible definition. At the end, the
-    scores of files that queries rarely ask for, such as tests, are multiplied by a factor below 1.
+    the query, or the query is its name without the extension, its score becomes higher than the scores of all other
+    files. At the end, the scores of files that queries rarely ask for, such as tests, are multiplied by a factor below
+    1. Files whose whole name is in the query come first in any case.
 
     Args:
         query: Query.
@@ -56,21 +71,25 @@ def choose_files(
     #
     # A word that is in the text and in the path adds at most 2 * worth. So adding `most` puts files with a possible
     # definition first; only `path_weight()` may change this order.
-    worth = {stem: math.log(1 + total / number) for stem, number in files_with.items() if stem != DEFINITION_TERM}
+    worth = {stem: math.log(1 + total / number) for stem, number in files_with.items() if stem not in _TERMS}
+    named = {path: names_in(query).weight(path) for path, counts in files.items() if NAME_TERM in counts}
     most = 2 * sum(worth.values())
     mean = sum(sizes.values()) / max(len(sizes), 1) or 1.0
 
     def score(path: str) -> float:
         often = _BM25_K1 * (1 - _BM25_B + _BM25_B * sizes[path] / mean)
         counts = files[path]
-        score = sum(
-            worth[stem] * number / (number + often) for stem, number in counts.items() if stem != DEFINITION_TERM
-        )
+        score = sum(worth[stem] * number / (number + often) for stem, number in counts.items() if stem not in _TERMS)
         score += sum(worth.get(rough_stem(word), 0.0) for word in words_in_path(path, query.words))
         defining = DEFINITION_TERM in counts
-        return (score + most * defining) * path_weight(path, query, defining=defining)
+        first = most * (defining or path in named)
+        return (score + first) * path_weight(path, query, defining=defining)
 
-    return sorted(sizes, key=lambda path: (-score(path), path))[:limit]
+    def key(path: str) -> tuple[float, float, str]:
+        weight = named.get(path, 0.0)
+        return -weight if weight >= NAMED else 0.0, -score(path), path
+
+    return sorted(sizes, key=key)[:limit]
 
 
 def query_stems(query: WordQuery) -> list[str]:
@@ -98,6 +117,7 @@ def _words_pattern(stems: Sequence[str]) -> str:
     if not spaced:
         return anywhere
     written = [re.escape(form) for stem in spaced for cased in (stem, stem.upper()) for form in unicode_forms(cased)]
+    written += [re.escape(form) for stem in spaced for form in signed_forms(stem)]
     # The ASCII word boundary is faster, but it does not match before letters outside of ASCII
     # (https://docs.rs/regex/latest/regex/#unicode-can-impact-memory-usage-and-search-speed).
     bound = r"(?-u:\b)" if all(stem.isascii() for stem in spaced) else r"\b"
@@ -112,7 +132,7 @@ def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
     if _PREFIX.match(hit):
         inside = {rough_stem(part) for part in identifier_parts(_SEPARATORS.split(to_nfc(hit))[-1])}
         return (DEFINITION_TERM, *(stem for stem in stems if stem in inside))
-    word = to_nfc(hit).casefold().lstrip("_")
+    word = spell_languages(to_nfc(hit)).casefold().strip("_ ")
     folded = [stem.casefold() for stem in stems]
     return (
         tuple(stem for stem, one in zip(stems, folded, strict=True) if word.startswith(one)) if word in folded else ()

@@ -44,6 +44,11 @@ _DEFINITION_QUESTION = re.compile(
     re.IGNORECASE,
 )
 
+_LANGUAGES = {"c++": "cpp", "c#": "csharp", "f#": "fsharp", "j#": "jsharp", "q#": "qsharp"}
+"""Names of languages that end in a sign, and their usual spelling as a word."""
+_SIGNED = tuple(form for name in _LANGUAGES for form in (name, name.upper()))
+_LANGUAGE = re.compile(r"(?<![^\W_])(?:c\+\+(?!\+)|[cfjq]#(?![#\w]))", re.IGNORECASE)
+
 _STOP_WORDS = """
 a about all also an and any are as at be been being but by can could did do does doing done each for from had has have
 having how i if in into is it its just me my no nor not of off on onto or our out over own shall she should so some
@@ -117,7 +122,7 @@ def parse_query(text: str) -> WordQuery:
     """
     if not isinstance(text, str):
         raise TypeError(f"a query must be a str, got {type(text).__name__}")
-    spelled = to_nfc(text)
+    spelled = spell_languages(to_nfc(text))
     asked = _DEFINITION_QUESTION.fullmatch(spelled.strip())
     named = next(filter(None, asked.groups())) if asked else spelled.strip()
     alone = _IDENTIFIER.fullmatch(named)
@@ -167,6 +172,18 @@ def to_nfc(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
+def spell_languages(text: str) -> str:
+    """Spell the names of languages that end in a sign as words: `C++` becomes `cpp `, and `C#` becomes `csharp `."""
+    if not any(name in text for name in _SIGNED):
+        return text
+    return _LANGUAGE.sub(lambda found: f"{_LANGUAGES[found[0].lower()]} ", text)
+
+
+def signed_forms(word: str) -> list[str]:
+    """Return the name of a language as `spell_languages()` finds it, such as `C++`, for a word such as `cpp`."""
+    return [form for form in _SIGNED if _LANGUAGES[form.lower()] == word]
+
+
 def unicode_forms(word: str) -> tuple[str, ...]:
     """Return `word`, which must be in NFC, and its NFD form, if that is different.
 
@@ -196,7 +213,7 @@ def fts_text(text: str) -> str:
     """
     # FTS5's unicode61 has no word segmentation: a sentence of Chinese would be a single token. Overlapping pairs
     # (bigrams) find every word of two characters or more as a phrase, without a dictionary.
-    text = split_camel_case(text)
+    text = split_camel_case(spell_languages(text))
     if text.isascii():
         return text
     return _UNSPACED.sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", unicodedata.normalize("NFC", text))

@@ -74,7 +74,7 @@ DEFAULT_LIMIT = 10
 WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
 """Chunker that splits files between lines, without a parser."""
 
-_TOKENIZER = f"{TOKENIZER} 2"
+_TOKENIZER = f"{TOKENIZER} 3"
 """Versions of the tokenizer of full-text search, and of the rules that split identifiers into words. If one of these
 versions changes, indexes are rebuilt.
 """

@@ -1,5 +1,6 @@
 """Search in an index: find chunks by words and by embeddings, and rank them together, in the same way as `rank()`."""
 
+import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import batches, best_rows, log_remark
+from ripwrap._ranking.names import names_in
 from ripwrap._ranking.scoring import POOL_SIZE, ChunkCandidate, RankedCandidate, rank_candidates, word_worths
 from ripwrap._ranking.word_query import WordQuery
 from ripwrap.index.file_state import ChunkSpan, IndexedFile
@@ -19,6 +21,8 @@ from ripwrap.results import RankedChunk
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+_LIKE_SIGN = re.compile("(?=[!%_])")
+"""Pattern for the place before a character that has a meaning in SQL's LIKE; `!` there takes the meaning away."""
 _NAMES: dict[tuple[str, bytes, int], str] = {}
 """Cache of names: the name of the definition that contains a line, by path, digest of the content, and line number."""
 _MAX_NAMES = 20_000
@@ -36,6 +40,12 @@ _SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start{_IN_VIEW}"
 _SELECT_CANDIDATES = (
     "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.at, chunk.size, blob.id,"
     f" blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
+)
+
+_SELECT_EMPTY = (
+    "SELECT blob.id, blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns FROM blob"
+    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id"
+    " WHERE blob.id IN ({}) AND NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.blob = blob.id)"
 )
 
 
@@ -97,12 +107,17 @@ def search(
         unavailable = vectors.unavailable or "no chunk has an embedding"
     match = postings.match(query.words)
     defined = _find_definitions(database, query.symbols)
-    words = _word_pool(database, match, number, defined) if weight < 1 else ()
+    named = _find_named(database, number, query)
+    words = [
+        *_named_pool(database, match, named),
+        *(_word_pool(database, match, number, defined) if weight < 1 else ()),
+    ]
     worths = word_worths(query.words, match.having, match.total)
     files: dict[int, IndexedFile] = {}
     chunks = _read_candidates(
         database, view, number, defined, files, dict(words), dict((similar or ()) if weight else ())
     )
+    chunks |= _read_empty(database, view, number, named, files)
     found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight)
     results = list(_to_results(query, found, chunks))
     changed = any(file.changed for file in files.values())
@@ -128,6 +143,30 @@ def _word_pool(database: "Connection", match: WordMatches, view: int, defined: C
     blobs = {blob for (blob,) in _select(database, "SELECT DISTINCT blob FROM chunk WHERE id IN ({})", some)}
     scores = dict(match.of_blobs(blobs))
     return [*pool, *((row, scores[row]) for row in some if row in scores)]
+
+
+def _find_named(database: "Connection", view: int, query: WordQuery) -> list[int]:
+    """Return the ids of the contents of files whose name the query has, at most `POOL_SIZE`, the best names first."""
+    names = names_in(query)
+    found: list[tuple[float, str, int]] = []
+    if names:
+        like = " OR ".join(["path LIKE ? ESCAPE '!'"] * len(names.pieces))
+        statement = f"SELECT path, blob FROM tree WHERE view = ? AND blob IS NOT NULL AND ({like})"  # noqa: S608
+        pieces = [f"%{_LIKE_SIGN.sub('!', piece)}%" for piece in names.pieces]
+        for stored, blob in database.execute(statement, (view, *pieces)):
+            check()
+            path = decode_text(stored)
+            if weight := names.weight(path):
+                found.append((-weight, path, blob))
+    return [blob for _, _, blob in sorted(found)[:POOL_SIZE]]
+
+
+def _named_pool(database: "Connection", match: WordMatches, named: Collection[int]) -> Pool:
+    """Return the ids and BM25 of the chunks of some contents; BM25 is 0 if a chunk has no word of the query."""
+    scores = dict(match.of_blobs(named))
+    statement = "SELECT min(id) FROM chunk WHERE blob IN ({}) GROUP BY blob"
+    first = {row: 0.0 for (row,) in _select(database, statement, list(named))}
+    return list((first | scores).items())
 
 
 def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[int, set[str]]:
@@ -217,6 +256,20 @@ def _read_candidates(
             content = _StoredChunk(file, ChunkSpan(start, at, size), known, defined.get(row, ()))
             candidate = ChunkCandidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
             found[candidate] = content
+    return found
+
+
+def _read_empty(
+    database: "Connection", view: View, number: int, named: Sequence[int], files: dict[int, IndexedFile]
+) -> dict[ChunkCandidate, _StoredChunk]:
+    """Return an empty candidate for each of the contents that has no chunk, and add their files to `files`."""
+    found: dict[ChunkCandidate, _StoredChunk] = {}
+    for some in batches(named):
+        statement = _SELECT_EMPTY.format(",".join("?" * len(some)))
+        for blob, path, digest, *stamp in database.execute(statement, (number, *some)):
+            file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
+            content = _StoredChunk(file, ChunkSpan(0, None, 0), None, ())
+            found[ChunkCandidate(file.path, 1, 1, content, 0.0)] = content
     return found
 
 

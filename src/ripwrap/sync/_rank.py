@@ -25,11 +25,12 @@ def rank(
 ) -> list[RankedChunk]:
     """Find the code that answers a question, or that defines a symbol; best results first, without an index.
 
-    rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. The 40
-    best files are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks,
-    words of the query that are near each other, definitions of the query's symbol, and words in the path.
-    Tests, examples, legacy code, text and data rank lower, unless the query asks for them. First comes the best chunk
-    of each file, and then all other chunks. The same files and query give the same results.
+    rg finds the files that have the words of the query. Words match in any form, and as parts of identifiers. Files
+    whose name the query has, such as `package.json`, are also found by their name, and come first. The 40 best files
+    are split into chunks of at most 800 characters. The rank of a file depends on BM25 of its best chunks, words of the
+    query that are near each other, definitions of the query's symbol, and words in the path. Tests, examples, legacy
+    code, text and data rank lower, unless the query asks for them. First comes the best chunk of each file, and then
+    all other chunks. The same files and query give the same results.
 
     The first million bytes of a file are read. After eight million bytes of all files, no further file is read.
     Binary files are not searched. If a query has more than 32 words, the rest is dropped: numbers and short words
