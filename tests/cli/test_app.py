@@ -569,10 +569,10 @@ def test_broken_link_does_not_change_the_exit_code(plant: Plant) -> None:
     folder = plant({"f": "needle\n"})
     (folder / "broken").symlink_to("nowhere")
     for command in (["search", "needle"], ["search", "-c", "needle"], ["files"], ["tree"], ["rank", "needle"]):
-        done = run(*command, cwd=folder, code=0)
+        done = run(*command, "-L", cwd=folder, code=0)
         assert done.stdout and done.stderr == b""
-    assert run("search", "nothing", cwd=folder, code=1).stderr == b""
-    assert b'"kind":"broken_link"' in run("search", "needle", "--json", cwd=folder, code=0).stdout
+    assert run("search", "nothing", "-L", cwd=folder, code=1).stderr == b""
+    assert b'"kind":"broken_link"' in run("search", "needle", "--json", "-L", cwd=folder, code=0).stdout
     named = b"ripwrap: broken: No such file or directory (os error 2)\n"
     done = run("search", "needle", "f", "broken", cwd=folder, code=2)
     assert (done.stdout, done.stderr.replace(b"IO error for operation on broken: ", b"")) == (b"f:1:needle\n", named)
