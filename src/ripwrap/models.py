@@ -403,9 +403,9 @@ class PathError(Model, frozen=True):
         path: Path that could not be read; `None` if rg names no path. rg writes U+FFFD for bytes that are not UTF-8,
             and a path with U+FFFD cannot be opened.
         kind: `denied` (no permission), `missing` (the path does not exist, was removed meanwhile, or is a broken link
-            in `paths`), `broken_link` (a symbolic link without a target, in a searched directory), `loop` (a loop of
-            symbolic links), `too_long` (the file has lines of more than 20 MiB in rg's JSON, which are left out), or
-            `other`.
+            or a link to itself in `paths`), `broken_link` (a symbolic link without a target, in a searched directory),
+            `loop` (a link to itself, or to a directory that holds it, in a searched directory), `too_long` (the file
+            has lines of more than 20 MiB in rg's JSON, which are left out), or `other`.
         message: Message of rg. A message of ripwrap if the error is not from rg, such as the number of lines left out
             for `too_long`.
     """
@@ -416,8 +416,8 @@ class PathError(Model, frozen=True):
 
     @property
     def harmless(self) -> bool:
-        """True for a `broken_link`: the link leads to no file, so no match was missed."""
-        return self.kind == "broken_link"
+        """True for a `broken_link` and a `loop`: the link leads to no file, or to a directory that is searched."""
+        return self.kind in ("broken_link", "loop")
 
     def as_exception(self) -> OSError:
         """Return an `OSError` to raise, such as `PermissionError` for `denied`, `FileNotFoundError` for `missing`."""

@@ -124,11 +124,11 @@ def test_what_cannot_be_searched_is_told_and_the_rest_is_searched(plant: Plant) 
 def test_a_path_that_rg_cannot_read_is_told(plant: Plant) -> None:
     folder = plant({"a.py": "f(1)"})
     (folder / "b").mkdir()
-    (folder / "b/c").symlink_to(folder)
-    error, hit = sync.search_code("f($A)", lang="py", cwd=folder)
-    assert isinstance(error, CodeError) and (error.kind, error.path) == ("unreadable", "b/c")
+    (folder / "b/c").symlink_to(folder)  # a loop is no error
+    error, hit = sync.search_code("f($A)", lang="py", cwd=folder, paths=[".", "gone"])
+    assert isinstance(error, CodeError) and (error.kind, error.path) == ("unreadable", "gone")
     assert hit.path == "a.py"
-    assert [one.kind for one in sync.replace_code("f($A)", "g", lang="py", cwd=folder, follow=True).errors] == ["loop"]
+    assert sync.replace_code("f($A)", "g", lang="py", cwd=folder, follow=True).errors == ()
 
 
 def test_a_file_that_takes_too_long_does_not_stop_the_others(plant: Plant) -> None:

@@ -61,7 +61,7 @@ class Folder:
         depth: Number of levels below the searched path; 0 for the searched path itself.
         stack: Ignore files that apply in the directory, including those in the directory itself.
         device: Device of the searched path, if rg must not leave that device; otherwise `None`.
-        above: If links are followed, device and inode of this directory and of each directory above it, up to the
+        above: If links are followed, device and inode of this directory and of each directory above it, also above the
             searched path; otherwise empty.
     """
 
@@ -128,7 +128,9 @@ class Selection:
         if no_parents:
             stack = stack.without_levels()
         device = info.st_dev if info and self._given("one_file_system") else None
-        above = ((info.st_dev, info.st_ino),) if info and self.follow else ()
+        # A link to a directory that holds the searched one is not entered (`ripwrap._ripgrep.upward`).
+        holders = [os.stat(parent) for parent in (*_parents(real), *_parents(os.path.join(self.cwd, "")))]
+        above = tuple((one.st_dev, one.st_ino) for one in (info, *holders)) if info and self.follow else ()
         return Folder(path, real, 0, stack.entered(self._inside, real), device, above)
 
     def enter(self, folder: Folder, name: str, names: Container[str] = IGNORE_NAMES) -> Folder:

@@ -142,9 +142,12 @@ class Exit:
     def _mark_broken_link(self, error: PathError) -> PathError:
         """Return the error, with the kind `broken_link` if its path is a broken link, which rg reports as missing.
 
-        If the caller named the link in `paths`, the kind stays `missing`, because the caller expects a file there. On a
-        host, any other missing path counts as a broken link, because rg has found its name in a directory.
+        If the caller named the link in `paths`, the kind stays `missing`, because the caller expects a file there; a
+        loop in `paths` is also missing. On a host, any other missing path counts as a broken link, because rg has found
+        its name in a directory.
         """
+        if error.kind == "loop" and error.path in self._named:
+            return error.model_copy(update={"kind": "missing"})
         found = error.kind == "missing" and error.path not in self._named
         on_host = self.query.on is not None
         if found and (on_host or os.path.islink(os.path.join(self.query.cwd, error.path or ""))):
@@ -160,7 +163,7 @@ class Exit:
         """Log the unreadable paths and the errors in `also`; called by operations that return no summary."""
         errors = (*self.path_errors(), *also)
         _log(logging.WARNING, "rg could not read some paths", [error for error in errors if not error.harmless])
-        _log(logging.INFO, "broken links", [error for error in errors if error.harmless])
+        _log(logging.INFO, "broken links and loops of links", [error for error in errors if error.harmless])
 
 
 def _log(level: int, text: str, errors: Sequence[PathError]) -> None:

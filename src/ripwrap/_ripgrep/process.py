@@ -44,6 +44,7 @@ from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost, host_start_e
 from ripwrap._ripgrep.place import Part
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads, panicked
+from ripwrap._ripgrep.upward import without_upward_links
 from ripwrap._subprocess import (
     KILLED_RETURNCODE,
     Popen,
@@ -285,7 +286,7 @@ class _Child:
     def __init__(self, binary: RgBinary, query: Query, change: Change | None = None) -> None:
         self._query = query
         self._change = change
-        self._argv = (binary.path, *render(query))
+        self._argv = (binary.path, *render(without_upward_links(query)))
         if query.on is not None:
             self._argv = query.on.command_line(self._argv, query.cwd)
         self._opening = _Opening(passed=query.on is None)

@@ -3,7 +3,7 @@
 import os
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Unpack
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 from cyclopts import App, Parameter
 
@@ -14,6 +14,9 @@ from ripwrap.cli.flags import GROUPS, HERE, Json, Limit, RgPath, RunOptions, fla
 from ripwrap.cli.help import SETUP_EXIT_CODES, epilogue
 from ripwrap.cli.places import FILES, PlaceFlags
 from ripwrap.options import FileOptions
+
+if TYPE_CHECKING:
+    from ripwrap.places.where import Items
 
 Exclude = Annotated[
     tuple[str, ...],
@@ -89,10 +92,30 @@ def run_tree(
     from ripwrap.cli.output import print_entry, print_results  # late: it imports Pydantic
 
     root = os.path.join(run.cwd, path) if path else run.cwd
-    if path and place.on is None and not os.path.isdir(root):
-        raise ValueError(f"PATH must be a directory, got {shown(path)}")
     entries = partial(sync.tree, limit=limit, exclude=exclude, **place.options(), **options)
+    if path and place.on is None and not os.path.isdir(root):
+        if place.rev is None:
+            raise _no_directory(path)
+        names = _names_in_revision(path, place, run)
+        entries = partial(sync.tree, limit=limit, exclude=exclude, where=names, **options)
+        root = run.cwd
     return print_results(entries, print_entry, replace(run, cwd=root))
+
+
+def _names_in_revision(path: str, place: PlaceFlags, run: RunOptions) -> "Items":
+    """Return the files below a directory that is only in a revision, by their names, without contents."""
+    from ripwrap.places.where import Items  # late: few trees need it
+
+    below = os.path.relpath(os.path.join(run.cwd, path), run.cwd)
+    above = f"{below.replace(os.sep, '/')}/"
+    names = list(sync.files(cwd=run.cwd, paths=path, rg=run.rg, **place.options()))
+    if not all(name.startswith(above) for name in names):
+        raise _no_directory(path)
+    return Items([(name.removeprefix(above), b"") for name in names])
+
+
+def _no_directory(path: str) -> ValueError:
+    return ValueError(f"PATH must be a directory, got {shown(path)}")
 
 
 types: App = App(

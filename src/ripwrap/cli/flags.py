@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, cast, get_type_hints
 
 from cyclopts import Group, Parameter
 from typing_extensions import TypedDict
@@ -111,7 +111,9 @@ The text names a positional argument or another flag.
 _LIBRARY_ONLY = ("program", "source")
 """Arguments of the library that the command line does not have."""
 
-_NO_DEFAULTS: FileOptions = {}
+_LIKE_RG: FileOptions = {"follow": False}
+"""Options whose default in the command line is that of rg, and not that of the library."""
+
 _NOT_NEGATED = ("no_line_number",)
 """Options without a negated flag. The negation of `--no-line-number` is the separate option `--line-number` (`-n`)."""
 
@@ -136,15 +138,15 @@ _OWN = {"files_with_matches": "-l", "files_without_match": "", "count": "-c", "c
 
 
 def flags(
-    options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS, without: Collection[str] = ()
+    options: type[FileOptions], defaults: FileOptions = _LIKE_RG, without: Collection[str] = ()
 ) -> Callable[[Function], Function]:
-    """Return a decorator that gives a command a flag for each option in a TypedDict.
+    """Return a decorator that gives a command a flag for each option in a TypedDict, and passes the defaults to it.
 
     A flag has rg's name and letter. A flag without a value also has a negation, except `--no-line-number`.
 
     Args:
         options: TypedDict with the options, as in the annotation of the command's `**options`.
-        defaults: Options whose default is different in this command; used only in the help text of the command.
+        defaults: Options whose default is different from that of a search in the library.
         without: Options that the command does not have.
     """
 
@@ -155,7 +157,12 @@ def flags(
         # signature, such as `Unpack[SearchOptions]`.
         flags: Any = TypedDict("flags", named, total=False)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
         function.__annotations__["options"] = Unpack[flags]
-        return function
+
+        @wraps(function)
+        def command(*arguments: Any, **given: Any) -> Any:
+            return function(*arguments, **{**defaults, **given})
+
+        return cast("Function", command)
 
     return decorate
 

@@ -1,5 +1,7 @@
 """Flags that say where a command looks: the same group for each command that reads files, and standard input."""
 
+import os
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,9 +12,10 @@ from cyclopts import Group, Parameter
 from ripwrap._text import plural
 from ripwrap.cli.flags import STDIN, parse_host
 from ripwrap.errors import Hint, combination_error
+from ripwrap.options import FileOptions, SearchOptions
 
 if TYPE_CHECKING:
-    from ripwrap.places.where import PlaceOptions
+    from ripwrap.places.where import PlacedSearchOptions, PlaceOptions
 
 PLACES = Group("Options for places", sort_key=6)
 
@@ -58,8 +61,10 @@ class PlaceFlags:
         given = {"rev": self.rev, "repositories": self.repository, "inside": formats, "on": parse_host(self.on)}
         return cast("PlaceOptions", {name: value for name, value in given.items() if value is not None})
 
-    def of(self, paths: Sequence[str]) -> "tuple[Sequence[str], PlaceOptions]":
-        """Return the paths of a search and the options of the library; the path `-` is standard input.
+    def of(self, paths: Sequence[str], options: SearchOptions) -> "tuple[Sequence[str], PlacedSearchOptions]":
+        """Return the paths of a search and all of its options; the path `-` is standard input.
+
+        As in rg, options that choose files have no effect on standard input.
 
         Raises:
             ValueError: `-` is not the only path, or standard input has more than `MAX_STDIN_BYTES` bytes.
@@ -67,14 +72,16 @@ class PlaceFlags:
         Raises what `options()` raises, too.
         """
         if STDIN not in paths:
-            return paths, self.options()
+            return paths, {**options, **self.options()}
         if len(paths) > 1:
             raise combination_error("standard input (-)", Hint("paths"), "a file with the name - is ./-")
         for name in (name for name in ("rev", "on") if getattr(self, name) is not None):
             raise combination_error("standard input (-)", Hint(name))
         from ripwrap.places.where import Items  # late: few searches need it
 
-        return (), {"where": Items([("<stdin>", _read_stdin())]), **self.options()}
+        plain = {name: value for name, value in options.items() if name not in FileOptions.__annotations__}
+        given = {**plain, "where": Items([("<stdin>", _read_stdin())]), **self.options()}
+        return (), cast("PlacedSearchOptions", given)
 
 
 @Parameter(name="*")
@@ -100,20 +107,21 @@ class HistoryFlags:
 FILES, NO_HISTORY = PlaceFlags(), HistoryFlags()
 
 
-def placed(place: PlaceFlags, history: HistoryFlags, paths: Sequence[str]) -> "tuple[Sequence[str], PlaceOptions]":
-    """Return the paths of a search and the options of the library, as `PlaceFlags.of()`, also for a history.
+def placed(
+    place: PlaceFlags, history: HistoryFlags, paths: Sequence[str], options: SearchOptions
+) -> "tuple[Sequence[str], PlacedSearchOptions]":
+    """Return the paths of a search and all of its options, as `PlaceFlags.of()`, also for a history.
 
     Raises:
         ValueError: A place was given that has no history.
     """
     if not history.asked():
-        return place.of(paths)
+        return place.of(paths, options)
     refuse_together("history", {"where": STDIN in paths, "on": place.on})
     from ripwrap.places.where import History  # late: few searches need it
 
     where = History("HEAD" if place.rev is None else place.rev, history.since, place.repository)
-    options = replace(place, rev=None, repository=None).options()
-    return paths, {"where": where, **options}
+    return paths, {**options, "where": where, **replace(place, rev=None, repository=None).options()}
 
 
 def refuse_together(what: str, others: Mapping[str, object]) -> None:
@@ -137,6 +145,18 @@ def history_options(place: PlaceFlags, history: HistoryFlags, paths: Sequence[st
     refuse_together("history", {"where": STDIN in paths, "inside": place.inside, "on": place.on})
     rev = "HEAD" if place.rev is None else place.rev
     return {"rev": rev, "since": history.since, "repositories": place.repository}
+
+
+def stdin_is_pipe() -> bool:
+    """Return True if standard input is a pipe, a file or a socket, which rg searches if it is given no PATH.
+
+    `is_readable_stdin()` of rg (`crates/cli/src/lib.rs`) decides in the same way.
+    """
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):  # there is no stdin, or it is closed
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
 
 
 def _read_stdin() -> bytes:

@@ -96,10 +96,10 @@ def run_scan(
     if (json or sarif_output) and redact:
         raise combination_error("redact", Hint("json" if json else "sarif"))
     known = SECRET_RULES if rules is None else load_rules(rules)
-    several, where = placed(place, history, paths)
+    several, given = placed(place, history, paths, options)
     old = Baseline(known={}) if baseline is None else Baseline.read(baseline)
     with printed_warnings() as warned:
-        found = sync.scan(known, cwd=cwd, paths=several, overlaps=overlaps, rg=rg, **where, **options)
+        found = sync.scan(known, cwd=cwd, paths=several, overlaps=overlaps, rg=rg, **given)
         hits = old.new(found)
         if write_baseline is not None:
             Baseline.of(hits).write(write_baseline)

@@ -9,6 +9,7 @@ from cyclopts import App
 from ripwrap import sync
 from ripwrap.cli.flags import (
     HERE,
+    STDIN,
     Color,
     CountLines,
     CountMatches,
@@ -22,7 +23,15 @@ from ripwrap.cli.flags import (
     flags,
 )
 from ripwrap.cli.help import epilogue
-from ripwrap.cli.places import FILES, NO_HISTORY, HistoryFlags, PlaceFlags, history_options, refuse_together
+from ripwrap.cli.places import (
+    FILES,
+    NO_HISTORY,
+    HistoryFlags,
+    PlaceFlags,
+    history_options,
+    refuse_together,
+    stdin_is_pipe,
+)
 from ripwrap.cli.search_options import NO_NEAR, NO_ROOTS, ManyRoots, NearOptions, TerminalSearch
 from ripwrap.options import SearchOptions
 
@@ -77,7 +86,7 @@ def run_search(
     pattern
         Regular expression to search for
     paths
-        Files and directories [default: all]; - is standard input
+        Files and directories [default: a pipe, or all]; - is stdin
     """
     if line_number:
         options["no_line_number"] = False
@@ -105,8 +114,9 @@ def run_search(
 
         refuse_together("history", {**given, "history": False})
         return search_history(asked(paths=paths, options=placed), history_options(place, history, paths))
-    several, where = place.of(paths)
-    search = asked(paths=several, options={**placed, **where})
+    elsewhere = place.rev is not None or place.on is not None or run.cwd != HERE.cwd or coverage
+    several, options = place.of((STDIN,) if not paths and not elsewhere and stdin_is_pipe() else paths, options)
+    search = asked(paths=several, options=options)
     if coverage:
         from ripwrap.places.holes import refuse_places
 

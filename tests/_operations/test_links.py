@@ -1,0 +1,93 @@
+"""Links that lead up are not entered, and loops of links are no errors."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripwrap import sync
+from ripwrap._ripgrep import upward
+from ripwrap._ripgrep.command import search_query
+from ripwrap.binary import RgBinary
+
+Plant = Callable[..., Path]
+
+pytestmark = [pytest.mark.posix, pytest.mark.usefixtures("leaks_nothing")]
+
+
+@pytest.fixture
+def tree(plant: Plant) -> Path:
+    """Directory `p/cwd` with links to itself and to directories above it."""
+    names = ("other", "p/beside", "p/x/deep", "p/cwd/a", "p/cwd/sub/b", "p/cwd/sub/deep/c", "q/z")
+    folder = plant(dict.fromkeys(names, "needle\n"))
+    links = {
+        "p/cwd/loop": "..",
+        "p/cwd/sub/up": "../..",
+        "p/cwd/sub/deep/w[e]{i}*rd ": "../../..",
+        "p/cwd/abs": folder,
+        "p/cwd/root": "/",
+        "p/cwd/self": "self",
+        "p/cwd/same": ".",
+        "p/cwd/sub/here": "../sub",
+        "p/cwd/fine": "../x",
+        "p/x/back": "..",
+        "q/up": "..",
+    }  # fmt: skip
+    for link, target in links.items():
+        (folder / link).symlink_to(target)
+    return folder / "p" / "cwd"
+
+
+@pytest.mark.rg_matrix
+def test_link_to_a_directory_that_holds_cwd_is_not_entered(rg: RgBinary, tree: Path) -> None:
+    """Issue 38, 27: `ln -s .. loop` searched all that lies beside `cwd`; also deep, absolute and behind other links."""
+    found = ["a", "fine/deep", "sub/b", "sub/deep/c"]
+    assert sorted(sync.files(cwd=tree, rg=rg)) == found
+    page = sync.grep("needle", cwd=tree, rg=rg)
+    assert [file.path for file in page.files] == found
+    assert page.message == "4 matches in 4 files."
+    assert all(error.harmless and error.kind == "loop" for error in page.errors)
+    assert {error.path for error in page.errors} == {"self", "same", "sub/here"}
+    options: list[dict[str, Any]] = [{"glob": "*"}, {"iglob": "*"}, {"glob": "**/*", "iglob": ["**/*"]}]
+    for given in options:
+        assert sorted(sync.files(cwd=tree, rg=rg, **given)) == found
+
+
+def test_links_in_searched_paths_lead_nowhere_up_either(tree: Path) -> None:
+    """Issue 38, 27: in paths below, beside and above `cwd`, relative and absolute; a link that is named is entered."""
+    below = ["sub/b", "sub/deep/c"]
+    assert sorted(sync.files(cwd=tree, paths="sub")) == below
+    assert sorted(sync.files(cwd=tree, paths=str(tree / "sub"))) == [str(tree / one) for one in below]
+    beside = tree.parents[1] / "q"
+    assert list(sync.files(cwd=tree, paths=beside)) == [str(beside / "z")]
+    assert list(sync.files(cwd=tree, paths="../../q")) == ["../../q/z"]
+    assert list(sync.files(cwd=tree, paths="loop/x")) == ["loop/x/deep"]
+    assert "loop/beside" in list(sync.files(cwd=tree, paths="loop"))
+    assert "../beside" in list(sync.files(cwd=tree, paths=".."))
+
+
+def test_loop_is_no_error_unless_it_is_named(tree: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Issue 38, 27: a loop is logged like a broken link; a link to itself that the caller names is missing."""
+    list(sync.search("needle", cwd=tree))
+    assert {record.levelname for record in caplog.records} <= {"INFO", "DEBUG"}
+    (error,) = sync.grep("needle", cwd=tree, paths=["a", "self"]).errors
+    assert (error.path, error.kind, error.harmless) == ("self", "missing", False)
+
+
+def test_why_says_that_a_link_up_is_not_entered(tree: Path) -> None:
+    """Issue 38, 27: `why()` and the coverage agree with the search."""
+    coverage = sync.coverage(cwd=tree)
+    assert coverage.searched == 4
+    reason = str(sync.why("loop/beside", cwd=tree))
+    assert "a link to a directory above it" in reason
+
+
+def test_links_are_looked_for_among_few_names(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time before rg starts is bounded: at most `MAX_ENTRIES` names are read, each once, without `follow` none."""
+    query = search_query("needle", tree, (), {})
+    assert len(upward.without_upward_links(query).values("glob")) == 8
+    assert upward.without_upward_links(query.with_(follow=False)).values("glob") == ()
+    assert upward.without_upward_links(query.with_(max_depth=1)).values("glob") == ()
+    monkeypatch.setattr(upward, "MAX_ENTRIES", 0)
+    assert upward.without_upward_links(query) is query

@@ -1,0 +1,179 @@
+"""Habits of rg that the command line has: links are not followed, and a pipe is read if there is no PATH."""
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from _operations.test_revisions import git
+from ripwrap import sync
+from support.cli import RIPWRAP, output, run
+
+Plant = Callable[..., Path]
+
+
+@pytest.fixture
+def linked(plant: Plant) -> Path:
+    """Directory with a link to a directory, to a file, and to the directory above."""
+    folder = plant({"here/a.py": "needle tok_abcd\n", "there/b.py": "needle tok_abcd\n"})
+    for name, target in {"dir": "../there", "file.py": "../there/b.py", "loop": ".."}.items():
+        (folder / "here" / name).symlink_to(target)
+    return folder / "here"
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search", "needle", "-l"),
+        ("search", "needle", "-c"),
+        ("search", "needle"),
+        ("files",),
+        ("tree",),
+        ("search", "needle", "--near", "tok"),
+        ("search", "needle", "--repositories", "."),
+        ("scan",),
+    ],
+    ids=" ".join,
+)
+def test_links_are_followed_only_with_follow(arguments: tuple[str, ...], linked: Path) -> None:
+    """Issue 38, 27: the command line follows links only with -L, as rg does; the library follows them."""
+    if arguments[0] == "scan":
+        (linked.parent / "rules.toml").write_text('[[rules]]\nid = "t"\nregex = "tok_[a-z]+"\n')
+        arguments = ("scan", "--rules=../rules.toml")
+    code = 1 if arguments[0] == "scan" else 0
+    plain = output(*arguments, cwd=linked, code=code)
+    assert "a.py" in plain
+    assert not any(name in plain for name in ("b.py", "file.py", "loop"))
+    for flag in ("-L", "--follow"):
+        followed = output(*arguments, flag, cwd=linked, code=code)
+        assert "b.py" in followed and "file.py" in followed
+        assert "loop" not in followed
+    assert output(*arguments, "-L", "--no-follow", cwd=linked, code=code) == plain
+    assert sorted(sync.files(cwd=linked)) == ["a.py", "dir/b.py", "file.py"]
+
+
+@pytest.mark.posix
+def test_link_that_is_named_is_followed(linked: Path) -> None:
+    """Issue 38, 27: as in rg, a link that is given as PATH is always followed."""
+    assert sorted(output("search", "needle", "-l", "dir", "file.py", cwd=linked).split()) == ["dir/b.py", "file.py"]
+    assert "symbolic link" in output("why", "dir/b.py", cwd=linked, code=1).lower()
+    assert output("why", "dir/b.py", "-L", cwd=linked)
+
+
+@pytest.fixture
+def pipe() -> Iterator[Callable[[bytes], io.TextIOWrapper]]:
+    """Return a function that makes a pipe with some bytes."""
+    opened: list[io.TextIOWrapper] = []
+
+    def make(content: bytes) -> io.TextIOWrapper:
+        reading, writing = os.pipe()
+        os.write(writing, content)
+        os.close(writing)
+        opened.append(open(reading))  # noqa: SIM115 - closed below
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (("search", "needle"), "<stdin>:1:needle in a pipe\n"),
+        (("search", "needle", "-c"), "<stdin>:1\n"),
+        (("search", "needle", "--count-matches"), "<stdin>:1\n"),
+        (("search", "needle", "-l"), "<stdin>\n"),
+        (("search", "hay", "--files-without-match"), "<stdin>\n"),
+        (("search", "needle", "--near", "pipe"), "<stdin>:1:needle in a pipe\n"),
+        (
+            ("search", "needle", "-g", "*.py", "-t", "py", "--sort=path", "--max-depth=1"),
+            "<stdin>:1:needle in a pipe\n",
+        ),
+        (("search", "needle", "--encoding=detect"), "<stdin>:1:needle in a pipe\n"),
+    ],
+)
+def test_search_without_path_reads_a_pipe(
+    arguments: tuple[str, ...],
+    printed: str,
+    plant: Plant,
+    pipe: Callable[[bytes], io.TextIOWrapper],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Issue 38, 27: each mode of a search reads a pipe; globs do not leave standard input out, as in rg."""
+    folder = plant({"a.py": "needle in a file\n"})
+    monkeypatch.setattr(sys, "stdin", pipe(b"needle in a pipe\n"))
+    assert output(*arguments, cwd=folder) == printed
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search", "needle", "."),
+        ("search", "needle", "a.py"),
+        ("search", "needle", "--rev=HEAD"),
+        ("search", "needle", "--history"),
+        ("search", "needle", "--coverage"),
+        ("search", "needle", "--repositories", "."),
+        ("files",),
+        ("rank", "needle"),
+    ],
+    ids=" ".join,
+)
+def test_path_or_place_is_read_in_place_of_a_pipe(
+    arguments: tuple[str, ...],
+    plant: Plant,
+    pipe: Callable[[bytes], io.TextIOWrapper],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Issue 38, 27: a PATH, and flags that say where to look, are read in place of a pipe."""
+    folder = plant({"a.py": "needle in a file\n"})
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
+        git(folder, *words)
+    monkeypatch.setattr(sys, "stdin", pipe(b"needle in a pipe\n"))
+    printed = output(*arguments, cwd=folder)
+    assert "a.py" in printed
+    assert "pipe" not in printed
+
+
+def test_scan_reads_standard_input_only_if_it_is_named(
+    plant: Plant, pipe: Callable[[bytes], io.TextIOWrapper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty pipe, as programs of a build server have, must not hide the files from a scan for secrets."""
+    folder = plant({"a.py": "tok_abcd\n", "rules.toml": '[[rules]]\nid = "t"\nregex = "tok_[a-z]{4}"\n'})
+    monkeypatch.setattr(sys, "stdin", pipe(b""))
+    assert output("scan", "--rules=rules.toml", cwd=folder, code=1) == "a.py:1:1: t: tok_abcd\n"
+
+
+def test_program_reads_its_pipe_and_no_terminal(plant: Plant) -> None:
+    """Issue 38, 27: a pipe and a file are read; `/dev/null` and a closed stdin are not."""
+    folder = plant({"a.py": "needle in a file\n"})
+    argv = [*RIPWRAP, "search", "needle"]
+    piped = subprocess.run(argv, cwd=folder, input=b"needle in a pipe\n", capture_output=True, check=True, timeout=60)
+    assert piped.stdout == b"<stdin>:1:needle in a pipe\n"
+    null = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=60)
+    assert null.stdout == b"a.py:1:needle in a file\n"
+    with open(folder / "a.py") as file:
+        redirected = subprocess.run(argv, cwd=folder, stdin=file, capture_output=True, check=True, timeout=60)
+    assert redirected.stdout == b"<stdin>:1:needle in a file\n"
+
+
+def test_tree_of_a_directory_that_is_only_in_the_revision(plant: Plant) -> None:
+    """Issue 38, 27: `ripwrap tree sub --rev REV` was refused if `sub` is not on the disk."""
+    folder = plant({"top/gone/a.py": "", "top/gone/deep/b.txt": "", "top/stay.py": ""})
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"], ["rm", "-rq", "top/gone"]):
+        git(folder, *words)
+    whole = "deep/\n    b.txt\na.py\n"
+    for cwd, path in (("top", "gone"), (".", "top/gone/"), ("top", "./gone"), (".", str(folder / "top" / "gone"))):
+        assert output("tree", path, "--rev=HEAD", cwd=folder / cwd) == whole
+    assert output("tree", "top/gone", "--rev=HEAD", "-g", "*.py", cwd=folder) == "a.py\n"
+    assert output("tree", "top/gone", "--rev=HEAD", "--max-depth=1", cwd=folder) == "a.py\n"
+    assert output("tree", "top", "--rev=HEAD", cwd=folder).startswith("gone/\n")
+    for path, says in (("top/gone/a.py", "PATH must be a directory"), ("nope", "no such path in HEAD")):
+        assert says in run("tree", path, "--rev=HEAD", cwd=folder, code=2).stderr.decode()
+    assert "PATH must be a directory" in run("tree", "top/gone", cwd=folder, code=2).stderr.decode()
