@@ -128,7 +128,7 @@ def facts(messages: list[Message], after: int) -> Iterator[object]:
     In the context after the last match, rg writes lines that match as matches.
     """
     for message in messages:
-        if message.type == "match" or message.type == "context":  # noqa: PLR1714 - pyright narrows the type
+        if message.type == "match" or message.type == "context":
             hits = [(hit.start, hit.end) for hit in message.submatches]
             lines = message.text.split("\n")
             yield from enumerate(lines, message.line_number or 0) if after else [(message.line_number, lines, hits)]
