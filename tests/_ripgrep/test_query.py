@@ -20,7 +20,7 @@ from ripwrap.options import SearchOptions
         ("files-with-matches", {}, "counts", True, False),
         ("files-without-match", {}, "counts", True, True),
         ("files-with-matches", {"multiline": True}, "paths", False, False),
-        ("files-without-match", {"invert_match": True}, "paths", False, False),
+        ("files-without-match", {"invert_match": True}, "counts", True, True),
     ],
 )
 def test_query_knows_the_form_of_rgs_output(

@@ -9,14 +9,12 @@ import base64
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, cast
 
 from pydantic_core import from_json
 
 from ripwrap._ripgrep.change import Before, Change
 from ripwrap._ripgrep.framing import MAX_RECORD
-from ripwrap._ripgrep.place import Part
 from ripwrap._ripgrep.query import Query
 from ripwrap._ripgrep.spans import spans_lines
 
@@ -53,7 +51,8 @@ class Cut(Before):
         return b"".join(taken)
 
     def _own_rest(self) -> bytes:
-        return b"".join(self._parts)
+        rest, self._parts, self._held = b"".join(self._parts), [], 0
+        return rest
 
     def _hold(self, part: bytes) -> bytes:
         """Hold a part of a record; return what is held if the record is so long that its decoder will drop it."""
@@ -150,12 +149,9 @@ class Cut(Before):
         return _dump(message)
 
 
-def answerable(part: Part) -> Part:
-    """Return the run that answers a part of a search; the part itself, unless rg could panic."""
-    query = part.query
-    if query.mode != "json" or not query.options.get("max_count") or not spans_lines(query):
-        return part
-    return replace(part, query=query.without("max_count"), change=Cut(query, part.change))
+def cuts(query: Query) -> bool:
+    """Return True if `Cut` limits the matches of each file in place of rg."""
+    return bool(query.options.get("max_count")) and spans_lines(query)
 
 
 def _raw(data: dict[str, str]) -> bytes:

@@ -97,11 +97,11 @@ class Query:
         """True if files are listed with `--count --max-count=1` instead of `-l` (rg-facts 51).
 
         With `-l --null`, rg writes a NUL and no newline after a path, so `--line-buffered` does not flush it and paths
-        arrive late. A count ends with a newline. With `--invert-match` or `--multiline`, `-l` is needed, because rg 15
-        counts wrongly when `--max-count=1` is added.
+        arrive late. A count ends with a newline. Also, rg 15 leaves a file with a late NUL out of `-l --invert-match`.
+        With `--multiline`, `-l` is needed, because rg 15 counts wrongly when `--max-count=1` is added.
         """
         listing = self.mode in ("files-with-matches", "files-without-match")
-        return listing and not self.options.get("invert_match") and not self.options.get("multiline")
+        return listing and not self.options.get("multiline")
 
     @property
     def counts(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from ripwrap._ripgrep.cut import answerable
+from ripwrap._ripgrep.exact import Exact, answerable
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.place import Part, Plan
 from ripwrap._ripgrep.process import split
@@ -20,10 +20,11 @@ Child = TypeVar("Child")
 
 @dataclass(slots=True)
 class _Run(Generic[Child]):
-    """Run of rg that has not ended; `child` is `None` until it is started."""
+    """Run of rg that has not ended; until it is started, `child` is `None`, and then `now` is the part that runs."""
 
     part: Part
     child: Child | None = None
+    now: Part | None = None
 
 
 class Runs(Generic[Child]):
@@ -91,7 +92,9 @@ class Runs(Generic[Child]):
                 self._more = None
                 break
             self._waits = not parts and bool(self.pending)
-            self.pending += [_Run(part, self._start(answerable(part))) for part in parts]
+            for part in parts:
+                now = answerable(part)
+                self.pending.append(_Run(part, self._start(now), now))
         return bool(self.pending)
 
     def next(self) -> tuple[Part, Child]:
@@ -100,13 +103,21 @@ class Runs(Generic[Child]):
         if part.change is not None:
             part.change.last = all(other.part.change is not part.change for other in list(self.pending)[1:])
         if run.child is None:
-            run.child = self._start(answerable(part))
+            run.now = answerable(part)
+            run.child = self._start(run.now)
         return part, run.child
 
     def add(self, end: Exit) -> None:
-        """Remove the first run from `pending`, because it has ended, and join its exit to earlier exits."""
-        self.pending.popleft()
-        self._known -= bool(self._known)
+        """Remove the first run from `pending`, because it has ended, and join its exit to earlier exits.
+
+        Another run may take its place, if rg has left counts out.
+        """
+        now = self.pending.popleft().now
+        further = now.change.next_part(now, end) if now is not None and isinstance(now.change, Exact) else None
+        if further is None:
+            self._known -= bool(self._known)
+        else:
+            self.pending.appendleft(_Run(further))
         self._end = end if self._end is None else self._end.followed_by(end)
 
     def end(self, query: Query) -> Exit:
