@@ -12,13 +12,14 @@ index ranks results in the same way as a new index with the same views; see `sto
 import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
+from ripwrap.errors import RipwrapError
 from ripwrap.index.file_state import Stamp, Stamps, read_file, read_stamps, why_unreadable
 from ripwrap.index.models import Progress, RefreshResult, Skipped, SkipReason
 from ripwrap.index.splitting import SplitFile, SplitRequest
@@ -32,6 +33,7 @@ from ripwrap.index.storage.database import (
 )
 from ripwrap.index.storage.packages import sqlite3
 from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
+from ripwrap.index.storage.sums import RowChecks
 from ripwrap.index.storage.tables import (
     Row,
     View,
@@ -45,7 +47,7 @@ from ripwrap.index.storage.tables import (
     remove_unused,
     rows_of,
     rows_of_latest_view,
-    set_stamps_digest,
+    set_digests,
     stamps_digest_of,
 )
 from ripwrap.index.workers import SizedRequest, Splitter
@@ -84,6 +86,7 @@ class _Counts:
 def refresh(
     database: "Connection",
     postings: Postings,
+    checks: RowChecks,
     view: View,
     paths: Sequence[str],
     splitter: Splitter,
@@ -97,6 +100,7 @@ def refresh(
     Args:
         database: The index.
         postings: Full-text search of the index.
+        checks: Checksums of rows that were compared.
         view: View to update.
         paths: Files of the view, relative to its root.
         splitter: Object that reads files, and splits them into chunks.
@@ -123,6 +127,8 @@ def refresh(
         if generation != expected and not insist:
             return None
         unchanged = stamps_digest_of(database, number) == found.digest()
+        if unchanged:
+            checks.check_view(database, number)
         notes = notes_of(database, number) if unchanged else []
         known = {} if unchanged else rows_of(database, number)
     if unchanged:
@@ -148,6 +154,10 @@ def refresh(
             read_only = code_of(error) == READONLY and generation is not None and not gone
             if not (read_only and _have_same_content(database, view, differing, known)):
                 raise
+        except RipwrapError:  # perhaps the disk is full, and the log has rows of the transaction
+            with suppress(sqlite3.Error):
+                checkpoint(database)
+            raise
     _tidy(database, postings, reader, counts)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
     return _make_result(len(known), notes, counts, len(gone)), generation
@@ -235,7 +245,7 @@ def _write_differences(
         remove_unused(database, blob)
     # A row that must be checked again has a stamp that no file has, so the next refresh computes a different digest.
     rows = sorted(known.values(), key=_PATH)
-    set_stamps_digest(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest())
+    set_digests(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest(), rows)
     if progress is not None:
         progress(Progress(files=len(differing), total=len(differing), chunks=counts.chunks))
 

@@ -26,6 +26,7 @@ from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.search import IndexResults
+from ripwrap.index.storage.database import DamageError
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
 from ripwrap.places.candidates import Candidates
@@ -110,7 +111,7 @@ class _RootIndex(BaseIndex):
             found = database.execute("SELECT 1 FROM view WHERE root = ? AND options = ? LIMIT 1", view.key[:2])
             return found.fetchone() is not None and versions_of(database) == self._store.versions
 
-        with suppress(sqlite3.Error):  # treat a damaged index as one that was not built
+        with suppress(sqlite3.Error, DamageError):  # treat a damaged index as one that was not built
             return bool(self._store.read_only(built))
         return False
 
