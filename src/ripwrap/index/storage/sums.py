@@ -12,7 +12,7 @@ import os
 import sys
 import zlib
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _SUM_BYTES = 16
-_SELECT_ROWS = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ?"
+_SELECT_ROWS = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ? ORDER BY path"
 _SELECT_VIEW = "SELECT root, options, name, generation, changed, sum FROM view WHERE id = ?"
 _COUNT_NOTES = "SELECT count(*) FROM tree INDEXED BY tree_note WHERE view = ? AND note IS NOT NULL"
 _SELECT_LOST = (
@@ -47,13 +47,13 @@ StoredRow = tuple[Any, ...]
 """Row of the table `tree`: path, blob, note, size, mtime_ns, ctime_ns."""
 
 
-def sum_of_view(database: "Connection", number: int, rows: Iterable[StoredRow]) -> bytes:
+def sum_of_view(database: "Connection", number: int, rows: Sequence[StoredRow]) -> bytes:
     """Return the checksum of a view.
 
     Args:
         database: The index.
         number: Id of the view.
-        rows: Rows of its files, with decoded paths, in any order.
+        rows: Rows of its files, with decoded paths, in the order of the paths.
 
     Raises:
         DamageError: The view is missing, or a value has a wrong type.
@@ -61,8 +61,7 @@ def sum_of_view(database: "Connection", number: int, rows: Iterable[StoredRow]) 
     found = database.execute(_SELECT_VIEW, (number,)).fetchone()
     if found is None:
         raise DamageError("a list of its files is missing")
-    columns = [*zip(*sorted(rows, key=itemgetter(0)), strict=True)] or [()] * 6
-    paths, blobs, notes, *stamps = columns
+    paths, blobs, notes, *stamps = [*zip(*rows, strict=True)] or [()] * 6
     digest = hashlib.blake2b(ascii(found[:-1]).encode(), digest_size=_SUM_BYTES)
     try:
         for texts in (paths, [note or "" for note in notes]):
@@ -87,13 +86,11 @@ def checked_rows(database: "Connection", number: int | None) -> list[StoredRow]:
     """
     if number is None:
         return []
-    rows = [(_path(path), *others) for path, *others in database.execute(_SELECT_ROWS, (number,))]
+    rows = database.execute(_SELECT_ROWS, (number,)).fetchall()
+    if {type(path) for path, *_ in rows} - {str}:  # paths that are not UTF-8 are bytes
+        rows = sorted(((_path(path), *others) for path, *others in rows), key=itemgetter(0))
     stored = database.execute("SELECT sum FROM view WHERE id = ?", (number,)).fetchone()
-    try:
-        right = stored is not None and sum_of_view(database, number, rows) == stored[0]
-    except TypeError as error:
-        raise DamageError("a row of a file has a value of another type") from error
-    if not right:
+    if stored is None or sum_of_view(database, number, rows) != stored[0]:
         raise DamageError("the list of its files does not have the stored checksum")
     return rows
 

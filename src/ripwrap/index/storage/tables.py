@@ -3,7 +3,7 @@
 import json
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -120,10 +120,10 @@ def stamps_digest_of(database: "Connection", number: int | None) -> bytes | None
     return None if row is None else row[0]
 
 
-def set_digests(database: "Connection", number: int, stamps: bytes, rows: Iterable[Row]) -> None:
+def set_digests(database: "Connection", number: int, stamps: bytes, rows: Sequence[Row]) -> None:
     """Store the digest of the paths, sizes and times of a view's files, and the checksum of the view.
 
-    Call this after all changes of the rows of the files, which are `rows`.
+    Call this after all changes of the rows of the files, which are `rows`, in the order of their paths.
     """
     checksum = sum_of_view(database, number, rows)
     database.execute("UPDATE view SET stamps = ?, sum = ? WHERE id = ?", (stamps, checksum, number))
